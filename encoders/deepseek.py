@@ -1,0 +1,192 @@
+"""DeepEncoder: SAM, CLIP and a projector turn page views into tokens of the language model.
+
+Shapes: B views of S px, h = S/16 patches a side, g = S/64 tokens a side, D language model width.
+Source: deepseek-ai/DeepSeek-OCR (modeling_deepseekocr.py). Differs in that global views and tiles of many
+pages are encoded in two independent batches.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, overload
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from encoders.clip import ClipConfig, ClipEncoder
+from encoders.sam import SamConfig, SamEncoder
+from encoders.types import VisionTokens
+from encoders.views import PageViews, UInt8Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CharacterHeadConfig:
+    """A head that names the character in each cell of a patch (4 x 16 px at 4 cells), for training.
+
+    num_characters: classes, the empty cell among them.
+    """
+
+    num_characters: int
+    cells_per_patch: int = 4
+    hidden: int = 96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderConfig:
+    """Defaults are the published model's. embed_dim: D, the language model's width."""
+
+    sam: SamConfig = field(default_factory=SamConfig)
+    clip: ClipConfig = field(default_factory=ClipConfig)
+    embed_dim: int = 1280
+    character_head: CharacterHeadConfig | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip.width != self.sam.downsample_channels[-1]:
+            raise ValueError(
+                f"CLIP width {self.clip.width} must equal SAM's last downsample channel "
+                f"{self.sam.downsample_channels[-1]}: SAM features stand in for CLIP's patch embeddings"
+            )
+
+
+class CharacterHead(nn.Module):
+    """Patch features [B, h, w, C] -> logits [B, h, w, cells, num_characters], cells left to right."""
+
+    def __init__(self, width: int, config: CharacterHeadConfig) -> None:
+        super().__init__()
+        self.cells = config.cells_per_patch
+        self.expand = nn.Linear(width, config.cells_per_patch * config.hidden)
+        self.classify = nn.Linear(config.hidden, config.num_characters)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        hidden = functional.gelu(self.expand(patches))
+        logits: Tensor = self.classify(hidden.view(*hidden.shape[:-1], self.cells, -1))
+        return logits
+
+
+class Projector(nn.Module):
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.layers = nn.Linear(config.clip.width + config.sam.downsample_channels[-1], config.embed_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        projected: Tensor = self.layers(x)
+        return projected
+
+
+class DeepEncoder(nn.Module):
+    """Parameter names are the published ones less `model.`, view_seperator's spelling included."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.sam_model = SamEncoder(config.sam)
+        self.vision_model = ClipEncoder(config.clip)
+        self.projector = Projector(config)
+        self.image_newline = nn.Parameter(torch.randn(config.embed_dim) * config.embed_dim**-0.5)
+        self.view_seperator = nn.Parameter(torch.randn(config.embed_dim) * config.embed_dim**-0.5)
+        head = config.character_head
+        self.character_head = None if head is None else CharacterHead(config.sam.width, head)
+
+    def prepare(self, size_px: int) -> None:
+        """Computes the position tables for views of size_px, so that a later forward only reads them."""
+        with torch.no_grad():
+            side = size_px // self.config.sam.patch_px
+            self.sam_model.tables(side)
+            self.vision_model.embeddings.table(side // 4)
+
+    @overload
+    def encode_views(self, pixels: Tensor) -> Tensor: ...
+    @overload
+    def encode_views(self, pixels: Tensor, return_patches: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def encode_views(self, pixels: Tensor, return_patches: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Views of one resolution, uint8 [B, 3, S, S] -> tokens [B, g*g, D] in the encoder's dtype.
+
+        With return_patches also SAM's features before its neck [B, h, w, C], for character_logits.
+        """
+        patches = self.patches(pixels)
+        tokens = self.tokens_from_patches(patches)
+        return (tokens, patches) if return_patches else tokens
+
+    def patches(self, pixels: Tensor) -> Tensor:
+        """uint8 [B, 3, S, S] -> SAM's patch features before its neck [B, h, w, C]."""
+        normal = pixels.float() * (1 / 127.5) - 1  # mean and deviation of 0.5, in float32 as published
+        return self.sam_model.patches(normal.to(self.sam_model.patch_embed.proj.weight.dtype))
+
+    def tokens_from_patches(self, patches: Tensor) -> Tensor:
+        """[B, h, w, C] -> [B, g*g, D]: CLIP's tokens without the class token beside SAM's, projected."""
+        sam = self.sam_model.downsample(patches)
+        clip = self.vision_model(sam)
+        features = torch.cat([clip[:, 1:], sam.flatten(2).transpose(1, 2)], dim=-1)
+        tokens: Tensor = self.projector(features)
+        return tokens
+
+    def character_logits(self, patches: Tensor) -> Tensor:
+        """[B, h, w, C] -> [B, h, w, cells_per_patch, num_characters]. Needs a configured character head."""
+        assert self.character_head is not None, "this model has no character head"
+        logits: Tensor = self.character_head(patches)
+        return logits
+
+    def assemble(self, global_TD: Tensor, local_NTD: Tensor, grid: tuple[int, int]) -> Tensor:
+        """One page's tokens in prompt order [T, D]: local raster, global raster, separator.
+
+        global_TD: [g*g, D]. local_NTD: [N, 100, D] tiles, row-major in a grid of (columns, rows); N may be 0.
+        Each raster row ends in a newline token.
+        """
+        columns, rows = grid
+        parts = [] if local_NTD.shape[0] == 0 else [self._raster(local_NTD, columns, rows)]
+        return torch.cat([*parts, self._raster(global_TD[None], 1, 1), self.view_seperator[None]])
+
+    def _raster(self, views_NTD: Tensor, columns: int, rows: int) -> Tensor:
+        side, D = int(views_NTD.shape[1] ** 0.5), views_NTD.shape[2]
+        raster = views_NTD.view(rows, columns, side, side, D).transpose(1, 2)
+        raster = raster.reshape(rows * side, columns * side, D)
+        newlines = self.image_newline.expand(rows * side, 1, D)
+        return torch.cat([raster, newlines], dim=1).view(-1, D)
+
+    def encode(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[VisionTokens]:
+        """The pages' tokens, in order. max_views: how many views share one forward, which bounds memory."""
+        global_tokens = self.encode_global(pages, max_views=max_views)
+        local_tokens = self.encode_local(pages, max_views=max_views)
+        return self.assemble_pages(pages, global_tokens, local_tokens)
+
+    def encode_global(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[Tensor]:
+        """[g*g, D] a page; sizes may differ between pages and are batched apart."""
+        by_size: dict[int, list[int]] = defaultdict(list)
+        for index, page in enumerate(pages):
+            by_size[page.global_view.shape[-1]].append(index)
+        tokens: dict[int, Tensor] = {}
+        for indices in by_size.values():
+            views = np.stack([pages[index].global_view for index in indices])
+            tokens.update(zip(indices, self._encode_path(views, max_views), strict=True))
+        return [tokens[index] for index in range(len(pages))]
+
+    def encode_local(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[Tensor]:
+        """[N, 100, D] a page, N = 0 for an untiled one; all pages' tiles share their forwards."""
+        counts = [page.num_tiles for page in pages]
+        if sum(counts) == 0:
+            return [self.image_newline.new_empty(0, 0, self.config.embed_dim) for _ in pages]
+        views = np.concatenate([page.local_views for page in pages if page.num_tiles])
+        return list(torch.split(self._encode_path(views, max_views), counts))
+
+    def assemble_pages(
+        self, pages: Sequence[PageViews], global_tokens: Sequence[Tensor], local_tokens: Sequence[Tensor]
+    ) -> list[VisionTokens]:
+        out = []
+        for page, global_TD, local_NTD in zip(pages, global_tokens, local_tokens, strict=True):
+            tokens_TD = self.assemble(global_TD, local_NTD, page.grid)
+            side = int(global_TD.shape[0] ** 0.5)
+            num_local = tokens_TD.shape[0] - side * (side + 1) - 1
+            out.append(VisionTokens(tokens_TD=tokens_TD, num_local=num_local, grid=page.grid))
+        return out
+
+    def _encode_path(self, views: UInt8Array, max_views: int) -> Tensor:
+        pixels = torch.from_numpy(views)
+        device = self.image_newline.device
+        if device.type == "cuda":
+            pixels = pixels.pin_memory()
+        chunks = [
+            self.encode_views(part.to(device, non_blocking=True)) for part in torch.split(pixels, max_views)
+        ]
+        return torch.cat(chunks)

@@ -1,0 +1,270 @@
+"""SAM image encoder as DeepSeek-OCR uses it: windowed ViT, neck, and two strided convolutions.
+
+Shapes: B views, h = w = S/16 patches a side, C width, H heads, d = C/H, N = h*w.
+Source: facebookresearch/segment-anything and deepseek-ai/DeepSeek-OCR (deepencoder.py). Differs in that
+attention runs through scaled_dot_product_attention and position tables are computed once per resolution.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from encoders.tables import TableCache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamConfig:
+    """Defaults are the published model's.
+
+    pos_grid: side of the learnt absolute position grid, in patches. global_layers: those without windows.
+    neck_channels, downsample_channels: outputs of the neck and of each strided convolution.
+    """
+
+    width: int = 768
+    num_layers: int = 12
+    num_heads: int = 12
+    mlp_dim: int = 3072
+    patch_px: int = 16
+    pos_grid: int = 64
+    window: int = 14
+    global_layers: tuple[int, ...] = (2, 5, 8, 11)
+    use_rel_pos: bool = True
+    neck_channels: int = 256
+    downsample_channels: tuple[int, int] = (512, 1024)
+    layer_norm_eps: float = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class RelPos:
+    """One block's relative positions. rows_qkd, cols_qkd: [side, side, d], the vector for query q, key k.
+
+    key_axes: [N, 2*side] one-hot row and one-hot column of every key in a global block, None in a window.
+    """
+
+    rows_qkd: Tensor
+    cols_qkd: Tensor
+    key_axes: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class SamTables:
+    """pos_embed: [1, h, w, C]. rel_pos: one entry a block, None without relative positions."""
+
+    pos_embed: Tensor
+    rel_pos: tuple[RelPos | None, ...]
+
+
+def resize_grid(grid: Tensor, side: int) -> Tensor:
+    """[1, n, n, C] -> [1, side, side, C], bicubic with antialiasing in float32, as published."""
+    if grid.shape[1] == side:
+        return grid
+    channels_first = grid.permute(0, 3, 1, 2).float()
+    resized = functional.interpolate(
+        channels_first, size=(side, side), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.permute(0, 2, 3, 1).to(grid.dtype)
+
+
+def relative_table(rel_pos: Tensor, side: int) -> Tensor:
+    """[2n-1, d] -> [side, side, d]: entry (q, k) is the vector of distance q - k. Interpolated in float32."""
+    length = 2 * side - 1
+    if rel_pos.shape[0] != length:
+        resized = functional.interpolate(rel_pos.float().t()[None], size=length, mode="linear")
+        rel_pos = resized[0].t().to(rel_pos.dtype)
+    position = torch.arange(side, device=rel_pos.device)
+    return rel_pos[position[:, None] - position[None, :] + side - 1]
+
+
+def key_axes(side: int, like: Tensor) -> Tensor:
+    """[side*side, 2*side]: for each key its row, then its column, one-hot."""
+    eye = torch.eye(side, device=like.device, dtype=like.dtype)
+    rows = eye[:, None, :].expand(side, side, side)
+    cols = eye[None, :, :].expand(side, side, side)
+    return torch.cat([rows, cols], dim=-1).reshape(side * side, 2 * side)
+
+
+class SamAttention(nn.Module):
+    """Multi-head attention over a square of patches, with decomposed relative positions if configured."""
+
+    def __init__(self, config: SamConfig, side: int) -> None:
+        super().__init__()
+        self.num_heads = config.num_heads
+        head_dim = config.width // config.num_heads
+        self.scale = head_dim**-0.5
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.proj = nn.Linear(config.width, config.width)
+        if config.use_rel_pos:
+            self.rel_pos_h = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+            self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+
+    def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, C] -> [B, h, w, C]."""
+        B, h, w, C = x.shape
+        qkv = self.qkv(x).view(B, h * w, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        if rel_pos is None:
+            out = functional.scaled_dot_product_attention(q, k, v, scale=self.scale)
+        else:
+            out = self._attend(q, k, v, rel_pos)
+        out = out.transpose(1, 2).reshape(B, h, w, C)
+        projected: Tensor = self.proj(out)
+        return projected
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, rel_pos: RelPos) -> Tensor:
+        """q, k, v: [B, H, N, d]. Softmax over q.k*scale + q.row(q, k) + q.col(q, k)."""
+        B, H, N, d = q.shape
+        side = rel_pos.rows_qkd.shape[0]
+        grid = q.reshape(B, H, side, side, d)
+        rows = torch.einsum("bnhwd,hkd->bnhwk", grid, rel_pos.rows_qkd)
+        cols = torch.einsum("bnhwd,wkd->bnhwk", grid, rel_pos.cols_qkd)
+        if rel_pos.key_axes is None:
+            bias = (rows[..., :, None] + cols[..., None, :]).reshape(B, H, N, N)
+            return functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
+        # Exact without an N x N bias: the row and column terms become further channels of query and key.
+        axes = rel_pos.key_axes.to(k.dtype).expand(B, H, N, 2 * side)
+        query = torch.cat([q * self.scale, rows.reshape(B, H, N, side), cols.reshape(B, H, N, side)], dim=-1)
+        key = torch.cat([k, axes], dim=-1)
+        if v.device.type == "cpu":  # its fused kernel wants equal widths; the other one stores N x N scores
+            padded = functional.pad(v, (0, 2 * side))
+            return functional.scaled_dot_product_attention(query, key, padded, scale=1.0)[..., :d]
+        return functional.scaled_dot_product_attention(query, key, v, scale=1.0)
+
+
+class SamMlp(nn.Module):
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.lin1 = nn.Linear(config.width, config.mlp_dim)
+        self.lin2 = nn.Linear(config.mlp_dim, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.lin2(functional.gelu(self.lin1(x)))
+        return out
+
+
+class SamBlock(nn.Module):
+    """window: side of its attention windows, 0 for a global block."""
+
+    def __init__(self, config: SamConfig, window: int) -> None:
+        super().__init__()
+        self.window = window
+        self.norm1 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.attn = SamAttention(config, window or config.pos_grid)
+        self.norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.mlp = SamMlp(config)
+
+    def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
+        normed = self.norm1(x)
+        if self.window:
+            side = x.shape[1]
+            windows = split_windows(normed, self.window)
+            x = x + join_windows(self.attn(windows, rel_pos), self.window, side)
+        else:
+            x = x + self.attn(normed, rel_pos)
+        out: Tensor = x + self.mlp(self.norm2(x))
+        return out
+
+
+def split_windows(x: Tensor, window: int) -> Tensor:
+    """[B, h, h, C] -> [B * count^2, window, window, C]; zero rows and columns fill the last windows."""
+    B, side, _, C = x.shape
+    count = -(-side // window)
+    pad = count * window - side
+    x = functional.pad(x, (0, 0, 0, pad, 0, pad))
+    x = x.view(B, count, window, count, window, C).transpose(2, 3)
+    return x.reshape(B * count * count, window, window, C)
+
+
+def join_windows(x: Tensor, window: int, side: int) -> Tensor:
+    """The inverse of split_windows, padding dropped: -> [B, side, side, C]."""
+    count = -(-side // window)
+    x = x.view(-1, count, count, window, window, x.shape[-1]).transpose(2, 3)
+    return x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
+
+
+class LayerNorm2d(nn.LayerNorm):
+    """Normalises [B, C, h, w] over C."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class SamPatchEmbed(nn.Module):
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(3, config.width, kernel_size=config.patch_px, stride=config.patch_px)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, 3, S, S] -> [B, h, w, C]."""
+        patches: Tensor = self.proj(pixels)
+        return patches.permute(0, 2, 3, 1)
+
+
+class SamEncoder(nn.Module):
+    """Parameter names are the published `sam_model.*`."""
+
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, neck, eps = config.width, config.neck_channels, config.layer_norm_eps
+        self.patch_embed = SamPatchEmbed(config)
+        self.pos_embed = nn.Parameter(torch.zeros(1, config.pos_grid, config.pos_grid, width))
+        windows = [0 if i in config.global_layers else config.window for i in range(config.num_layers)]
+        self.blocks = nn.ModuleList(SamBlock(config, window) for window in windows)
+        self.neck = nn.Sequential(
+            nn.Conv2d(width, neck, kernel_size=1, bias=False),
+            LayerNorm2d(neck, eps=eps),
+            nn.Conv2d(neck, neck, kernel_size=3, padding=1, bias=False),
+            LayerNorm2d(neck, eps=eps),
+        )
+        first, second = config.downsample_channels
+        self.net_2 = nn.Conv2d(neck, first, kernel_size=3, stride=2, padding=1, bias=False)
+        self.net_3 = nn.Conv2d(first, second, kernel_size=3, stride=2, padding=1, bias=False)
+        self._tables: TableCache[SamTables] = TableCache()
+
+    def train(self, mode: bool = True) -> "SamEncoder":
+        self._tables.clear()
+        return super().train(mode)
+
+    def tables(self, side: int) -> SamTables:
+        """Position tables for views of side x side patches."""
+        sources = [self.pos_embed]
+        for name, parameter in self.blocks.named_parameters():
+            if name.endswith(("rel_pos_h", "rel_pos_w")):
+                sources.append(parameter)
+        return self._tables.get(side, sources, lambda: self._compute_tables(side))
+
+    def _compute_tables(self, side: int) -> SamTables:
+        axes = key_axes(side, self.pos_embed) if self.config.use_rel_pos else None
+        rel_pos = tuple(self._rel_pos(block, side, axes) for block in self.blocks)
+        return SamTables(resize_grid(self.pos_embed, side), rel_pos)
+
+    def _rel_pos(self, block: nn.Module, side: int, axes: Tensor | None) -> RelPos | None:
+        if not self.config.use_rel_pos:
+            return None
+        assert isinstance(block, SamBlock)
+        extent = block.window or side
+        return RelPos(
+            relative_table(block.attn.rel_pos_h, extent),
+            relative_table(block.attn.rel_pos_w, extent),
+            None if block.window else axes,
+        )
+
+    def patches(self, pixels: Tensor) -> Tensor:
+        """Normalised pixels [B, 3, S, S] -> patch features before the neck [B, h, w, C]."""
+        x: Tensor = self.patch_embed(pixels)
+        tables = self.tables(x.shape[1])
+        x = x + tables.pos_embed
+        for block, rel_pos in zip(self.blocks, tables.rel_pos, strict=True):
+            x = block(x, rel_pos)
+        return x
+
+    def downsample(self, patches: Tensor) -> Tensor:
+        """[B, h, w, C] -> [B, C', h/4, w/4]."""
+        features: Tensor = self.net_3(self.net_2(self.neck(patches.permute(0, 3, 1, 2))))
+        return features
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Normalised pixels [B, 3, S, S] -> features [B, C', S/64, S/64]."""
+        return self.downsample(self.patches(pixels))

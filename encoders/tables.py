@@ -1,0 +1,48 @@
+"""Position tables of one resolution, computed once and kept until the weights they come from change."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+class TableCache(Generic[T]):
+    """Values derived from parameters, one per key; each remembers the weights it was made from.
+
+    An in-place update, a cast, a move or a replaced parameter is noticed. A write through `.data` cannot
+    be (it leaves no trace): call clear() after one; switching a module between train and eval does.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[list[Tensor], list[tuple[int, ...]], T]] = {}
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def get(self, key: int, sources: Sequence[Tensor], compute: Callable[[], T]) -> T:
+        """The value for key. With gradients on it is computed anew, so that they reach the sources."""
+        if torch.is_grad_enabled() and any(source.requires_grad for source in sources):
+            return compute()
+        if torch.compiler.is_compiling():  # a traced graph cannot look at addresses
+            entry = self._entries.get(key)
+            return compute() if entry is None else entry[2]
+        stamps = [_stamp(source) for source in sources]
+        entry = self._entries.get(key)
+        if entry is not None and entry[1] == stamps and _same(entry[0], sources):
+            return entry[2]
+        with torch.inference_mode(False), torch.no_grad():  # the table may later meet tensors under autograd
+            value = compute()
+        self._entries[key] = (list(sources), stamps, value)
+        return value
+
+
+def _same(left: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+    return all(a is b for a, b in zip(left, right, strict=True))
+
+
+def _stamp(tensor: Tensor) -> tuple[int, ...]:
+    version = 0 if tensor.is_inference() else tensor._version
+    return (tensor.data_ptr() if tensor.device.type != "meta" else 0, version, tensor.element_size())

@@ -1,0 +1,20 @@
+"""What the encoder hands to the language model."""
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionTokens:
+    """One page in the language model's embedding space.
+
+    tokens_TD: [T, D] on the encoder's device and in its dtype: local raster with a newline a row,
+        global raster with a newline a row, separator (deepseek-ocr order).
+    num_local: how many of the T belong to the local raster (0 for an untiled page).
+    grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
+    """
+
+    tokens_TD: torch.Tensor
+    num_local: int
+    grid: tuple[int, int]

@@ -1,0 +1,185 @@
+"""The language model reads pages: greedy, in batches, each page under its own limits."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import torch
+from tokenizers import Tokenizer
+
+from encoders.types import VisionTokens
+from ocr.greedy import LiveBatch, TextReader, choose
+from ocr.loops import LoopDetector, trim_tail
+from ocr.ngram import NgramBan
+from ocr.prompt import encode_prompt, splice
+from ocr.types import Finish, Transcript
+
+ALLOWED_REPEATS = ("<td>", "</td>")
+
+
+class DecodeError(RuntimeError):
+    """The model's output cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeSettings:
+    """Limits of one page's reading.
+
+    max_tokens: prompt (vision tokens included) and output together; beyond the model's positions, those.
+    ngram_size, ngram_window: the no-repeat n-gram (ocr.ngram); size 0 switches it off.
+    loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.loops: min_tokens, min_repeats,
+        max_period); loop_tokens 0 switches it off.
+    """
+
+    max_tokens: int = 8192
+    ngram_size: int = 20
+    ngram_window: int = 50
+    loop_tokens: int = 768
+    loop_repeats: int = 4
+    loop_period: int = 1024
+
+
+_BY_KIND = {
+    "pdf": DecodeSettings(ngram_size=20, ngram_window=50),
+    "image": DecodeSettings(ngram_size=30, ngram_window=90),
+}
+
+
+def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
+    """The defaults for pages of PDF files and for image files, as upstream's two scripts have them."""
+    return _BY_KIND[kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeOutput:
+    """transcripts: one a page, in order. prefill_s, generate_s: wall seconds of the whole batch."""
+
+    transcripts: list[Transcript]
+    prefill_s: float
+    generate_s: float
+
+
+class Loaded(Protocol):
+    """The part of ocr.checkpoint.LoadedModel that decoding needs."""
+
+    @property
+    def model(self) -> TextReader: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def bos_id(self) -> int: ...
+    @property
+    def eos_id(self) -> int: ...
+
+
+@torch.inference_mode()
+def decode_pages(
+    loaded: Loaded, vision: Sequence[VisionTokens], *, prompt: str, settings: Sequence[DecodeSettings]
+) -> DecodeOutput:
+    """Read a batch of pages. Finished pages leave the batch, so short ones do not pay for long ones.
+
+    settings: one a page. A page without room for any output ends as "length" with an empty transcript.
+
+    Raises: ocr.prompt.PromptError; DecodeError when logits are not numbers.
+    """
+    assert len(vision) == len(settings)
+    started = time.perf_counter()
+    ids = encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)
+    pages = [
+        _start(loaded, len(ids) + len(tokens.tokens_TD), limits)
+        for tokens, limits in zip(vision, settings, strict=True)
+    ]
+    live_pages = [page for page in pages if page.budget > 0]
+    prefilled = generated = started
+    if live_pages:
+        embed_tokens = loaded.model.language_model.get_input_embeddings()
+        readable = [tokens.tokens_TD for tokens, page in zip(vision, pages, strict=True) if page.budget > 0]
+        batch = LiveBatch(loaded.model, splice(embed_tokens, ids, readable))
+        if batch.logits_BV.is_cuda:
+            torch.cuda.synchronize(batch.logits_BV.device)
+        prefilled = time.perf_counter()
+        _generate(batch, live_pages, loaded.eos_id)
+        generated = time.perf_counter()
+    return DecodeOutput(
+        transcripts=[page.transcript(loaded.tokenizer) for page in pages],
+        prefill_s=prefilled - started,
+        generate_s=generated - prefilled,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _PageState:
+    """One page being read. budget: the most tokens it may still write when it starts."""
+
+    budget: int
+    ban: NgramBan
+    loops: LoopDetector
+    tokens: list[int] = field(default_factory=list)
+    logprob_sum: float = 0.0
+    finish: Finish = "length"
+    loop_period: int = 0
+
+    def take(self, token: int, logprob: float, eos_id: int) -> bool:
+        """Record a chosen token; returns whether the page goes on."""
+        if math.isnan(logprob):
+            raise DecodeError(
+                "the language model's logits are not numbers: the weights are damaged, or the number format "
+                "overflows; read with fp32 or bf16, or fetch the model again"
+            )
+        if token == eos_id:
+            self.finish = "eos"
+            return False
+        self.tokens.append(token)
+        self.logprob_sum += logprob
+        self.ban.push(token)
+        self.loop_period = self.loops.period(self.tokens) or 0
+        if self.loop_period:
+            self.finish = "loop"
+        return not self.loop_period and len(self.tokens) < self.budget
+
+    def transcript(self, tokenizer: Tokenizer) -> Transcript:
+        kept = trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens
+        return Transcript(
+            raw=tokenizer.decode(list(kept), skip_special_tokens=False),
+            token_ids=tuple(self.tokens),
+            finish=self.finish,
+            confidence=math.exp(self.logprob_sum / len(self.tokens)) if self.tokens else None,
+        )
+
+
+def _start(loaded: Loaded, prompt_tokens: int, limits: DecodeSettings) -> _PageState:
+    positions = int(loaded.model.language_model.config.max_position_embeddings)
+    allowed = (loaded.tokenizer.token_to_id(text) for text in ALLOWED_REPEATS)
+    return _PageState(
+        budget=min(limits.max_tokens, positions) - prompt_tokens,
+        ban=NgramBan(
+            size=limits.ngram_size,
+            window=limits.ngram_window,
+            allowed=frozenset(token for token in allowed if token is not None),
+        ),
+        loops=LoopDetector(
+            min_tokens=limits.loop_tokens,
+            min_repeats=limits.loop_repeats,
+            max_period=limits.loop_period,
+        ),
+    )
+
+
+def _generate(batch: LiveBatch, pages: Sequence[_PageState], eos_id: int) -> None:
+    """Step until every page is finished; what each wrote is in its state."""
+    while True:
+        chosen_B, tokens, logprobs = choose(batch.logits_BV, [page.ban.banned() for page in pages])
+        goes_on = [
+            page.take(token, logprob, eos_id)
+            for page, token, logprob in zip(pages, tokens, logprobs, strict=True)
+        ]
+        kept = [row for row, more in enumerate(goes_on) if more]
+        if not kept:
+            return
+        if len(kept) < len(pages):
+            pages = [pages[row] for row in kept]
+            batch.keep(kept)
+            chosen_B = chosen_B[kept]
+        batch.advance(chosen_B)

@@ -1,0 +1,5 @@
+"""What this package raises for its user; every message says what is wrong and what to do."""
+
+
+class CheckpointError(Exception):
+    """A model cannot be loaded: a missing file, a config.json of another kind, or tensors that do not fit."""

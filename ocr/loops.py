@@ -1,0 +1,58 @@
+"""Finding the repetition loops that greedy decoding falls into, and cutting their output.
+
+The n-gram ban already breaks exact loops shorter than its window, so what is left is long sentences or
+paragraphs over and over, and empty table cells (whose tags the ban lets through). A tail counts as a
+loop when one period repeats exactly over at least `min_tokens` tokens and at least `min_repeats` times.
+Honest pages repeat too, as blank forms, dotted leaders and signature sheets do; the defaults (768
+tokens, 4 times) let a blank table of 250 cells or 767 equal tokens in a row pass.
+Loops that vary (a counter that goes up) are not found: they end at the token limit.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_CHECK_EVERY = 32
+
+
+class LoopDetector:
+    """Watches one page's tokens. min_tokens 0 switches it off."""
+
+    def __init__(self, *, min_tokens: int, min_repeats: int, max_period: int) -> None:
+        self._min_tokens = min_tokens
+        self._min_repeats = min_repeats
+        self._max_period = max_period
+
+    def period(self, tokens: Sequence[int]) -> int | None:
+        """The period of the loop that tokens end in, or None. Looks only at every 32nd length."""
+        if self._min_tokens == 0 or len(tokens) < self._min_tokens or len(tokens) % _CHECK_EVERY:
+            return None
+        return find_period(
+            tokens,
+            min_tokens=self._min_tokens,
+            min_repeats=self._min_repeats,
+            max_period=self._max_period,
+        )
+
+
+def find_period(tokens: Sequence[int], *, min_tokens: int, min_repeats: int, max_period: int) -> int | None:
+    """The shortest period that repeats over the last max(min_tokens, min_repeats * period) tokens."""
+    tail = np.asarray(tokens[-max(min_tokens, min_repeats * max_period) :], dtype=np.int64)
+    last = len(tail) - 1
+    lags = last - np.flatnonzero(tail[:last] == tail[last])[::-1]
+    for period in lags[lags <= max_period].tolist():
+        span = max(min_tokens, min_repeats * period)
+        if span > len(tail):
+            return None
+        part = tail[-span:]
+        if np.array_equal(part[period:], part[:-period]):
+            return int(period)
+    return None
+
+
+def trim_tail(tokens: Sequence[int], period: int) -> Sequence[int]:
+    """tokens with the repetition they end in cut to its first occurrence."""
+    start = len(tokens) - period
+    while start > 0 and tokens[start - 1] == tokens[start - 1 + period]:
+        start -= 1
+    return tokens[: start + period]

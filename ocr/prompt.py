@@ -1,0 +1,57 @@
+"""The prompt as embeddings: BOS, text, the page's vision tokens where `<image>` stands, text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+IMAGE_TAG = "<image>"
+
+
+class PromptError(ValueError):
+    """The prompt cannot be used as it is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptIds:
+    """Token ids on either side of the page. before starts with BOS."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
+def encode_prompt(tokenizer: Tokenizer, prompt: str, *, bos_id: int) -> PromptIds:
+    """Token ids of a prompt such as `<image>\\nFree OCR.`; no chat roles, outer white space stripped.
+
+    The text is split at `<image>` before it is tokenized, so a tokenizer need not know the tag.
+
+    Raises: PromptError unless the prompt holds `<image>` exactly once.
+    Source: deepseek-ai/DeepSeek-OCR, modeling_deepseekocr.py (infer).
+    """
+    pieces = prompt.strip().split(IMAGE_TAG)
+    if len(pieces) != 2:
+        raise PromptError(
+            f"the prompt {prompt!r} holds {IMAGE_TAG} {len(pieces) - 1} times; write it exactly once, "
+            f"where the page belongs, for example '{IMAGE_TAG}\\nFree OCR.'"
+        )
+    before, after = (tuple(tokenizer.encode(piece, add_special_tokens=False).ids) for piece in pieces)
+    return PromptIds(before=(bos_id, *before), after=after)
+
+
+def splice(embed_tokens: Any, ids: PromptIds, vision: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The language model's input for each page: [L, D] in the embedding's dtype and device.
+
+    embed_tokens: the language model's input embedding. vision: per page [T, D]; L = len(ids) + T.
+    """
+    weight = embed_tokens.weight
+    text_ids = torch.tensor((*ids.before, *ids.after), device=weight.device)
+    before_TD, after_TD = embed_tokens(text_ids).split((len(ids.before), len(ids.after)))
+    return [
+        torch.cat((before_TD, tokens_TD.to(device=weight.device, dtype=weight.dtype), after_TD))
+        for tokens_TD in vision
+    ]

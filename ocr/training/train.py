@@ -1,0 +1,207 @@
+"""Train the small model for a given time: `python -m ocr.training.train --help`.
+
+The schedule follows the clock, not a step count, so that a leg always ends with its rate decayed.
+"""
+
+import argparse
+import json
+import multiprocessing
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from ocr.model import OcrModel
+from ocr.training.curriculum import LEGS
+from ocr.training.inputs import Rows, Views, make_rows, make_views
+from ocr.training.loader import Batch, Pages, batches
+from ocr.training.muon import Muon, is_matrix
+from ocr.training.objective import Objective, Weights, initialise
+from ocr.training.small import PROMPT, small_config
+
+SHARD_BYTES = 14 << 20
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.train", description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="what ocr.training.corpus and .tokenize made"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder for weights and the log")
+    parser.add_argument("--minutes", type=float, default=24.0)
+    parser.add_argument("--leg", choices=sorted(LEGS), default="first")
+    parser.add_argument("--start", type=Path, help="folder of weights to start from")
+    parser.add_argument("--workers", type=int, default=14)
+    parser.add_argument(
+        "--tiles", type=int, default=96, help="tiles a batch; pages are a sixth, whole views a third"
+    )
+    parser.add_argument("--muon-rate", type=float, default=0.02)
+    parser.add_argument(
+        "--rate", type=float, default=1e-3, help="AdamW's, for embeddings, heads, norms and biases"
+    )
+    parser.add_argument("--flat", type=float, default=0.45, help="share of the time before the rates decay")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument(
+        "--compile", action="store_true", help="compile the blocks (about a minute, then faster)"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=0, help="stop after so many steps (0: by the clock)")
+    return parser.parse_args()
+
+
+def save_weights(model: OcrModel, folder: Path) -> None:
+    """The state dict in bfloat16, in shards small enough for any transport."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shard: dict[str, torch.Tensor] = {}
+    size = number = 0
+    for name, tensor in [*model.state_dict().items(), ("", None)]:
+        if tensor is None or size > SHARD_BYTES:
+            save_file(shard, folder / f"part-{number}.safetensors")
+            shard, size, number = {}, 0, number + 1
+        if tensor is not None:
+            shard[name] = tensor.to(torch.bfloat16).contiguous().cpu().clone()
+            size += shard[name].numel() * 2
+
+
+def load_weights(model: OcrModel, folder: Path) -> None:
+    state: dict[str, torch.Tensor] = {}
+    for file in sorted(folder.glob("part-*.safetensors")):
+        state.update(load_file(file))
+    model.load_state_dict(state)
+
+
+def compile_blocks(model: OcrModel) -> None:
+    blocks = [*model.encoder.sam_model.blocks, *model.encoder.vision_model.transformer.layers]
+    for block in [*blocks, *model.language_model.layers]:
+        block.forward = torch.compile(block.forward)
+
+
+class Trainer:
+    """One leg: model, optimisers, clock and log."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.device = args, torch.device(args.device)
+        tokenizer = Tokenizer.from_file(str(args.data / "tokenizer.json"))
+        self.characters = json.loads((args.data / "characters.json").read_text())
+        model = OcrModel.from_config(small_config(len(self.characters) + 2))
+        initialise(model, args.seed)
+        if args.start:
+            load_weights(model, args.start)
+        self.prompt = tokenizer.encode(PROMPT.removeprefix("<image>"), add_special_tokens=False).ids
+        self.objective = Objective(model, len(self.characters) + 2, Weights()).to(self.device).train()
+        named = list(self.objective.named_parameters())
+        matrices = [(n, p) for n, p in named if is_matrix(n, p)]
+        rest = [p for n, p in named if not is_matrix(n, p)]
+        self.optimisers: list[torch.optim.Optimizer] = [
+            Muon(matrices, args.muon_rate),
+            torch.optim.AdamW(rest, args.rate, betas=(0.9, 0.98), weight_decay=0.0),
+        ]
+        if args.compile:
+            compile_blocks(model)
+        self.share = multiprocessing.get_context("spawn").Value("d", 0.0)
+        self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def data(self, split: str, workers: int) -> Iterator[Batch]:
+        tiles = self.args.tiles
+        pages = Pages(
+            self.args.data,
+            self.args.data / "tokenizer.json",
+            self.characters,
+            LEGS[self.args.leg],
+            self.share,
+            {"tile": tiles, "page": max(1, tiles // 6), "whole": max(1, tiles // 3)},
+            seed=self.args.seed,
+            split=split,
+        )
+        return batches(pages, workers)
+
+    def inputs(self, batch: Batch, strength: float) -> tuple[Views, Rows]:
+        rows = make_rows(batch, self.prompt, bos=0, eos=1).to(self.device)
+        return make_views(batch, self.device, strength), rows
+
+    def step(self, batch: Batch, factor: float) -> dict[str, torch.Tensor]:
+        views, rows = self.inputs(batch, strength=1.0)
+        with torch.autocast(self.device.type, torch.bfloat16):
+            loss, report = self.objective(views, rows)
+        loss.backward()
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        told: dict[str, torch.Tensor] = report
+        return told
+
+    def validate(self, held_out: list[Batch]) -> float:
+        """Teacher-forced token accuracy on clean held-out pages.
+
+        Stays in training mode, gradients recorded: anything else would compile every block once more.
+        """
+        self.objective.corrupting = False
+        correct = 0.0
+        for batch in held_out:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                correct += self.objective(*self.inputs(batch, strength=0.0))[1]["acc"].item()
+        self.objective.corrupting = True
+        return correct / max(1, len(held_out))
+
+    def run(self) -> None:
+        args, out = self.args, self.args.out
+        out.mkdir(parents=True, exist_ok=True)
+        self.share.value = 0.999  # held-out batches follow the end of the curriculum
+        source = self.data("valid", min(2, args.workers))
+        held_out = [batch for batch in (next(source) for _ in range(16)) if batch.view == "page"][:4]
+        del source
+        self.share.value = 0.0
+        source, started, step = self.data("train", args.workers), time.monotonic(), 0
+        seen: dict[str, int] = defaultdict(int)
+        mark, waited, next_check, next_save = started, 0.0, 2.0, 6.0
+        while True:
+            minutes = (time.monotonic() - started) / 60
+            self.share.value = share = minutes / args.minutes
+            if share >= 1 or (args.steps and step >= args.steps):
+                break
+            factor = min(
+                1.0, (step + 1) / 100, max(0.0, (1 - share) / (1 - args.flat)) if share > args.flat else 1.0
+            )
+            before = time.monotonic()
+            batch = next(source)
+            waited += time.monotonic() - before
+            report = self.step(batch, factor)
+            seen[batch.view] += len(batch.grids)
+            step += 1
+            if step % 25 == 0 or args.steps:
+                for name, value in report.items():
+                    total = self.sums[f"{batch.view}.{name}"]
+                    total[0], total[1] = total[0] * 0.7 + value.item(), total[1] * 0.7 + 1
+            if step % 100 == 0 or args.steps:
+                spent = time.monotonic() - mark
+                means = " ".join(
+                    f"{k}={a / b:.3f}"
+                    for k, (a, b) in sorted(self.sums.items())
+                    if k.endswith(("acc", "text", "guided"))
+                )
+                print(
+                    f"{minutes:.2f} min step {step} {dict(seen)} lr x{factor:.2f} wait {waited / spent:.0%} {means}",
+                    flush=True,
+                )
+                mark, waited = time.monotonic(), 0.0
+            if minutes > next_check:
+                print(f"{minutes:.2f} min HELD-OUT pages: accuracy {self.validate(held_out):.4f}", flush=True)
+                next_check = minutes + 2
+            if minutes > next_save:
+                save_weights(self.objective.model, out / "weights")
+                next_save = minutes + 6
+        save_weights(self.objective.model, out / "weights")
+        print(
+            f"done: {step} steps, {dict(seen)}, HELD-OUT accuracy {self.validate(held_out):.4f}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every length
+    Trainer(arguments()).run()

@@ -1,0 +1,40 @@
+"""What decoding hands to the store. Torch-free."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Finish = Literal["eos", "length", "loop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One region of a page. box_px: (x0, y0, x1, y1) in page pixels, None where the model gave none."""
+
+    label: str
+    text: str
+    box_px: tuple[int, int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """What the language model wrote for one page.
+
+    raw: the decoded text as generated (grounding tags included); after a loop its repeated tail stands once.
+    token_ids: every token generated, the repetitions of a loop included, without the end-of-text token.
+    finish: "eos"; "length" when the token limit came first; "loop" when the loop detector stopped it.
+    confidence: geometric mean of the chosen tokens' probabilities, 0..1; None without tokens.
+    """
+
+    raw: str
+    token_ids: tuple[int, ...]
+    finish: Finish
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedText:
+    """A transcript after grounding tags were parsed: plain text, markdown, blocks in reading order."""
+
+    text: str
+    markdown: str
+    blocks: tuple[Block, ...] = field(default=())

@@ -1,0 +1,180 @@
+"""Configuration: one model a stage, composed here, mirroring the YAML. Where values come from is in
+pipeline.config_sources.
+"""
+
+import hashlib
+import json
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ocr.tiling import Mode
+from pipeline.selection import parse_pages
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+
+
+class Section(BaseModel):
+    """Frozen, strict (no "8" for 8) and closed: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    # Keys that change how fast or whether a page is read, never its text: not part of the settings hash.
+    operational: ClassVar[frozenset[str]] = frozenset()
+
+
+class IngestConfig(Section):
+    """Which files and pages are read."""
+
+    paths: list[str] = []
+    include: list[str] = []
+    exclude: list[str] = []
+    pages: str | None = None
+    max_pages_per_document: int | None = Field(default=None, ge=1)
+    max_image_pixels: int = Field(default=200_000_000, ge=1)
+    probe_timeout_s: float = Field(default=120.0, gt=0)
+
+    @field_validator("pages")
+    @classmethod
+    def _pages_parse(cls, pages: str | None) -> str | None:
+        if pages is not None:
+            parse_pages(pages)
+        return pages
+
+
+class RenderConfig(Section):
+    """How a page becomes pixels."""
+
+    dpi: float | None = Field(default=None, gt=0, le=2400)
+    workers: int | None = Field(default=None, ge=1)
+    page_timeout_s: float = Field(default=60.0, gt=0)
+    operational: ClassVar[frozenset[str]] = frozenset({"workers", "page_timeout_s"})
+
+
+class TileConfig(Section):
+    """How pixels become the encoder's views."""
+
+    mode: Mode = "gundam"
+    max_tiles: int = Field(default=6, ge=2, le=9)
+
+
+class NgramConfig(Section):
+    """A sequence of `size` tokens never occurs twice within the last `window` tokens; size 0 allows all."""
+
+    size: int = Field(default=20, ge=0)
+    window: int = Field(default=50, ge=1)
+
+    @field_validator("size")
+    @classmethod
+    def _size_is_a_sequence(cls, size: int) -> int:
+        if size == 1:
+            raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
+        return size
+
+
+class ImageNgramConfig(NgramConfig):
+    """The same for image files, with upstream's other defaults."""
+
+    size: int = Field(default=30, ge=0)
+    window: int = Field(default=90, ge=1)
+
+
+class LoopConfig(Section):
+    """A page that ends in one sequence of at most `period` tokens over and over is stopped as repeated.
+
+    At least `repeats` times, and over at least `tokens` tokens; tokens 0 switches this off.
+    """
+
+    tokens: int = Field(default=768, ge=0)
+    repeats: int = Field(default=4, ge=2)
+    period: int = Field(default=1024, ge=1)
+
+
+class DecodeConfig(Section):
+    """How the language model reads a page."""
+
+    prompt: str | None = None
+    batch_size: int | None = Field(default=None, ge=1)
+    max_tokens: int = Field(default=8192, ge=1, le=8192)
+    pdf: NgramConfig = NgramConfig()
+    image: ImageNgramConfig = ImageNgramConfig()
+    loop: LoopConfig = LoopConfig()
+    operational: ClassVar[frozenset[str]] = frozenset({"batch_size"})
+
+    @field_validator("prompt")
+    @classmethod
+    def _prompt_has_image(cls, prompt: str | None) -> str | None:
+        if prompt is not None and prompt.count("<image>") != 1:
+            raise ValueError("write <image> exactly once, where the page belongs")
+        return prompt
+
+
+class StoreConfig(Section):
+    """Where results go."""
+
+    database: str = "ocrbatch.db"
+    attempt_limit: int = Field(default=3, ge=1)
+
+
+class RunConfig(Section):
+    """Limits of a run as a whole."""
+
+    force: bool = False
+    inflight_mb: int = Field(default=512, ge=16)
+    time_limit_s: float | None = Field(default=None, gt=0)
+
+
+class Config(Section):
+    """Everything `ocrbatch run` can be told."""
+
+    model: str = "small"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    ingest: IngestConfig = IngestConfig()
+    render: RenderConfig = RenderConfig()
+    tile: TileConfig = TileConfig()
+    decode: DecodeConfig = DecodeConfig()
+    store: StoreConfig = StoreConfig()
+    run: RunConfig = RunConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_section(cls, values: Any) -> Any:
+        """A section whose keys are all commented out is null in YAML: the defaults."""
+        if not isinstance(values, dict):
+            return values
+        return {k: v for k, v in values.items() if v is not None or k not in cls.model_fields}
+
+
+def settings_hash(config: Config, weights_sha256: str) -> str:
+    """Returns the sha256 of everything that decides a page's text.
+
+    Render, tile, prompt, decode and weights; not device, dtype, paths, batch size or version.
+    """
+    sections = {name: getattr(config, name) for name in ("render", "tile", "decode")}
+    settings = {
+        name: section.model_dump(mode="json", exclude=set(section.operational))
+        for name, section in sections.items()
+    }
+    text = json.dumps({**settings, "weights": weights_sha256}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ingest_settings(config: Config) -> IngestSettings:
+    """Returns what workers are told about files."""
+    ingest = config.ingest
+    return IngestSettings(
+        include=tuple(ingest.include),
+        exclude=tuple(ingest.exclude),
+        max_image_pixels=ingest.max_image_pixels,
+    )
+
+
+def render_settings(config: Config) -> RenderSettings:
+    """Returns what workers are told about rendering."""
+    return RenderSettings(dpi=config.render.dpi, max_image_pixels=config.ingest.max_image_pixels)
+
+
+def tile_settings(config: Config) -> TileSettings:
+    """Returns what workers are told about tiles."""
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles)

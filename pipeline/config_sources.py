@@ -1,0 +1,121 @@
+"""Where a configuration comes from: defaults < configuration file < `--set` < command line options.
+
+Keys are checked once, after merging; an error names the place that set the key, its dotted path, and the
+nearest valid key.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from pipeline.config import Config
+from pipeline.errors import ConfigError
+
+# Who sets something, and what: {"decode": {"batch_size": 4}}.
+Layer = tuple[str, Mapping[str, Any]]
+
+
+def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[Layer] = ()) -> Config:
+    """Returns the configuration merged from a YAML file, `key=value` texts and command line options.
+
+    Raises: ConfigError naming the source, the key and the remedy.
+    """
+    layers: list[Layer] = [] if path is None else [(path, read_yaml(path))]
+    layers += [(f"--set {text}", parse_set(text)) for text in sets]
+    layers += options
+    merged: dict[str, Any] = {}
+    for _, values in layers:
+        _merge(merged, values)
+    try:
+        return Config.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(detail, layers) for detail in error.errors())) from None
+
+
+def read_yaml(path: str) -> dict[str, Any]:
+    """Returns the mapping in a YAML file. Raises: ConfigError."""
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"{path}: cannot read the configuration: {reason}; check --config") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(values, dict | None):
+        raise ConfigError(f"{path}: expected `key: value` lines, found a {type(values).__name__}")
+    return values or {}
+
+
+def parse_set(text: str) -> dict[str, Any]:
+    """Returns {a: {b: value}} for "a.b=value", the value read as YAML. Raises: ConfigError."""
+    key, equals, raw = text.partition("=")
+    if not equals or not all(key.split(".")):
+        raise ConfigError(f"--set {text}: expected key=value, such as --set decode.batch_size=4")
+    try:
+        value = yaml.safe_load(raw)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {text}: the value is not valid YAML: {error}") from None
+    return nest(key, value)
+
+
+def nest(key: str, value: Any) -> dict[str, Any]:
+    """Returns {a: {b: value}} for a dotted key "a.b"."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def valid_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
+    """Yields every dotted key of the schema, sections included."""
+    for name, field in model.model_fields.items():
+        yield prefix + name
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from valid_keys(kind, f"{prefix}{name}.")
+
+
+def nearest_key(key: str) -> str:
+    """Returns the valid dotted key most like this one, compared whole and by its last part."""
+    last = key.rpartition(".")[2]
+
+    def likeness(candidate: str) -> tuple[float, float]:
+        whole = difflib.SequenceMatcher(None, key, candidate).ratio()
+        tail = difflib.SequenceMatcher(None, last, candidate.rpartition(".")[2]).ratio()
+        return (max(whole, tail), whole)
+
+    return max(valid_keys(), key=likeness)
+
+
+def _explain(detail: ErrorDetails, layers: Sequence[Layer]) -> str:
+    path = [str(part) for part in detail["loc"]]
+    key = ".".join(path)
+    source = next((name for name, values in reversed(layers) if _has(values, path)), "configuration")
+    if detail["type"] == "extra_forbidden":
+        return f"{source}: unknown key {key}; did you mean {nearest_key(key)}?"
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{source}: {key}: {message}, got {detail['input']!r}"
+
+
+def _has(values: Any, path: Sequence[str]) -> bool:
+    for part in path:
+        if isinstance(values, list) and part.isdecimal():
+            return True
+        if not isinstance(values, Mapping) or part not in values:
+            return False
+        values = values[part]
+    return True
+
+
+def _merge(base: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            old = base.get(key)
+            base[key] = dict(old) if isinstance(old, Mapping) else {}
+            _merge(base[key], value)
+        else:
+            base[key] = value

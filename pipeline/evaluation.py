@@ -1,0 +1,159 @@
+"""Character and word error rates of stored pages against truth texts."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from statistics import median
+from typing import Any
+
+from rapidfuzz.distance import Levenshtein
+
+from pipeline.errors import EvaluationError
+
+PageKey = tuple[str, int]  # path, 1-based page number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """Edits that turn a reading into the truth, and the truth's length. rate: edits / length.
+
+    An empty truth is one unit long, so that invented text counts and the rate stays finite.
+    """
+
+    num_edits: int
+    length: int
+
+    @property
+    def rate(self) -> float:
+        return self.num_edits / max(self.length, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageScore:
+    """One page against its truth. page: 1-based."""
+
+    path: str
+    page: int
+    status: str
+    characters: Edits
+    words: Edits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Scores of all pages with truth, and what could not be compared."""
+
+    pages: tuple[PageScore, ...]
+    pages_without_truth: tuple[PageKey, ...]
+    truth_without_pages: tuple[PageKey, ...]
+
+    @property
+    def characters(self) -> Edits:
+        return _total(page.characters for page in self.pages)
+
+    @property
+    def words(self) -> Edits:
+        return _total(page.words for page in self.pages)
+
+    @property
+    def median_cer(self) -> float:
+        return median(page.characters.rate for page in self.pages)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns what `ocrbatch eval --json` prints."""
+        return {
+            "cer": self.characters.rate,
+            "wer": self.words.rate,
+            "median_cer": self.median_cer,
+            "characters": asdict(self.characters),
+            "words": asdict(self.words),
+            "pages": [
+                {**asdict(page), "cer": page.characters.rate, "wer": page.words.rate} for page in self.pages
+            ],
+            "pages_without_truth": [list(key) for key in self.pages_without_truth],
+            "truth_without_pages": [list(key) for key in self.truth_without_pages],
+        }
+
+
+def normalise(text: str) -> str:
+    """Returns text in NFC with every run of white space as one space, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def character_edits(truth: str, text: str) -> Edits:
+    """Returns Levenshtein edits between normalised texts, in characters."""
+    truth, text = normalise(truth), normalise(text)
+    return Edits(num_edits=Levenshtein.distance(truth, text), length=len(truth))
+
+
+def word_edits(truth: str, text: str) -> Edits:
+    """Returns Levenshtein edits between normalised texts, in words."""
+    words = normalise(truth).split()
+    return Edits(num_edits=Levenshtein.distance(words, normalise(text).split()), length=len(words))
+
+
+def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
+    """Returns scores of exported rows (path, sha256, page, status, text) against DIR/<path of the file>/<page>.txt.
+
+    A stored path matches the longest of its endings that has truth: of a/b/c.pdf, DIR/a/b/c.pdf comes
+    before DIR/b/c.pdf. A page without text (failed) counts as read empty.
+
+    Raises: EvaluationError where nothing can be compared, or two different files claim one truth.
+    """
+    truth = read_truth(truth_dir)
+    folders = {path for path, _ in truth}
+    claims: dict[str, Mapping[str, Any]] = {}
+    scores: list[PageScore] = []
+    unknown: list[PageKey] = []
+    unread = set(truth)
+    for row in rows:
+        folder = _matching_folder(row["path"], folders)
+        key = (folder or "", row["page"])
+        if folder is None or key not in truth:
+            unknown.append((row["path"], row["page"]))
+            continue
+        if claims.setdefault(folder, row)["sha256"] != row["sha256"]:
+            raise EvaluationError(
+                f"{row['path']} and {claims[folder]['path']} both match the truth in {truth_dir / folder}; "
+                "repeat more of their folders under the truth folder to tell them apart"
+            )
+        unread.discard(key)
+        scores.append(_score(row, truth[key].read_text(encoding="utf-8-sig")))
+    if not scores:
+        raise EvaluationError(
+            f"{truth_dir}: no stored page has truth here; expected {truth_dir}/<path of the file>/<page>.txt"
+        )
+    return Evaluation(
+        pages=tuple(scores), pages_without_truth=tuple(unknown), truth_without_pages=tuple(sorted(unread))
+    )
+
+
+def read_truth(truth_dir: Path) -> dict[PageKey, Path]:
+    """Returns (path of the document, page) -> truth file. Raises: EvaluationError where it is no folder."""
+    if not truth_dir.is_dir():
+        raise EvaluationError(f"{truth_dir}: no such folder; --truth names a folder of truth texts")
+    found = (path for path in truth_dir.rglob("*.txt") if path.stem.isascii() and path.stem.isdecimal())
+    return {(path.parent.relative_to(truth_dir).as_posix(), int(path.stem)): path for path in found}
+
+
+def _matching_folder(path: str, folders: set[str]) -> str | None:
+    parts = PurePath(path).parts
+    endings = ("/".join(parts[start:]) for start in range(len(parts)))
+    return next((ending for ending in endings if ending in folders), None)
+
+
+def _score(row: Mapping[str, Any], truth: str) -> PageScore:
+    text = row["text"] or ""
+    return PageScore(
+        path=row["path"],
+        page=row["page"],
+        status=row["status"],
+        characters=character_edits(truth, text),
+        words=word_edits(truth, text),
+    )
+
+
+def _total(parts: Iterable[Edits]) -> Edits:
+    every = list(parts)
+    return Edits(num_edits=sum(part.num_edits for part in every), length=sum(part.length for part in every))

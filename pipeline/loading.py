@@ -1,0 +1,57 @@
+"""The model on its device. Imports torch, and that only when the first page is ready to be read."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.config import Config
+from pipeline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ocr.checkpoint import LoadedModel
+
+# Pages read at once. A CPU gains little beyond 8; a GPU reads the weights once for all of them.
+BATCH_SIZES = {"cpu": 8, "cuda": 32}
+
+
+def load_model(config: Config) -> "LoadedModel":
+    """Returns the configured model. Raises: CheckpointError; ConfigError for a device that is not here."""
+    calm_threads()
+    import torch
+
+    from ocr import checkpoint
+
+    device = config.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: cuda was asked for, but PyTorch finds no CUDA GPU; use auto or cpu")
+    torch.set_num_threads(config.threads or available_cpus())
+    bfloat16 = config.dtype == "bfloat16" or (config.dtype == "auto" and device == "cuda")
+    dtype = torch.bfloat16 if bfloat16 else torch.float32
+    return checkpoint.load(config.model, device=torch.device(device), dtype=dtype)
+
+
+def calm_threads() -> None:
+    """Lets waiting OpenMP threads sleep; must come before torch is first imported.
+
+    By default they spin. With one other process busy on two cores, that turned 5 ms a token into 130.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("KMP_BLOCKTIME", "0")
+
+
+def available_cpus() -> int:
+    """Returns how many CPUs this process may use: affinity and the container's quota respected."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        limit = int(quota) // int(period)
+    except (OSError, ValueError):  # no cgroup v2, or "max": no quota
+        return cpus
+    return max(1, min(cpus, limit))
+
+
+def render_workers(config: Config) -> int:
+    """Returns the number of worker processes: a page is rendered far faster than it is read."""
+    return config.render.workers or max(1, min(16, available_cpus() // 2))

@@ -1,0 +1,64 @@
+"""Stored results as lines for people: what `status` and `eval` print."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pipeline.evaluation import Evaluation, PageKey
+from storage.queries import RunStatus, Status
+
+_LISTED = 20
+
+
+def status_lines(status: Status) -> list[str]:
+    """Returns runs, counts and stage times; sections without content are left out."""
+    lines = [f"{status.database}"]
+    lines += [f"pages: {_listed(status.pages) or 'none'}"]
+    lines += [f"documents: {_listed(status.documents) or 'none'}"]
+    if status.left_out_pages:
+        lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
+    lines += ["", "runs"]
+    lines += [f"  {line}" for line in map(_run_line, status.runs[-_LISTED:])]
+    if status.stages:
+        lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
+    lines += [
+        f"{stage.stage:<18}{stage.num_pages:>8}{stage.mean_s:>10.4f}{stage.median_s:>10.4f}"
+        f"{stage.p99_s:>10.4f}{stage.total_s:>10.1f}"
+        for stage in status.stages
+    ]
+    return lines
+
+
+def evaluation_lines(result: Evaluation) -> list[str]:
+    """Returns a line a page, worst last, then the rates of all pages together."""
+    pages = sorted(result.pages, key=lambda page: page.characters.rate)
+    lines = [f"{'CER':>8} {'WER':>8}  page"]
+    lines += [
+        f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page.path}, page {page.page}"
+        + ("" if page.status in ("ok", "blank") else f" ({page.status})")
+        for page in pages
+    ]
+    lines.append("")
+    lines += _keys("pages without truth", result.pages_without_truth)
+    lines += _keys("truth without a page", result.truth_without_pages)
+    characters, words = result.characters, result.words
+    lines.append(
+        f"{len(pages)} pages: character error rate {characters.rate:.2%} "
+        f"({characters.num_edits} of {characters.length}), median page {result.median_cer:.2%}, "
+        f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
+    )
+    return lines
+
+
+def _run_line(run: RunStatus) -> str:
+    rate = "" if run.pages_per_s is None else f", {run.pages_per_s:.2f} pages/s"
+    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+    return f"{run.id}: {run.started_at}, {run.state}{code}, {run.num_pages} pages{rate}, model {run.model}"
+
+
+def _keys(title: str, keys: Sequence[PageKey]) -> Iterator[str]:
+    if keys:
+        more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+        yield f"{title}: " + ", ".join(f"{path} page {page}" for path, page in keys[:_LISTED]) + more
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in counts.items())

@@ -1,0 +1,33 @@
+"""Ends of a page that need no model, and how a reading's end becomes a page status."""
+
+from collections.abc import Sequence
+
+from ocr.types import Finish, ParsedText
+from pipeline.timing import single
+from pipeline.types import Page, PageError, PageResult, PageStatus, RenderedPage, StageTiming
+
+STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
+
+
+def render_timings(rendered: RenderedPage) -> tuple[StageTiming, ...]:
+    """Returns the timings that a worker measured for this page alone."""
+    return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
+
+
+def blank_result(rendered: RenderedPage) -> PageResult:
+    """Returns an empty text: a blank page never reaches the model, so it gets no invented one."""
+    return PageResult(
+        page=rendered.page,
+        status="blank",
+        parsed=ParsedText(text="", markdown=""),
+        error=None,
+        width_px=rendered.width_px,
+        height_px=rendered.height_px,
+        dpi=rendered.dpi,
+        timings=render_timings(rendered),
+    )
+
+
+def failed_result(page: Page, error: PageError, timings: Sequence[StageTiming] = ()) -> PageResult:
+    """Returns a page without a text."""
+    return PageResult(page=page, status="failed", parsed=None, error=error, timings=tuple(timings))

@@ -1,0 +1,44 @@
+"""Which pages of a document are read: `--pages 1-3,7` and the limit per document."""
+
+from collections.abc import Sequence
+
+PageRanges = Sequence[tuple[int, int]]
+
+_OPEN_END = 2**31
+
+
+def parse_pages(text: str) -> list[tuple[int, int]]:
+    """Returns inclusive 1-based ranges of "1-3,7"; an open end ("5-") runs to a document's last page.
+
+    Raises: ValueError naming the part that is not a page or a range.
+    """
+    return [_parse_range(part.strip()) for part in text.split(",")]
+
+
+def select_pages(num_pages: int, pages: str | None, limit: int | None) -> tuple[list[int], int]:
+    """Returns the 0-based indexes to read, in order, and how many selected pages `limit` leaves out.
+
+    Pages that `pages` does not name are not left out: nobody asked for them.
+    """
+    wanted: Sequence[int] = range(num_pages)
+    if pages is not None:
+        ranges = parse_pages(pages)
+        wanted = [index for index in wanted if any(a <= index + 1 <= b for a, b in ranges)]
+    chosen = list(wanted if limit is None else wanted[:limit])
+    return chosen, len(wanted) - len(chosen)
+
+
+def _parse_range(part: str) -> tuple[int, int]:
+    first, dash, last = part.partition("-")
+    wrong = ValueError(f"{part!r} is neither a page nor a range; write pages as 1-3,7")
+    if not (_is_number(first) and (not last or _is_number(last))):
+        raise wrong
+    start = int(first)
+    end = int(last) if last else _OPEN_END if dash else start
+    if not 1 <= start <= end:
+        raise wrong
+    return start, end
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10

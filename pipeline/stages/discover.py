@@ -1,0 +1,94 @@
+"""Stage discover: a look inside one file. Runs in workers; never imports torch.
+
+Content decides what a file is. One that only its name makes a PDF or image (empty, garbage) is broken;
+one that neither its name nor its content makes one is skipped, unhashed.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from contextlib import closing
+
+from pipeline.stages import images, pdf, sniff
+from pipeline.stages.failures import DocumentError
+from pipeline.stages.settings import IngestSettings
+from pipeline.types import Document, DocumentStatus, Kind
+
+
+def probe(path: str, settings: IngestSettings) -> Document:
+    """Returns what is in the file: kind, sha256, pages, or why it cannot be read."""
+    start = time.perf_counter()
+    head, size_bytes, num_pages = b"", 0, 0
+    sha256: str | None = None
+    status: DocumentStatus = "ok"
+    reason: str | None = None
+    try:
+        head, size_bytes = _head(path)
+        if _is_input(head, path):
+            sha256 = _sha256(path)
+        num_pages = _count_pages(path, _recognise(head, path), settings)
+    except DocumentError as error:
+        status, reason = error.status, error.reason
+    except OSError as error:
+        status = "broken" if sniff.by_name(path) else "skipped"
+        reason = f"cannot be read: {error.strerror or error}"
+    return Document(
+        path=path,
+        sha256=sha256,
+        size_bytes=size_bytes,
+        kind=_kind(head, path),
+        num_pages=num_pages,
+        status=status,
+        reason=reason,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _head(path: str) -> tuple[bytes, int]:
+    """Returns a regular file's first bytes and its size. Raises: OSError, DocumentError."""
+    # Not blocking, and looked at only once open: the file may have become a pipe since the walk.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise DocumentError("skipped", "not a regular file")
+        return file.read(sniff.HEAD_BYTES), found.st_size
+
+
+def _is_input(head: bytes, path: str) -> bool:
+    return (sniff.by_content(head, path) or sniff.by_name(path)) is not None
+
+
+def _kind(head: bytes, path: str) -> Kind | None:
+    form = sniff.by_content(head, path)
+    return None if form is None else "pdf" if form == "PDF" else "image"
+
+
+def _recognise(head: bytes, path: str) -> sniff.Format:
+    """Returns the format by content. Raises: DocumentError."""
+    form, claimed = sniff.by_content(head, path), sniff.by_name(path)
+    if form is not None:
+        return form
+    if claimed is None:
+        raise DocumentError("skipped", "not a PDF or image" if head else "an empty file")
+    if not head:
+        raise DocumentError("broken", f"named as a {claimed} file, but empty (0 bytes)")
+    raise DocumentError("broken", f"named as a {claimed} file, but begins with {sniff.describe(head)}")
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int:
+    """Returns the pages of a PDF, the frames of an image. Raises: DocumentError, OSError."""
+    if form == "PDF":
+        with closing(pdf.open_pdf(path)) as document:
+            return pdf.count_pages(document)
+    with closing(images.open_image(path, form)) as image:
+        if image.width * image.height > settings.max_image_pixels:
+            reason = images.oversized(image.width, image.height, settings.max_image_pixels)
+            raise DocumentError("broken", reason)
+        return images.count_frames(image)

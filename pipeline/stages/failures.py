@@ -1,0 +1,27 @@
+"""How opening a file or rendering a page fails, in words for the person who will read the row."""
+
+from pipeline.types import DocumentStatus
+
+
+class DocumentError(Exception):
+    """A file that cannot be read. status: what its row will say; the message is the reason."""
+
+    def __init__(self, status: DocumentStatus, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status = status
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class PageRenderError(Exception):
+    """A page that cannot be rendered. category: a short stable word ("broken", "oversized")."""
+
+    def __init__(self, category: str, message: str) -> None:
+        super().__init__(category, message)
+        self.category = category
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message

@@ -1,0 +1,114 @@
+"""PDF files: pages to RGB pixels, through MuPDF."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pymupdf
+
+from encoders.views import UInt8Array
+from ocr.tiling import layout
+from pipeline.stages.failures import DocumentError, PageRenderError
+from pipeline.stages.settings import RenderSettings, TileSettings
+
+LAYOUT_DPI = 144
+POINTS_PER_INCH = 72
+# A canvas is a few megapixels; only a page thinner than any paper needs more to fill it.
+_MAX_FILL_PX = 32_000_000
+# MuPDF rounds a page's edge down to the pixel within this much.
+_ROUNDING = 0.001
+_ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
+
+# Damaged files are reported through their rows, not on the terminal.
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+def open_pdf(path: str) -> Any:
+    """Returns the opened document. Raises: DocumentError, OSError."""
+    with open(path, "rb"):
+        pass  # MuPDF does not tell a missing file from a damaged one
+    try:
+        document = pymupdf.open(path, filetype="pdf")
+    except _ERRORS:
+        raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
+    if document.needs_pass:
+        document.close()
+        raise DocumentError("encrypted", "needs a password; save a copy without one")
+    return document
+
+
+def count_pages(document: Any) -> int:
+    """Returns the number of pages. Raises: DocumentError."""
+    try:
+        num_pages = int(document.page_count)
+    except _ERRORS as error:
+        raise DocumentError("broken", f"the list of pages is damaged: {error}") from None
+    if num_pages < 1:
+        raise DocumentError(
+            "broken", "no pages can be found in it; a viewer that repairs PDFs may save a copy"
+        )
+    return num_pages
+
+
+def render_pdf_page(
+    document: Any, index: int, settings: RenderSettings, tile: TileSettings
+) -> tuple[UInt8Array, float, tuple[int, int]]:
+    """Returns a page's pixels [H, W, 3] uint8 RGB on white, their dpi, and the grid of tiles.
+
+    Rotation and crop box are honoured and annotations drawn. Raises: PageRenderError.
+    """
+    with _as_page_errors():
+        page = document.load_page(index)
+        width_pt, height_pt = float(page.rect.width), float(page.rect.height)
+    if not (0 < width_pt < math.inf and 0 < height_pt < math.inf):
+        raise PageRenderError("broken", f"the page is {width_pt:g} x {height_pt:g} points")
+    to_px = LAYOUT_DPI / POINTS_PER_INCH
+    plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)
+    if settings.dpi is None:
+        scale = min(plan.scale(width_pt, height_pt), math.sqrt(_MAX_FILL_PX / (width_pt * height_pt)))
+    else:
+        scale = settings.dpi / POINTS_PER_INCH
+        _check_size(width_pt * scale, height_pt * scale, settings)
+    with _as_page_errors():
+        pixmap = page.get_pixmap(
+            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
+        )
+        return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def _px(length: float) -> int:
+    return max(1, math.ceil(length - _ROUNDING))
+
+
+def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> None:
+    if width_px * height_px > settings.max_image_pixels:
+        raise PageRenderError(
+            "oversized",
+            f"at {settings.dpi:g} dpi the page is {width_px * height_px / 1e6:.0f} megapixels, over the limit "
+            f"of {settings.max_image_pixels / 1e6:.0f}; lower render.dpi",
+        )
+
+
+def _pixels(pixmap: Any) -> UInt8Array:
+    """Returns [H, W, 3]; rows may be padded in the pixmap."""
+    rows = np.frombuffer(pixmap.samples_mv, dtype=np.uint8).reshape(pixmap.height, pixmap.stride)
+    image = rows[:, : pixmap.width * 3].reshape(pixmap.height, pixmap.width, 3)
+    return np.array(image)
+
+
+@contextmanager
+def _as_page_errors() -> Iterator[None]:
+    try:
+        yield
+    except pymupdf.mupdf.FzErrorSystem as error:
+        if "malloc" in str(error):
+            raise MemoryError(str(error)) from None
+        raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
+    except _ERRORS as error:
+        raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
+    finally:
+        # MuPDF keeps every warning of a damaged file otherwise.
+        pymupdf.TOOLS.reset_mupdf_warnings()

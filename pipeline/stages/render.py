@@ -1,0 +1,89 @@
+"""Stage render: a PDF page or image frame to pixels. Runs in workers; never imports torch."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.views import UInt8Array
+from ocr.tiling import layout
+from pipeline.stages import images, pdf, sniff
+from pipeline.stages.blank import is_blank
+from pipeline.stages.settings import RenderSettings, TileSettings
+from pipeline.types import Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageImage:
+    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles."""
+
+    page: Page
+    pixels: UInt8Array
+    grid: tuple[int, int]
+    dpi: float | None
+    blank: bool
+    render_s: float
+
+
+class OpenDocuments:
+    """Keeps the file of the last page open: a long PDF is parsed once, not once a page."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, str] | None = None
+        self._document: Any = None
+
+    def get(self, page: Page) -> Any:
+        """Returns the pymupdf document or Pillow image that holds the page. Raises: DocumentError, OSError."""
+        if self._key != (page.path, page.sha256):
+            self.close()
+            self._document = pdf.open_pdf(page.path) if page.kind == "pdf" else _open_image(page.path)
+            self._key = (page.path, page.sha256)
+        return self._document
+
+    def close(self) -> None:
+        if self._document is not None:
+            self._document.close()
+        self._key = self._document = None
+
+
+def render(
+    pages: Sequence[Page], settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
+) -> list[PageImage]:
+    """Returns the pixels of each page, in order.
+
+    A PDF page's size at 144 dpi decides the grid; it is rendered at the resolution that fills the grid's
+    canvas, or at settings.dpi. Raises: DocumentError, PageRenderError, OSError.
+    """
+    return [_render_page(page, settings, tile, documents) for page in pages]
+
+
+def _render_page(
+    page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
+) -> PageImage:
+    start = time.perf_counter()
+    document = documents.get(page)
+    dpi: float | None
+    if page.kind == "pdf":
+        pixels, dpi, grid = pdf.render_pdf_page(document, page.page_index, settings, tile)
+    else:
+        frame, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
+        if images.count_frames(document) == 1:
+            documents.close()
+        pixels = np.array(frame)
+        grid = layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid
+    return PageImage(
+        page=page,
+        pixels=pixels,
+        grid=grid,
+        dpi=dpi,
+        blank=is_blank(pixels),
+        render_s=time.perf_counter() - start,
+    )
+
+
+def _open_image(path: str) -> Any:
+    with open(path, "rb") as file:
+        kind = sniff.by_content(file.read(sniff.HEAD_BYTES), path)
+    return images.open_image(path, kind or "PNG")

@@ -1,0 +1,40 @@
+"""What the stages that run in workers can be told. Plain and picklable; configuration lives elsewhere."""
+
+from dataclasses import dataclass
+
+from ocr.tiling import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings:
+    """Which files are inputs.
+
+    include, exclude: globs on the path relative to the folder being read (pipeline.globs says how);
+        an empty include takes everything. Files named directly are always taken.
+    max_image_pixels: an image of more pixels is refused unopened ("pixel bomb").
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_image_pixels: int = 200_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSettings:
+    """How a page becomes pixels.
+
+    dpi: resolution of PDF pages; None takes the one that fills the tile grid's canvas. The grid always
+        follows from the size at 144 dpi, so 144 gives exactly what the original scripts read.
+    max_image_pixels: the largest image, or PDF page at `dpi`, that is rendered.
+    """
+
+    dpi: float | None = None
+    max_image_pixels: int = 200_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileSettings:
+    """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream)."""
+
+    mode: Mode = "gundam"
+    max_tiles: int = 6

@@ -1,0 +1,66 @@
+"""Store: results and documents as the database's records, one transaction a page."""
+
+from ocr.types import Block
+from pipeline.types import Document, PageError, PageResult, StageTiming
+from storage.store import Store
+from storage.types import BlockRecord, ErrorRecord, FileRecord, PageRecord, TimingRecord
+
+
+def store_page(store: Store, run_id: int, settings_hash: str, result: PageResult) -> None:
+    """Writes one page; the database adds the time of writing as its own stage."""
+    store.record_page(run_id, page_record(result, settings_hash))
+
+
+def store_document(store: Store, run_id: int, document: Document) -> None:
+    """Writes what a path holds."""
+    store.record_file(run_id, file_record(document))
+
+
+def page_record(result: PageResult, settings_hash: str) -> PageRecord:
+    parsed = result.parsed
+    return PageRecord(
+        sha256=result.page.sha256,
+        page_index=result.page.page_index,
+        settings_hash=settings_hash,
+        status=result.status,
+        text=None if parsed is None else parsed.text,
+        markdown=None if parsed is None else parsed.markdown,
+        error=None if result.error is None else _error(result.error),
+        confidence=result.confidence,
+        num_tokens=result.num_tokens,
+        width_px=result.width_px,
+        height_px=result.height_px,
+        dpi=result.dpi,
+        blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
+        timings=tuple(_timing(timing) for timing in result.timings),
+    )
+
+
+def file_record(document: Document) -> FileRecord:
+    return FileRecord(
+        path=document.path,
+        sha256=document.sha256,
+        status=document.status,
+        size_bytes=document.size_bytes,
+        kind=document.kind,
+        num_pages=document.num_pages,
+        reason=document.reason,
+    )
+
+
+def _error(error: PageError) -> ErrorRecord:
+    return ErrorRecord(stage=error.stage, category=error.category, message=error.message)
+
+
+def _block(block: Block) -> BlockRecord:
+    return BlockRecord(label=block.label, text=block.text, box_px=block.box_px)
+
+
+def _timing(timing: StageTiming) -> TimingRecord:
+    return TimingRecord(
+        stage=timing.stage,
+        share_s=timing.share_s,
+        wall_s=timing.wall_s,
+        batch_size=timing.batch_size,
+        path_use=timing.path_use,
+    )

@@ -1,0 +1,104 @@
+"""What a run did: counts while it goes on, and the summary at its end."""
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol, get_args
+
+from pipeline.errors import ExitCode
+from pipeline.timing import StageTotals
+from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
+
+UNREADABLE = ("encrypted", "broken")
+INCOMPLETE = ("repeated", "truncated", "failed")
+
+
+class Progress(Protocol):
+    """Told by the runner what happens; never asks back."""
+
+    def pages_found(self, num_pages: int) -> None:
+        """So many more pages are to be read."""
+
+    def document_refused(self, document: Document) -> None:
+        """A PDF or image cannot be read, or a file is of an unknown type; its status and reason say which."""
+
+    def page_done(self, result: PageResult) -> None:
+        """A page was read, or failed, and is in the database."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunSummary:
+    """Counts of one run. Mutable: the runner adds to it.
+
+    pages: page status -> pages of this run. documents: document status -> files.
+    num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
+    ok in as many attempts as are allowed. num_left_out: pages over the limit per document.
+    load_s: what loading the model took, 0 if it was not needed. stopped: why the run ended early.
+    """
+
+    database: str
+    pages: Counter[str] = field(default_factory=Counter)
+    documents: Counter[str] = field(default_factory=Counter)
+    num_done_before: int = 0
+    num_given_up: int = 0
+    num_left_out: int = 0
+    num_missing: int = 0
+    wall_s: float = 0.0
+    load_s: float = 0.0
+    totals: StageTotals = field(default_factory=StageTotals)
+    stopped: str | None = None
+
+    @property
+    def num_pages(self) -> int:
+        return self.pages.total()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Unknown types and left-out pages do not count as faults."""
+        if self.stopped is not None:
+            return ExitCode.STOPPED
+        faults = sum(self.documents[status] for status in UNREADABLE)
+        faults += sum(self.pages[status] for status in INCOMPLETE) + self.num_given_up
+        return ExitCode.INCOMPLETE if faults else ExitCode.OK
+
+    def counts(self) -> dict[str, int]:
+        """Returns what the database keeps of a run."""
+        return {
+            **{f"pages_{status}": count for status, count in sorted(self.pages.items())},
+            **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
+            "pages_done_before": self.num_done_before,
+            "pages_given_up": self.num_given_up,
+            "pages_left_out": self.num_left_out,
+            "documents_missing": self.num_missing,
+        }
+
+    def lines(self) -> list[str]:
+        """Returns the summary that `ocrbatch run` ends with."""
+        lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
+        lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
+        notes = {
+            "read before": self.num_done_before,
+            "given up after repeated attempts": self.num_given_up,
+            "left out": self.num_left_out,
+        }
+        lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
+        lines.append(f"documents: {_listed(self.documents) or 'none found'}")
+        if self.num_missing:
+            lines.append(f"documents missing since an earlier run: {self.num_missing}")
+        if slowest := self.totals.slowest():
+            stage, seconds = slowest
+            loading = f", loading the model {self.load_s:.1f} s" if self.load_s else ""
+            lines.append(f"longest stage: {stage}, {seconds:.1f} s of {self.wall_s:.1f} s{loading}")
+        show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
+        lines.append(f"results: {self.database}; see them with: {show}")
+        return lines
+
+    def _rate(self) -> str:
+        if not self.num_pages or not self.wall_s:
+            return ""
+        return f" ({self.num_pages / self.wall_s:.2f} pages/s)"
+
+
+def _listed(counts: Counter[str]) -> str:
+    ordered = [status for status in (*get_args(PageStatus), *get_args(DocumentStatus)) if counts[status]]
+    return ", ".join(f"{counts[status]} {status}" for status in dict.fromkeys(ordered))

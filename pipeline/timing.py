@@ -1,0 +1,79 @@
+"""Timing of every stage on every page: a page's share of a batch, and the batch's wall time."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pipeline.types import StageTiming
+
+# In the order of the flow.
+STAGES = (
+    "discover",
+    "render",
+    "tile",
+    "encode_global",
+    "encode_local",
+    "decode_prefill",
+    "decode_generate",
+    "store",
+)
+
+
+def split(stage: str, wall_s: float, work: Sequence[float], path_use: str | None = None) -> list[StageTiming]:
+    """Returns one timing a page of a batch; the shares are proportional to `work` and add up to wall_s.
+
+    work: what each page cost of this stage (1 for a global view, its tiles, its tokens); pages that had
+    none of it get no share and do not count in batch_size.
+    """
+    total = sum(work)
+    batch_size = sum(1 for amount in work if amount)
+    return [
+        StageTiming(
+            stage=stage,
+            share_s=wall_s * amount / total if total else 0.0,
+            wall_s=wall_s if amount else 0.0,
+            batch_size=batch_size if amount else 0,
+            path_use=path_use if amount else None,
+        )
+        for amount in work
+    ]
+
+
+def single(stage: str, seconds: float) -> StageTiming:
+    """Returns the timing of a stage that ran for this page alone: share and wall are the same."""
+    return StageTiming(stage=stage, share_s=seconds, wall_s=seconds)
+
+
+class StageTotals:
+    """Seconds each stage took over a run, batches counted once."""
+
+    def __init__(self) -> None:
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def add(self, timings: Iterable[StageTiming]) -> None:
+        for timing in timings:
+            self._seconds[timing.stage] += timing.share_s
+
+    def seconds(self) -> dict[str, float]:
+        """Returns stage -> seconds, in the order of the flow."""
+        return {stage: self._seconds[stage] for stage in STAGES if stage in self._seconds}
+
+    def slowest(self) -> tuple[str, float] | None:
+        """Returns the stage that took longest and its seconds; None before any."""
+        return max(self._seconds.items(), key=lambda item: item[1], default=None)
+
+
+class Stopwatch:
+    """Wall seconds of the block it measured last."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds = time.perf_counter() - start

@@ -1,0 +1,100 @@
+"""The values that flow: Document -> Page -> RenderedPage -> PageResult. Torch-free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from encoders.views import PageViews
+from ocr.types import ParsedText
+
+DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
+PageStatus = Literal["pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined"]
+Kind = Literal["pdf", "image"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One input file after a look inside it.
+
+    path: as it was found (never resolved). sha256 is None where the file could not be read.
+    num_pages: pages or frames found, 0 unless status is "ok". reason: why status is not "ok".
+    seconds: what looking inside took.
+    """
+
+    path: str
+    sha256: str | None
+    size_bytes: int
+    kind: Kind | None
+    num_pages: int
+    status: DocumentStatus
+    reason: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page to read. page_index is 0-based."""
+
+    path: str
+    sha256: str
+    kind: Kind
+    page_index: int
+
+    @property
+    def page_number(self) -> int:
+        return self.page_index + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPage:
+    """A page as views. width_px, height_px: the rendered page before tiling, at dpi (None: an image without)."""
+
+    page: Page
+    views: PageViews
+    width_px: int
+    height_px: int
+    dpi: float | None
+    blank: bool
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageError:
+    """Why a page has no transcript. stage: the flow's stage; category: a short stable word."""
+
+    stage: str
+    category: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTiming:
+    """One stage of one page. share_s: the page's share of the batch; wall_s: the batch's wall time.
+
+    path_use: "hit", "miss" or "eager" for an encoder path, None elsewhere.
+    """
+
+    stage: str
+    share_s: float
+    wall_s: float
+    batch_size: int = 1
+    path_use: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageResult:
+    """The end of a page: a parsed transcript or an error, never both."""
+
+    page: Page
+    status: PageStatus
+    parsed: ParsedText | None
+    error: PageError | None
+    confidence: float | None = None
+    num_tokens: int = 0
+    width_px: int | None = None
+    height_px: int | None = None
+    dpi: float | None = None
+    timings: tuple[StageTiming, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        assert (self.parsed is None) != (self.error is None), "a transcript or an error, never both"

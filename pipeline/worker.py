@@ -1,0 +1,126 @@
+"""What runs inside a worker process: the tasks, and the limits it puts on itself. Never imports torch."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.stages.discover import probe
+from pipeline.stages.failures import DocumentError, PageRenderError
+from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.stages.tile import tile
+from pipeline.types import Document, Page, PageError, RenderedPage
+
+# The process's own state: successive tasks are pages of the same file.
+_DOCUMENTS = OpenDocuments()
+_ORPHAN_GRACE_S = 10.0
+
+
+def start(memory_bytes: int | None) -> None:
+    """Prepares the process: it ends at once when told to, and with its parent, and within its memory."""
+    # Ctrl-C reaches the whole group; the parent decides when workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # By the kernel, not by a handler that waits for C code to return to Python.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _silence()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if memory_bytes is not None:
+        _limit_memory(memory_bytes)
+
+
+def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+    """Returns what is in the file; any failure makes it broken."""
+    try:
+        with _killed_if_hung(limit_s):
+            return probe(path, settings)
+    except MemoryError:
+        return broken(path, "looking into the file took more memory than a worker may use")
+    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+        return broken(path, f"looking into the file failed: {type(error).__name__}: {error}")
+
+
+def render_task(
+    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float
+) -> RenderedPage | PageError:
+    """Returns the page's views, or why there are none."""
+    try:
+        with _killed_if_hung(limit_s):
+            return tile(render([page], settings, layout, _DOCUMENTS), layout)[0]
+    except PageRenderError as error:
+        return _error(error.category, error.message)
+    except DocumentError as error:
+        return _error(error.status, error.reason)
+    except OSError as error:
+        return _error("unreadable", f"the file cannot be read any more: {error.strerror or error}")
+    except MemoryError:
+        _DOCUMENTS.close()
+        return _error("memory", "rendering the page took more memory than a worker may use")
+    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+        _DOCUMENTS.close()
+        return _error("internal", f"rendering the page failed: {type(error).__name__}: {error}")
+
+
+def broken(path: str, reason: str) -> Document:
+    """Returns the row of a file that could not be looked into."""
+    return Document(
+        path=path, sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason=reason
+    )
+
+
+def _error(category: str, message: str) -> PageError:
+    return PageError(stage="render", category=category, message=message)
+
+
+def _end_with_parent() -> None:
+    """Ends the process soon after its parent, however that ended.
+
+    Not PR_SET_PDEATHSIG: that follows the parent's thread, and replacements are started by passing threads.
+    """
+    parent = multiprocessing.parent_process()
+    parent_pid = os.getppid()
+    while parent is not None and parent.is_alive() and os.getppid() == parent_pid:
+        parent.join(1.0)
+    os._exit(1)
+
+
+def _silence() -> None:
+    """Ends what the process and its C libraries print: damaged files are reported through their rows."""
+    warnings.simplefilter("ignore")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+@contextmanager
+def _killed_if_hung(limit_s: float) -> Iterator[None]:
+    """Has the kernel end the process if the block hangs in C and no parent is left to end it."""
+    if sys.platform == "win32":
+        yield
+        return
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + _ORPHAN_GRACE_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Limits what the process may allocate from here on."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limit = used_bytes + memory_bytes
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

@@ -1,0 +1,157 @@
+"""Worker processes that look into files and render pages: nothing a file holds can stop the run.
+
+Files are untrusted and their parsers are C. So every file is opened in a spawned process with a time limit
+and a memory limit; a crash, a hang or running out of memory costs that page alone. Torch-free, here and in
+the workers.
+"""
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pebble import ProcessExpired, ProcessPool
+
+from pipeline import worker
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import Document, Page, PageError, RenderedPage
+
+Result = TypeVar("Result")
+
+# A worker is replaced after this many tasks: what C libraries leak is bounded.
+_TASKS_PER_WORKER = 500
+_ATTEMPTS = 3
+
+
+class WorkerPool:
+    """Worker processes, to be used as a context manager. The caller bounds how many pages are under way.
+
+    max_workers: processes. page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into
+    a file, may take. memory_bytes: what a worker may allocate, None for no limit; enforced on Linux.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_workers: int,
+        ingest: IngestSettings,
+        render: RenderSettings,
+        tile: TileSettings,
+        page_timeout_s: float = 60.0,
+        probe_timeout_s: float = 120.0,
+        memory_bytes: int | None = 4 << 30,
+    ) -> None:
+        self._max_workers = max_workers
+        self._ingest, self._render, self._tile = ingest, render, tile
+        self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
+        self._memory_bytes = memory_bytes
+        self._lock = threading.Lock()
+        self._pools: list[Any] = []
+        self._pending: set[Future[Any]] = set()
+
+    def __enter__(self) -> "WorkerPool":
+        self._pool()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends the workers at once; what is not done is cancelled."""
+        with self._lock:
+            pending, self._pending = self._pending, set()
+        for future in pending:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        for pool in self._pools:
+            pool.stop()
+        for pool in self._pools:
+            pool.join()
+
+    def probe(self, path: str) -> Future[Document]:
+        """Returns the future of a look into the file; its result is a Document whatever happens."""
+        limit_s = self._probe_timeout_s
+
+        def failed(error: BaseException) -> Document:
+            reason = f"looking into the file {_what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            return worker.broken(path, reason)
+
+        return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
+
+    def render(self, page: Page) -> Future[RenderedPage | PageError]:
+        """Returns the future of the page's views; its result is a PageError whatever goes wrong."""
+        limit_s = self._page_timeout_s
+
+        def failed(error: BaseException) -> RenderedPage | PageError:
+            category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
+            return PageError(stage="render", category=category, message=f"rendering the page {happened}")
+
+        arguments = (page, self._render, self._tile, limit_s)
+        return self._submit(worker.render_task, arguments, limit_s, failed)
+
+    def _submit(
+        self,
+        task: Callable[..., Result],
+        arguments: tuple[Any, ...],
+        limit_s: float,
+        failed: Callable[[BaseException], Result],
+    ) -> Future[Result]:
+        outer: Future[Result] = Future()
+        with self._lock:
+            self._pending.add(outer)
+
+        def attempt(number: int) -> None:
+            inner = self._pool().schedule(task, args=arguments, timeout=limit_s)
+            inner.add_done_callback(lambda done: settle(done, number))
+
+        def settle(inner: Future[Result], number: int) -> None:
+            error = None if inner.cancelled() else inner.exception()
+            if isinstance(error, BrokenProcessPool) and number < _ATTEMPTS and outer in self._pending:
+                attempt(number + 1)
+            elif self._claim(outer) and outer.set_running_or_notify_cancel():
+                outer.set_result(inner.result() if error is None else failed(error))
+
+        attempt(1)
+        return outer
+
+    def _claim(self, future: Future[Any]) -> bool:
+        """Whether the caller is the one to settle the future."""
+        with self._lock:
+            if future not in self._pending:
+                return False
+            self._pending.remove(future)
+            return True
+
+    def _pool(self) -> Any:
+        """Returns the running pool: a new one where the last broke because an idle worker was killed."""
+        with self._lock:
+            if not self._pools or not self._pools[-1].active:
+                pool = ProcessPool(
+                    max_workers=self._max_workers,
+                    max_tasks=_TASKS_PER_WORKER,
+                    initializer=worker.start,
+                    initargs=(self._memory_bytes,),
+                    context=multiprocessing.get_context("spawn"),
+                )
+                assert pool.active, "asking a new pool starts it"
+                self._pools.append(pool)
+            return self._pools[-1]
+
+
+def _what_happened(error: BaseException, limit_s: float, key: str) -> tuple[str, str]:
+    """Returns a category and how the sentence "rendering the page ..." goes on."""
+    if isinstance(error, TimeoutError):
+        return "timeout", f"took longer than {limit_s:g} s; raise {key} if the file deserves it"
+    if isinstance(error, ProcessExpired):
+        return "crash", f"crashed its worker process ({_death(error.exitcode)})"
+    return "crash", f"failed: {type(error).__name__}: {error}"
+
+
+def _death(exit_code: int) -> str:
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"exit code {exit_code}"

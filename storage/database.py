@@ -1,0 +1,191 @@
+"""Opening the database: to write, to read, or not at all when it is not ours."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from storage import schema
+from storage.errors import (
+    DatabaseAccessError,
+    DatabaseBusyError,
+    DatabaseNotFoundError,
+    DatabaseVersionError,
+    NotADatabaseError,
+    StorageError,
+)
+
+BUSY_TIMEOUT_S = 30.0
+
+
+def open_for_writing(path: str) -> Database:
+    """Returns the database, created or migrated where needed. The caller holds the run lock.
+
+    Raises: NotADatabaseError, DatabaseVersionError (both leave the file as it was), DatabaseAccessError.
+    """
+    with explained(path):
+        db = _connect(path, "mode=rwc")
+        try:
+            _check_writable_version(db, path)
+            db.conn.execute("PRAGMA journal_mode = WAL")
+            db.conn.execute("PRAGMA synchronous = NORMAL")
+            db.conn.execute("PRAGMA foreign_keys = ON")
+            _migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def open_for_reading(path: str) -> Database:
+    """Returns the database, read-only; a run may be writing to it meanwhile. Never creates one.
+
+    Raises: DatabaseNotFoundError, NotADatabaseError, DatabaseVersionError, DatabaseAccessError.
+    """
+    if not os.path.exists(path):
+        raise DatabaseNotFoundError(
+            f"{path}: no such database; check --db, or make one with `ocrbatch run PATH --db {path}`"
+        )
+    with explained(path):
+        db = _connect_reader(path)
+        try:
+            _check_readable_version(db, path)
+            db.conn.execute("PRAGMA query_only = ON")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+@contextlib.contextmanager
+def transaction(db: Database, path: str) -> Iterator[sqlite3.Connection]:
+    """One write transaction: all of it or, whatever is raised, nothing.
+
+    It takes the write lock at once: a transaction that starts by reading cannot wait for another writer.
+    """
+    with explained(path):
+        db.conn.execute("BEGIN IMMEDIATE")
+        try:
+            yield db.conn
+            db.conn.execute("COMMIT")
+        except BaseException:
+            if db.conn.in_transaction:
+                db.conn.execute("ROLLBACK")
+            raise
+
+
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turns what SQLite says about the file into an error that says what to do; bugs stay as they are."""
+    try:
+        yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError):
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _explain(error, path) from error
+
+
+def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return DatabaseBusyError(
+            f"{path}: another program holds the database ({error}); close it, or use another --db"
+        )
+    if name == "SQLITE_NOTADB":
+        return NotADatabaseError(f"{path}: not a database; it was left untouched; choose another --db")
+    if name.startswith("SQLITE_CORRUPT"):
+        return DatabaseAccessError(
+            f"{path}: the database is damaged ({error}); "
+            f"restore a copy, or save what is left with `sqlite3 {path} .recover`"
+        )
+    if name == "SQLITE_FULL":
+        return DatabaseAccessError(f"{path}: the disk is full; free space and run again, finished pages stay")
+    return DatabaseAccessError(
+        f"{path}: {error}; check that the file and its folder exist, can be read and written, "
+        "and lie on a local disk"
+    )
+
+
+def _connect(path: str, mode: str) -> Database:
+    uri = f"{Path(os.path.realpath(path)).as_uri()}?{mode}"
+    conn = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    try:
+        conn.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first look into the file
+        return Database(conn, execute_plugins=False)
+    except BaseException:
+        conn.close()
+        raise
+
+
+def _connect_reader(path: str) -> Database:
+    # Not mode=ro: such a connection cannot remove the -wal and -shm files it makes, and leaves them about.
+    # SQLite opens the file read-only by itself where it may not write; query_only does the rest.
+    try:
+        return _connect(path, "mode=rw")
+    except sqlite3.OperationalError as error:
+        # A database in WAL mode needs those files even to be read. In a folder where they cannot be made
+        # (read-only media) nobody else is writing either, unless a WAL is there.
+        no_access = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+        if not no_access or not os.path.isfile(path) or os.path.exists(os.path.realpath(path) + "-wal"):
+            raise
+        return _connect(path, "mode=ro&immutable=1")
+
+
+def _number(db: Database, sql: str) -> int:
+    return int(db.conn.execute(sql).fetchone()[0])
+
+
+def _is_empty(db: Database) -> bool:
+    return _number(db, "SELECT count(*) FROM sqlite_master") == 0 and not (
+        _number(db, "PRAGMA application_id") or _number(db, "PRAGMA user_version")
+    )
+
+
+def _check_writable_version(db: Database, path: str) -> None:
+    if not _is_empty(db):
+        _check_ours(db, path)
+
+
+def _check_readable_version(db: Database, path: str) -> None:
+    if _is_empty(db):
+        raise NotADatabaseError(f"{path}: an empty file, not a database of ocrbatch; check --db")
+    _check_ours(db, path)
+    if schema.migrations.pending(db):
+        raise DatabaseVersionError(
+            f"{path}: schema version {_number(db, 'PRAGMA user_version')} is older than this program's "
+            f"({len(schema.NAMES)}); update it with `ocrbatch run PATH --db {path}`"
+        )
+
+
+def _check_ours(db: Database, path: str) -> None:
+    if _number(db, "PRAGMA application_id") != schema.APPLICATION_ID:
+        raise NotADatabaseError(
+            f"{path}: a database of another program; it was left untouched; choose another --db"
+        )
+    known = schema.NAMES
+    version = _number(db, "PRAGMA user_version")
+    unknown = [m.name for m in schema.migrations.applied(db) if m.name not in known]
+    if unknown or version > len(known):
+        raise DatabaseVersionError(
+            f"{path}: schema version {version} ({', '.join(unknown) or 'unnamed'}) is newer than this "
+            f"program's, {len(known)} ({known[-1]}); upgrade ocrbatch, or use another --db"
+        )
+
+
+def _migrate(db: Database) -> None:
+    """Applies what is pending. One transaction around all, so a file is ours and complete, or empty."""
+    if not schema.migrations.pending(db):
+        return
+    db.conn.execute("BEGIN IMMEDIATE")
+    try:
+        schema.migrations.apply(db)
+        db.conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        db.conn.execute(f"PRAGMA user_version = {len(schema.NAMES)}")
+        db.conn.execute("COMMIT")
+    except BaseException:
+        if db.conn.in_transaction:
+            db.conn.execute("ROLLBACK")
+        raise

@@ -1,0 +1,81 @@
+"""Files and the content behind them: how a path finds its document, and how it goes missing."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+
+from storage.text import real_path, storable
+from storage.types import FileRecord
+
+
+def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
+    """Writes the file's row and its document's, inside the caller's transaction."""
+    path = storable(file.path)
+    reason = None if file.reason is None else storable(file.reason)
+    row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
+    known = None if row is None else int(row[0])
+    document = _document(conn, file, reason, known)
+    conn.execute(
+        "INSERT INTO files (path, document_id, status, reason, first_run_id, last_run_id)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET document_id = excluded.document_id,"
+        " status = excluded.status, reason = excluded.reason, last_run_id = excluded.last_run_id",
+        (path, document, file.status, reason, run_id, run_id),
+    )
+    if known is not None and known != document:
+        # A document without content belongs to one file only; readable now, the file has no use for it.
+        conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
+
+
+def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, known: int | None) -> int:
+    """Returns the id of the document with this content, made or brought up to date."""
+    values = (file.status, reason, file.kind, file.size_bytes, file.num_pages)
+    if file.sha256 is None and known is not None:
+        return known
+    if file.sha256 is not None:
+        conn.execute(
+            # One content may be looked at under several names and at bad times: what a look did not
+            # find out (kind, pages) keeps the value an earlier one did.
+            "INSERT INTO documents (sha256, status, reason, kind, size_bytes, num_pages)"
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (sha256) DO UPDATE SET status = excluded.status,"
+            " reason = excluded.reason, kind = coalesce(excluded.kind, kind),"
+            " size_bytes = excluded.size_bytes, num_pages = max(excluded.num_pages, num_pages)",
+            (file.sha256, *values),
+        )
+        row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (file.sha256,)).fetchone()
+        return int(row[0])
+    cursor = conn.execute(
+        "INSERT INTO documents (status, reason, kind, size_bytes, num_pages) VALUES (?, ?, ?, ?, ?)", values
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def mark_missing(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> int:
+    """Marks files under roots that are gone, inside the caller's transaction; returns how many."""
+    tops = [os.path.abspath(root) for root in roots]
+    unseen = conn.execute(
+        "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
+    )
+    gone = [
+        (file_id,)
+        for file_id, path in unseen
+        if any(_is_under(path, top) for top in tops) and not _is_there(path)
+    ]
+    conn.executemany("UPDATE files SET status = 'missing', reason = NULL WHERE id = ?", gone)
+    return len(gone)
+
+
+def _is_under(path: str, top: str) -> bool:
+    return os.path.abspath(path) == top or os.path.abspath(path).startswith(os.path.join(top, ""))
+
+
+def _is_there(path: str) -> bool:
+    """Returns False only for what is known to be gone: a folder that may not be entered proves nothing."""
+    for name in {path, real_path(path)}:
+        try:
+            os.stat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+        return True
+    return False

@@ -1,0 +1,183 @@
+"""What the database says about itself: runs, counts and times. For `status` and for a run's summary."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.lock import is_locked
+from storage.types import PAGE_STATUSES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """One run. state: "running", "finished" or "interrupted" (it was killed).
+
+    num_pages: attempts it stored. seconds: until its end, now, or, if it was killed, its last page.
+    pages_per_s: num_pages / seconds, loading the model included; None without pages.
+    counts: what the run itself counted, empty until it finished.
+    """
+
+    id: int
+    state: str
+    started_at: str
+    finished_at: str | None
+    seconds: float | None
+    exit_code: int | None
+    model: str
+    settings_hash: str
+    num_pages: int
+    pages_per_s: float | None
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageStatus:
+    """The pages' shares of one stage, in seconds. p99_s: 99% of the pages took at most this."""
+
+    stage: str
+    num_pages: int
+    total_s: float
+    mean_s: float
+    median_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The whole database.
+
+    pages: by status, of every distinct content that a file has. documents: distinct contents by status,
+    "missing" when every file with it is gone. files: paths by status. left_out_pages: pages of readable
+    documents that nobody has asked for yet (page selection, maximum per document).
+    num_attempts: readings so far, retries included.
+    """
+
+    database: str
+    schema_version: int
+    runs: list[RunStatus]
+    pages: dict[str, int]
+    documents: dict[str, int]
+    files: dict[str, int]
+    left_out_pages: int
+    num_attempts: int
+    stages: list[StageStatus]
+
+    def to_json(self) -> dict[str, object]:
+        """Returns the same as values that json.dumps takes."""
+        return asdict(self)
+
+
+def status(db: Database) -> Status:
+    """Returns everything `ocrbatch status` shows, as of one moment."""
+    path = database_path(db)
+    with explained(path):
+        db.conn.execute("BEGIN")  # one snapshot for all counts, while a run goes on
+        try:
+            return Status(
+                database=path,
+                schema_version=_number(db, "PRAGMA user_version"),
+                runs=runs(db),
+                pages=pages_by_status(db),
+                documents=_documents_by_status(db),
+                files=_counts(db, "SELECT status, count(*) FROM files GROUP BY status ORDER BY status"),
+                left_out_pages=_number(db, _LEFT_OUT),
+                num_attempts=_number(db, "SELECT count(*) FROM attempts"),
+                stages=stages(db),
+            )
+        finally:
+            db.conn.execute("COMMIT")
+
+
+def database_path(db: Database) -> str:
+    """Returns the path of the file behind a connection."""
+    return str(db.conn.execute("PRAGMA database_list").fetchone()[2])
+
+
+def runs(db: Database) -> list[RunStatus]:
+    """Returns all runs, oldest first."""
+    alive = is_locked(database_path(db))
+    return [_run_status(row, alive) for row in db.query(_RUNS)]
+
+
+def pages_by_status(db: Database) -> dict[str, int]:
+    """Returns status -> distinct pages, in the order of PAGE_STATUSES, without those that do not occur."""
+    counts = _counts(
+        db,
+        "SELECT p.status, count(*) FROM pages p"
+        " WHERE EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status",
+    )
+    return {name: counts[name] for name in PAGE_STATUSES if name in counts}
+
+
+def stages(db: Database, run_id: int | None = None) -> list[StageStatus]:
+    """Returns the stages by total time, longest first; of one run, or of all."""
+    where = "" if run_id is None else "WHERE run_id = :run_id"
+    rows = db.query(_STAGES.format(where=where), {"run_id": run_id})
+    return [StageStatus(**row) for row in rows]
+
+
+def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
+    last_page_at, counts = row.pop("last_page_at"), row.pop("counts")
+    if row["state"] == "running" and not alive:
+        row["state"] = "interrupted"  # killed, and no run has come since to say so in the file
+    if row["seconds"] is None:
+        end = datetime.now(UTC).isoformat() if row["state"] == "running" else last_page_at
+        row["seconds"] = _seconds(row["started_at"], end)
+    rate = row["num_pages"] / row["seconds"] if row["num_pages"] and row["seconds"] else None
+    return RunStatus(**row, pages_per_s=rate, counts=json.loads(counts or "{}"))
+
+
+def _seconds(start: str, end: str | None) -> float | None:
+    if end is None:
+        return None
+    span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    return max(span.total_seconds(), 0.0)
+
+
+def _documents_by_status(db: Database) -> dict[str, int]:
+    return _counts(
+        db,
+        "SELECT CASE WHEN present THEN status ELSE 'missing' END AS shown, count(*) FROM ("
+        "  SELECT d.status, max(f.status <> 'missing') AS present"
+        "  FROM documents d JOIN files f ON f.document_id = d.id GROUP BY d.id)"
+        " GROUP BY shown ORDER BY shown",
+    )
+
+
+def _counts(db: Database, sql: str) -> dict[str, int]:
+    return {str(name): int(number) for name, number in db.conn.execute(sql)}
+
+
+def _number(db: Database, sql: str) -> int:
+    return int(db.conn.execute(sql).fetchone()[0])
+
+
+_RUNS = """
+SELECT r.id, r.state, r.started_at, r.finished_at, r.seconds, r.exit_code, r.model, r.settings_hash,
+    r.counts, count(a.id) AS num_pages, max(a.finished_at) AS last_page_at
+FROM runs r LEFT JOIN attempts a ON a.run_id = r.id GROUP BY r.id ORDER BY r.id
+"""
+
+_LEFT_OUT = """
+SELECT coalesce(sum(max(d.num_pages - (SELECT count(*) FROM pages p WHERE p.document_id = d.id), 0)), 0)
+FROM documents d
+WHERE d.status = 'ok' AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = d.id)
+"""
+
+# A page's share of a stage is summed first: a stage may have several timings on a page (paths, retries
+# within the attempt). The median is the middle or the mean of the two middles, p99 the nearest rank.
+_STAGES = """
+WITH shares AS (
+    SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings {where} GROUP BY stage, attempt_id),
+ranked AS (
+    SELECT stage, share_s, count(*) OVER (PARTITION BY stage) AS n,
+        row_number() OVER (PARTITION BY stage ORDER BY share_s) AS rank FROM shares)
+SELECT stage, n AS num_pages, sum(share_s) AS total_s, avg(share_s) AS mean_s,
+    avg(CASE WHEN rank IN ((n + 1) / 2, (n + 2) / 2) THEN share_s END) AS median_s,
+    max(CASE WHEN rank = (99 * n + 99) / 100 THEN share_s END) AS p99_s
+FROM ranked GROUP BY stage ORDER BY total_s DESC, stage
+"""

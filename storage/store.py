@@ -1,0 +1,146 @@
+"""The writer's side of the database: one run at a time, one transaction a page."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from storage import attempts, files
+from storage.database import open_for_writing, transaction
+from storage.lock import run_lock
+from storage.masking import mask_secrets
+from storage.types import DONE_STATUSES, FileRecord, PagePlan, PageRecord, RunRecord
+
+
+class Store:
+    """Writes runs, files and pages. Holds the run lock from opening to close().
+
+    For use in the thread that opened it. Every method is one transaction: after a kill, what a method
+    returned from is there and nothing else is.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Opens or creates the database and brings its schema up to date.
+
+        Raises: DatabaseBusyError while another run holds it, NotADatabaseError, DatabaseVersionError,
+            DatabaseAccessError.
+        """
+        self.path = os.fspath(path)
+        self._started: dict[int, float] = {}
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(run_lock(self.path))
+            self._db = open_for_writing(self.path)
+            stack.callback(self._db.close)
+            self._closing = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the database and lets the next run in. Closing twice is fine."""
+        self._closing.close()
+
+    def start_run(self, run: RunRecord) -> int:
+        """Returns the id of a new run. Earlier runs that never ended are marked interrupted."""
+        with self._transaction() as conn:
+            conn.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
+            cursor = conn.execute(
+                "INSERT INTO runs (started_at, state, settings_hash, model, weights_sha256, config, versions)"
+                " VALUES (?, 'running', ?, ?, ?, ?, ?)",
+                (
+                    now(),
+                    run.settings_hash,
+                    run.model,
+                    run.weights_sha256,
+                    json.dumps(mask_secrets(run.config)),
+                    json.dumps(dict(run.versions)),
+                ),
+            )
+        run_id = int(cursor.lastrowid or 0)
+        self._started[run_id] = time.monotonic()
+        return run_id
+
+    def finish_run(self, run_id: int, *, exit_code: int, counts: Mapping[str, int]) -> None:
+        """Ends a run that this store started; also one that was stopped early (its exit code says so)."""
+        seconds = time.monotonic() - self._started[run_id]
+        with self._transaction() as conn:
+            conn.execute(
+                "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?"
+                " WHERE id = ?",
+                (now(), seconds, exit_code, json.dumps(dict(counts)), run_id),
+            )
+
+    def record_file(self, run_id: int, file: FileRecord) -> None:
+        """Stores what a path holds now. A changed file is pointed at its new content, a vanished one that
+        is back is unmarked, and one that cannot be read this time keeps the content known of it."""
+        with self._transaction() as conn:
+            files.record(conn, run_id, file)
+
+    def mark_missing(self, run_id: int, roots: Sequence[str]) -> int:
+        """Marks the files under roots that run_id did not find and that are gone; returns how many.
+
+        For after a complete walk of the roots. Files that a pattern left out but that are there stay.
+        """
+        with self._transaction() as conn:
+            return files.mark_missing(conn, run_id, roots)
+
+    def plan_pages(
+        self,
+        sha256: str,
+        page_indices: Sequence[int],
+        settings_hash: str,
+        *,
+        attempt_limit: int,
+        force: bool = False,
+    ) -> PagePlan:
+        """Creates the pages asked for, pending where new, and returns which of them to read.
+
+        Not to read: pages with an ok or blank attempt under these settings (which becomes current again
+        if other settings were used since), and pages tried attempt_limit times under them. force: all.
+        """
+        with self._transaction() as conn:
+            return attempts.plan(
+                conn, sha256, page_indices, settings_hash, attempt_limit=attempt_limit, force=force
+            )
+
+    def done_pages(self, sha256: str, settings_hash: str) -> set[int]:
+        """Returns the indices of the pages with an ok or blank attempt under these settings."""
+        rows = self._db.conn.execute(
+            "SELECT DISTINCT p.page_index FROM documents d JOIN pages p ON p.document_id = d.id"
+            " JOIN attempts a ON a.page_id = p.id"
+            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?)",
+            (sha256, settings_hash, *DONE_STATUSES),
+        )
+        return {index for (index,) in rows}
+
+    def record_page(self, run_id: int, page: PageRecord) -> int:
+        """Writes one attempt, its blocks, timings and search text at once; returns the attempt's id.
+
+        The time this takes, less the commit, is added as the "store" timing unless the record has one.
+        The attempt becomes the page's current one, unless the current one is better under the same
+        settings: a retry that fails never hides a text.
+        """
+        began = time.perf_counter()
+        with self._transaction() as conn:
+            return attempts.record(conn, run_id, page, now(), began)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with transaction(self._db, self.path) as conn:
+            yield conn
+
+
+def now() -> str:
+    """Returns the time in UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

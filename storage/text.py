@@ -1,0 +1,15 @@
+"""Text that SQLite can hold. File names need not be UTF-8, and Python carries the rest as surrogates."""
+
+import re
+
+_ESCAPED_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+
+
+def storable(text: str) -> str:
+    r"""Returns the text itself, or, where it is not valid Unicode, with lone surrogates written \udcXX."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def real_path(stored: str) -> str:
+    r"""Returns the path whose storable form this is, reading \udcXX as the byte XX of its name."""
+    return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), stored)

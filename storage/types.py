@@ -1,0 +1,116 @@
+"""What goes into the database. Plain records: storage knows none of the other packages' types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PAGE_STATUSES = ("pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined")
+DONE_STATUSES = ("ok", "blank")
+DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run as it starts.
+
+    config: the resolved configuration as JSON values; values of secret keys are masked when stored.
+    model: the model's name as given. versions: name -> version of what took part.
+    """
+
+    settings_hash: str
+    config: Mapping[str, object]
+    model: str
+    weights_sha256: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """One file as a run found it: the path and what lies behind it.
+
+    sha256: of the whole content; None where the file could not be read.
+    status: one of DOCUMENT_STATUSES. num_pages: pages or frames found. reason: why it is not "ok".
+    """
+
+    path: str
+    sha256: str | None
+    status: str
+    size_bytes: int = 0
+    kind: str | None = None
+    num_pages: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRecord:
+    """One region of a page. box_px: (x0, y0, x1, y1) in page pixels, None where there is none."""
+
+    label: str
+    text: str
+    box_px: tuple[int, int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRecord:
+    """Why a page has no text. stage: the flow's stage; category: a short stable word."""
+
+    stage: str
+    category: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingRecord:
+    """One stage of one page. share_s: the page's share of the batch; wall_s: the batch's wall time.
+
+    path_use: "hit", "miss" or "eager" for an encoder path, None elsewhere.
+    """
+
+    stage: str
+    share_s: float
+    wall_s: float
+    batch_size: int = 1
+    path_use: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRecord:
+    """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
+
+    settings_hash: of everything that decides the text. blocks: in reading order.
+    confidence: 0..1. width_px, height_px, dpi: the page as it was rendered.
+    """
+
+    sha256: str
+    page_index: int
+    settings_hash: str
+    status: str
+    text: str | None = None
+    markdown: str | None = None
+    error: ErrorRecord | None = None
+    confidence: float | None = None
+    num_tokens: int = 0
+    width_px: int | None = None
+    height_px: int | None = None
+    dpi: float | None = None
+    blocks: tuple[BlockRecord, ...] = field(default=())
+    timings: tuple[TimingRecord, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        assert (self.text is None) != (self.error is None), "a text or an error, never both"
+
+    @property
+    def seconds(self) -> float:
+        """What the page cost: the sum of its shares of every stage."""
+        return sum(timing.share_s for timing in self.timings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePlan:
+    """What a run has to do with the pages of a document; page indices, ascending.
+
+    done: has an ok or blank attempt under these settings. given_up: tried as often as allowed.
+    """
+
+    to_read: tuple[int, ...]
+    done: tuple[int, ...]
+    given_up: tuple[int, ...]

@@ -1,0 +1,56 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from encoders.sam import (
+    RelPos,
+    SamAttention,
+    SamConfig,
+    join_windows,
+    key_axes,
+    relative_table,
+    split_windows,
+)
+
+
+@given(side=st.integers(1, 30), window=st.integers(1, 16), batch=st.integers(1, 3))
+def test_windows_join_to_what_was_split(side: int, window: int, batch: int) -> None:
+    x = torch.arange(batch * side * side * 2, dtype=torch.float32).view(batch, side, side, 2) + 1
+    windows = split_windows(x, window)
+    count = -(-side // window)
+    assert windows.shape == (batch * count * count, window, window, 2)
+    assert (windows != 0).sum() == x.numel(), "all but the content is zero padding"
+    assert torch.equal(join_windows(windows, window, side), x)
+
+
+@given(side=st.integers(1, 20))
+def test_relative_table_holds_the_vector_of_each_distance(side: int) -> None:
+    rel_pos = torch.arange(2 * side - 1, dtype=torch.float32)[:, None]
+    table = relative_table(rel_pos, side)
+    for query in range(side):
+        for key in range(side):
+            assert table[query, key].item() == query - key + side - 1
+
+
+def test_relative_table_is_stretched_to_another_side() -> None:
+    table = relative_table(torch.linspace(-1, 1, 127)[:, None], 40)
+    assert table.shape == (40, 40, 1)
+    assert table[5, 5].item() == pytest.approx(0, abs=1e-6)
+    assert (table[:, :-1] > table[:, 1:]).all()
+
+
+def test_attention_without_a_bias_matrix_is_exact() -> None:
+    side, config = 6, SamConfig(width=24, num_heads=3, pos_grid=6)
+    attention = SamAttention(config, side).double()
+    q, k, v = torch.randn(
+        3, 2, 3, side * side, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    rows, cols = torch.randn(
+        2, side, side, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+    )
+    plain = attention._attend(q, k, v, RelPos(rows, cols, None))
+    augmented = attention._attend(q, k, v, RelPos(rows, cols, key_axes(side, rows)))
+    bare = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    assert (plain - augmented).abs().max() < 1e-12
+    assert (plain - bare).abs().max() > 0.1, "the relative positions must matter"

@@ -1,0 +1,40 @@
+"""A checkpoint whose reading is known, so that whole runs can be tested without the shipped model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from ocr.checkpoint import BOS, EOS, IMAGE, save
+from tests.ocr.tiny import TINY, tiny_model
+
+TEXT = "very very good very"
+# Quick views, and the settings under which save_reader's model writes TEXT.
+READS_TEXT = (
+    "tile.mode=tiny",
+    "decode.pdf.size=2",
+    "decode.image.size=2",
+    "decode.max_tokens=200",
+    "render.workers=1",
+)
+
+
+def save_reader(directory: Path) -> Path:
+    """Saves a tiny model that reads TEXT from any page, and returns its directory.
+
+    All its logits are equal, so the first token that the no-repeat rule allows wins: with pairs of tokens
+    forbidden to repeat, it writes 0 0 1 0, and then only end-of-text (2) may follow a 0.
+    """
+    words = ["very", "good"]
+    vocabulary = [*words, EOS, BOS, IMAGE]
+    tokenizer = Tokenizer(
+        models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unk_token=words[0])
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)
+    language = replace(TINY.language, eos_token_id=len(words), bos_token_id=len(words) + 1)
+    model = tiny_model(replace(TINY, language=language, prompt="<image>\nFree OCR."))
+    torch.nn.init.zeros_(model.lm_head.weight)
+    save(model, directory, tokenizer=tokenizer)
+    return directory

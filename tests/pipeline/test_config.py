@@ -1,0 +1,66 @@
+import pytest
+
+from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
+from pipeline.config_sources import load
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+
+WEIGHTS = "0" * 64
+
+
+def test_workers_are_told_the_defaults_they_have_themselves() -> None:
+    assert ingest_settings(Config()) == IngestSettings()
+    assert render_settings(Config()) == RenderSettings()
+    assert tile_settings(Config()) == TileSettings()
+
+
+def test_workers_are_told_what_was_set() -> None:
+    config = load(None, ["ingest.include=['*.pdf']", "ingest.max_image_pixels=9", "render.dpi=72.0"])
+    assert ingest_settings(config) == IngestSettings(include=("*.pdf",), max_image_pixels=9)
+    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9)
+
+
+TEXT_KEYS = {
+    "render.dpi=200",
+    "tile.mode=base",
+    "tile.max_tiles=9",
+    "decode.prompt='<image> read'",
+    "decode.max_tokens=4000",
+    "decode.pdf.size=3",
+    "decode.image.window=3",
+    "decode.loop.tokens=99",
+}
+OTHER_KEYS = {
+    "device=cpu",
+    "dtype=bfloat16",
+    "threads=1",
+    "model=another-path-to-the-same-weights",
+    "ingest.paths=[a]",
+    "ingest.pages='1'",
+    "render.workers=3",
+    "render.page_timeout_s=3.0",
+    "decode.batch_size=3",
+    "store.database=other.db",
+    "run.force=true",
+    "run.inflight_mb=99",
+}
+
+
+@pytest.mark.parametrize("text", sorted(TEXT_KEYS))
+def test_what_decides_the_text_changes_the_settings_hash(text: str) -> None:
+    assert settings_hash(load(None, [text]), WEIGHTS) != settings_hash(Config(), WEIGHTS)
+
+
+@pytest.mark.parametrize("text", sorted(OTHER_KEYS))
+def test_what_does_not_decide_the_text_keeps_the_settings_hash(text: str) -> None:
+    assert settings_hash(load(None, [text]), WEIGHTS) == settings_hash(Config(), WEIGHTS)
+
+
+def test_weights_change_the_settings_hash() -> None:
+    assert settings_hash(Config(), WEIGHTS) != settings_hash(Config(), "1" * 64)
+
+
+def test_the_settings_hash_stays_what_it_is() -> None:
+    """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
+    assert (
+        settings_hash(Config(), WEIGHTS) == "ba763a3e176c8375178037aed5554383cae141117682f1ce06d252f1da200cf8"
+    )

@@ -1,0 +1,223 @@
+"""Whole runs, with real files, workers, model and database; the model is a tiny one."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from PIL import Image
+
+from pipeline import config_sources, runner
+from pipeline.config import Config
+from pipeline.errors import ConfigError, DeviceLostError, ExitCode
+from pipeline.progress import Silent
+from pipeline.runner import page_error, run
+from pipeline.stages import decode as decode_stage
+from pipeline.stages.encode import EncodedPage
+from pipeline.stop import Stop
+from pipeline.summary import RunSummary
+from pipeline.timing import STAGES
+from pipeline.types import PageResult
+from storage.database import open_for_reading
+from storage.errors import DatabaseBusyError
+from storage.export.rows import export_rows
+from storage.queries import status
+from storage.store import Store
+from tests.pipeline.checkpoints import READS_TEXT, TEXT
+from tests.pipeline.conftest import MakePdf
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "results.db")
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def config(docs: Path, database: str, reader: Path) -> Config:
+    values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(reader)}
+    return config_sources.load(None, READS_TEXT, [("test", values)])
+
+
+def changed(config: Config, **sections: dict[str, Any]) -> Config:
+    update = {name: getattr(config, name).model_copy(update=keys) for name, keys in sections.items()}
+    return config.model_copy(update=update)
+
+
+def run_quietly(config: Config) -> RunSummary:
+    return run(config, Silent(), Stop())
+
+
+def rows(database: str) -> list[dict[str, Any]]:
+    return [dict(row) for row in export_rows(open_for_reading(database))]
+
+
+def test_every_page_becomes_a_row(docs: Path, config: Config, database: str, make_pdf: MakePdf) -> None:
+    make_pdf(docs / "a.pdf", ["one", "", "three"])
+    Image.effect_noise((300, 200), 90).save(docs / "b.png")
+    (docs / "broken.pdf").write_bytes(b"nonsense")
+    (docs / "notes.txt").write_text("notes", encoding="utf-8")
+    with pymupdf.open() as document:
+        document.new_page()
+        document.save(
+            docs / "secret.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret", owner_pw="owner"
+        )
+
+    summary = run_quietly(config)
+
+    assert summary.pages == {"ok": 3, "blank": 1}
+    assert summary.documents == {"ok": 2, "broken": 1, "skipped": 1, "encrypted": 1}
+    assert summary.exit_code == ExitCode.INCOMPLETE
+    found = rows(database)
+    assert [(Path(row["path"]).name, row["page"], row["status"], row["text"]) for row in found] == [
+        ("a.pdf", 1, "ok", TEXT),
+        ("a.pdf", 2, "blank", ""),
+        ("a.pdf", 3, "ok", TEXT),
+        ("b.png", 1, "ok", TEXT),
+    ]
+    assert set(found[0]["timings"]) == set(STAGES)
+    assert set(found[1]["timings"]) == {"discover", "render", "tile", "store"}
+    stored = status(open_for_reading(database)).runs[0]
+    assert (stored.state, stored.exit_code, stored.num_pages) == ("finished", 3, 4)
+    assert stored.counts["pages_ok"] == 3
+
+
+def test_a_second_run_reads_only_what_is_new(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", ""])
+    make_pdf(docs / "b.pdf", ["two"])
+    assert run_quietly(config).exit_code == ExitCode.OK
+
+    def no_model(config: Config) -> None:
+        pytest.fail("the model was loaded for nothing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "load_model", no_model)
+        (docs / "sub").mkdir()
+        shutil.move(docs / "a.pdf", docs / "sub" / "moved.pdf")
+        shutil.copy(docs / "b.pdf", docs / "copy.pdf")
+        summary = run_quietly(config)
+    assert (summary.num_pages, summary.num_done_before, summary.num_missing) == (0, 3, 1)
+
+    make_pdf(docs / "b.pdf", ["changed", "and longer"])
+    summary = run_quietly(config)
+    assert summary.pages == {"ok": 2}
+    names = [(Path(row["path"]).name, row["page"], row["status"]) for row in rows(database)]
+    assert names == [
+        ("b.pdf", 1, "ok"),
+        ("b.pdf", 2, "ok"),
+        ("copy.pdf", 1, "ok"),
+        ("moved.pdf", 1, "ok"),
+        ("moved.pdf", 2, "blank"),
+    ]
+
+
+def test_force_reads_again(docs: Path, config: Config, make_pdf: MakePdf) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    run_quietly(config)
+    assert run_quietly(changed(config, run={"force": True})).pages == {"ok": 1}
+
+
+def test_truncated_pages_are_tried_again_up_to_the_limit(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 2})
+    for _ in range(2):
+        summary = run_quietly(short)
+        assert summary.pages == {"truncated": 1}
+        assert summary.exit_code == ExitCode.INCOMPLETE
+    summary = run_quietly(short)
+    assert (summary.num_pages, summary.num_given_up) == (0, 1)
+    assert summary.exit_code == ExitCode.INCOMPLETE
+    assert TEXT.startswith(rows(database)[0]["text"])
+
+
+def test_pages_and_limits_are_left_out_without_fault(docs: Path, config: Config, make_pdf: MakePdf) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
+    chosen = changed(config, ingest={"pages": "2-", "max_pages_per_document": 1})
+    summary = run_quietly(chosen)
+    assert (summary.pages, summary.num_left_out) == ({"ok": 1}, 2)
+    assert summary.exit_code == ExitCode.OK
+
+
+def test_a_failure_costs_its_page_only(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    real = decode_stage.decode
+
+    def fails_on_page_2(loaded: Any, pages: Sequence[EncodedPage], config: Any) -> list[PageResult]:
+        if any(page.rendered.page.page_number == 2 for page in pages):
+            raise RuntimeError("a bug")
+        return real(loaded, pages, config)
+
+    monkeypatch.setattr(decode_stage, "decode", fails_on_page_2)
+    summary = run_quietly(config)
+    assert summary.pages == {"ok": 2, "failed": 1}
+    failed = rows(database)[1]
+    assert failed["error"] == {"stage": "decode", "category": "internal", "message": "RuntimeError: a bug"}
+    assert failed["text"] is None
+
+
+def test_a_stopped_run_is_finished_by_the_next(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    stop = Stop()
+
+    class StopsAfterOne(Silent):
+        def page_done(self, result: PageResult) -> None:
+            stop.request("SIGTERM")
+
+    one_by_one = changed(config, decode={"batch_size": 1})
+    summary = run(one_by_one, StopsAfterOne(), stop)
+    assert (summary.num_pages, summary.stopped) == (1, "SIGTERM")
+    assert summary.exit_code == ExitCode.STOPPED
+    assert status(open_for_reading(database)).runs[0].exit_code == ExitCode.STOPPED
+
+    assert run_quietly(one_by_one).pages == {"ok": 2}
+    assert status(open_for_reading(database)).num_attempts == 3
+
+
+def test_a_fatal_error_ends_the_run_in_the_database(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+
+    def no_device(config: Config) -> None:
+        raise ConfigError("device: cuda was asked for")
+
+    monkeypatch.setattr(runner, "load_model", no_device)
+    with pytest.raises(ConfigError):
+        run_quietly(config)
+    stored = status(open_for_reading(database))
+    assert (stored.runs[0].state, stored.runs[0].exit_code) == ("finished", ExitCode.USAGE)
+    assert stored.pages == {"pending": 1}
+
+
+def test_a_busy_database_is_refused(config: Config, database: str) -> None:
+    with Store(database), pytest.raises(DatabaseBusyError, match=r"results\.db"):
+        run_quietly(config)
+
+
+@pytest.mark.parametrize("paths", [[], ["no-such-folder"]])
+def test_nothing_is_written_without_a_path_to_read(config: Config, database: str, paths: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        run_quietly(changed(config, ingest={"paths": paths}))
+    assert not Path(database).exists()
+
+
+def test_a_lost_device_is_no_fault_of_the_page() -> None:
+    assert page_error("decode", RuntimeError("CUDA out of memory. Tried")).category == "out_of_memory"
+    with pytest.raises(DeviceLostError, match="run again"):
+        page_error("decode", RuntimeError("CUDA error: an illegal memory access was encountered"))

@@ -1,0 +1,58 @@
+from collections import Counter
+
+import pytest
+
+from pipeline.errors import ExitCode
+from pipeline.summary import RunSummary
+from pipeline.timing import StageTotals, single
+
+
+@pytest.mark.parametrize(
+    ("summary", "code"),
+    [
+        (RunSummary(database="a.db"), ExitCode.OK),
+        (RunSummary(database="a.db", pages=Counter(ok=3, blank=1)), ExitCode.OK),
+        (RunSummary(database="a.db", documents=Counter(skipped=3), num_left_out=7), ExitCode.OK),
+        (RunSummary(database="a.db", num_done_before=3, num_missing=2), ExitCode.OK),
+        (RunSummary(database="a.db", pages=Counter(ok=3, repeated=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(truncated=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(failed=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", documents=Counter(encrypted=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", documents=Counter(broken=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", num_given_up=1), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(failed=1), stopped="SIGINT"), ExitCode.STOPPED),
+    ],
+)
+def test_exit_codes(summary: RunSummary, code: ExitCode) -> None:
+    assert summary.exit_code == code
+
+
+def test_lines_say_what_happened_and_where_the_results_are() -> None:
+    totals = StageTotals()
+    totals.add([single("render", 1.0), single("decode_generate", 7.0)])
+    text = "\n".join(
+        RunSummary(
+            database="my.db",
+            pages=Counter(ok=19, failed=1),
+            documents=Counter(ok=2, broken=1),
+            wall_s=10.0,
+            load_s=2.0,
+            totals=totals,
+        ).lines()
+    )
+    assert "pages: 19 ok, 1 failed (2.00 pages/s)" in text
+    assert "documents: 2 ok, 1 broken" in text
+    assert "longest stage: decode_generate, 7.0 s of 10.0 s, loading the model 2.0 s" in text
+    assert "ocrbatch export --db my.db --format md" in text
+
+
+def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
+    assert (
+        RunSummary(database="a.db", stopped="SIGTERM")
+        .lines()[0]
+        .startswith("stopped before the end: SIGTERM")
+    )
+
+
+def test_lines_of_an_empty_run() -> None:
+    assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]

@@ -1,0 +1,183 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError, wait
+from pathlib import Path
+
+import pymupdf
+import pytest
+from PIL import Image
+
+from pipeline import worker, workers
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import Page, PageError, RenderedPage
+from pipeline.workers import WorkerPool
+
+REPOSITORY = Path(__file__).parents[2]
+SAMPLES = REPOSITORY / "tests" / "samples"
+SETTINGS = {"ingest": IngestSettings(), "render": RenderSettings(), "tile": TileSettings(mode="tiny")}
+
+
+def page(name: str = "report.pdf", index: int = 0) -> Page:
+    return Page(path=str(SAMPLES / name), sha256="0" * 64, kind="pdf", page_index=index)
+
+
+# Tasks that stand in for what a parser may do; workers find them by this module's name.
+
+
+def loaded_modules(*_) -> set[str]:
+    return set(sys.modules)
+
+
+def crash(*_) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang(*_) -> None:
+    time.sleep(60)
+
+
+def worker_pid(*_) -> int:
+    time.sleep(0.2)
+    return os.getpid()
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(max_workers=1, page_timeout_s=1.5, probe_timeout_s=1.5, **SETTINGS) as running:
+        # Starting takes a second or two on a busy machine; the time limits below do not count it.
+        running.probe(str(SAMPLES / "report.pdf")).result(timeout=60)
+        yield running
+
+
+def test_file_is_probed_and_rendered(pool):
+    document = pool.probe(str(SAMPLES / "report.pdf")).result(timeout=30)
+    assert (document.status, document.num_pages) == ("ok", 3)
+    rendered = pool.render(page(index=2)).result(timeout=30)
+    assert isinstance(rendered, RenderedPage)
+    assert rendered.page == page(index=2)
+    assert rendered.views.global_view.shape == (3, 512, 512)
+
+
+def test_workers_never_import_torch(pool, monkeypatch):
+    monkeypatch.setattr(worker, "render_task", loaded_modules)
+    modules = pool.render(page()).result(timeout=30)
+    assert "pymupdf" in modules
+    assert modules.isdisjoint({"torch", "transformers", "pydantic", "click"})
+
+
+def test_crash_costs_its_page_alone(pool, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "render_task", crash)
+        patch.setattr(worker, "probe_task", crash)
+        lost = pool.render(page())
+        document = pool.probe("a.pdf")
+    kept = [pool.render(page(index=index)) for index in (0, 1, 2)]
+    assert lost.result(timeout=30) == PageError(
+        stage="render", category="crash", message="rendering the page crashed its worker process (SIGSEGV)"
+    )
+    assert document.result(timeout=30).status == "broken"
+    assert "crashed its worker process (SIGSEGV)" in document.result().reason
+    assert all(isinstance(future.result(timeout=30), RenderedPage) for future in kept)
+
+
+def test_hang_costs_its_page_alone(pool, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "render_task", hang)
+        lost = pool.render(page())
+    kept = pool.render(page())
+    error = lost.result(timeout=30)
+    assert error.category == "timeout"
+    assert error.message == (
+        "rendering the page took longer than 1.5 s; raise render.page_timeout_s if the file deserves it"
+    )
+    assert isinstance(kept.result(timeout=30), RenderedPage)
+
+
+def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "render_task", worker_pid)
+        pid = pool.render(page()).result(timeout=30)
+    os.kill(pid, signal.SIGKILL)
+    assert isinstance(pool.render(page()).result(timeout=30), RenderedPage | PageError)
+    time.sleep(0.3)
+    assert isinstance(pool.render(page()).result(timeout=30), RenderedPage)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory limit is enforced on Linux")
+def test_memory_limit_costs_the_page_alone(tmp_path):
+    Image.new("1", (14_000, 14_000), 1).save(tmp_path / "a.tif", compression="group4")
+    big = Page(path=str(tmp_path / "a.tif"), sha256="", kind="image", page_index=0)
+    document = pymupdf.open()
+    document.new_page(width=7000, height=7000)
+    document.save(tmp_path / "b.pdf")
+    huge = Page(path=str(tmp_path / "b.pdf"), sha256="", kind="pdf", page_index=0)
+    settings = {**SETTINGS, "render": RenderSettings(dpi=120)}
+    with WorkerPool(max_workers=1, memory_bytes=300 << 20, **settings) as small:
+        errors = [small.render(item).result(timeout=60) for item in (big, huge)]
+        assert [error.category for error in errors] == ["memory", "memory"]
+        assert isinstance(small.render(page()).result(timeout=60), RenderedPage)
+
+
+def test_errors_are_values(pool, tmp_path):
+    gone = Page(path=str(tmp_path / "gone.pdf"), sha256="", kind="pdf", page_index=0)
+    assert pool.render(gone).result(timeout=30).category == "unreadable"
+    (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 garbage")
+    bad = Page(path=str(tmp_path / "bad.pdf"), sha256="", kind="pdf", page_index=0)
+    assert pool.render(bad).result(timeout=30).category == "broken"
+    assert pool.render(page(index=7)).result(timeout=30).category == "broken"
+
+
+def test_leaving_the_pool_is_prompt_and_cancels(monkeypatch):
+    monkeypatch.setattr(worker, "render_task", hang)
+    with WorkerPool(max_workers=1, **SETTINGS) as pool:
+        futures = [pool.render(page()) for _ in range(3)]
+        time.sleep(1.5)
+        start = time.monotonic()
+    assert time.monotonic() - start < 3
+    assert not wait(futures, timeout=1).not_done
+    for future in futures:
+        with pytest.raises(CancelledError):
+            future.result()
+
+
+PARENT = """
+import sys, time
+from pipeline import worker
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import Page
+from pipeline.workers import WorkerPool
+from tests.pipeline import test_workers
+
+worker.render_task = test_workers.worker_pid
+if __name__ == "__main__":
+    with WorkerPool(max_workers=1, **test_workers.SETTINGS) as pool:
+        print(pool.render(test_workers.page()).result(), flush=True)
+        worker.render_task = test_workers.hang
+        pool.render(test_workers.page())
+        time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_workers_end_with_a_killed_parent(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=environment) as parent:
+        pid = int(parent.stdout.readline())
+        time.sleep(0.3)
+        parent.kill()
+    deadline = time.monotonic() + 15
+    while (
+        Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1][:3]
+    ):
+        assert time.monotonic() < deadline, "the worker outlives its parent"
+        time.sleep(0.1)
+
+
+def test_death_is_named():
+    assert workers._death(-11) == "SIGSEGV"
+    assert workers._death(3) == "exit code 3"

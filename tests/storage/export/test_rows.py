@@ -1,0 +1,116 @@
+"""Exported rows: complete, in order, one at a time."""
+
+import tracemalloc
+from pathlib import Path
+
+from storage.database import open_for_reading
+from storage.export.rows import PageRow, export_rows, one_line, shortfall
+from storage.store import Store
+from storage.types import BlockRecord, TimingRecord
+from tests.storage.records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
+
+
+def read(path: Path) -> list[PageRow]:
+    with open_for_reading(str(path)) as db:
+        return list(export_rows(db))
+
+
+def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None:
+    timings = (
+        TimingRecord(stage="render", share_s=0.5, wall_s=0.5),
+        TimingRecord(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="hit"),
+        TimingRecord(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="miss"),
+        TimingRecord(stage="store", share_s=0.125, wall_s=0.125),
+    )
+    blocks = (BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4)), BlockRecord(label="text", text="b"))
+    page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings)
+    store.record_page(new_run(store), page)
+    assert read(path) == [
+        {
+            "path": "docs/a.pdf",
+            "sha256": SHA_A,
+            "page": 2,
+            "status": "ok",
+            "text": "T b",
+            "markdown": "# T\n\nb",
+            "confidence": 0.5,
+            "blocks": [
+                {"label": "title", "box": [1, 2, 3, 4], "text": "T"},
+                {"label": "text", "box": None, "text": "b"},
+            ],
+            "timings": {"render": 0.5, "encode_local": 0.5, "store": 0.125},
+            "error": None,
+        }
+    ]
+    assert list(read(path)[0]["timings"]) == ["render", "encode_local", "store"]
+
+
+def test_failed_and_pending_pages_are_there_and_documents_without_pages_are_not(
+    store: Store, path: Path
+) -> None:
+    run_id = new_run(store, a_file(), a_file("broken.pdf", SHA_B, status="broken", num_pages=0))
+    store.plan_pages(SHA_A, [0, 1], SETTINGS, attempt_limit=1)
+    store.record_page(run_id, a_page(None, 1))
+    pending, failed = read(path)
+    assert (pending["status"], pending["text"], pending["error"], pending["timings"]) == (
+        "pending",
+        None,
+        None,
+        {},
+    )
+    assert failed["error"] == {"stage": "render", "category": "timeout", "message": FAILURE.message}
+    assert (failed["status"], failed["text"], failed["blocks"]) == ("failed", None, [])
+
+
+def test_order_is_by_path_then_page_and_equal_content_is_there_twice(store: Store, path: Path) -> None:
+    names = ["b/2.pdf", "b/10.pdf", "a.pdf", "B.pdf", "é.pdf"]
+    run_id = new_run(store, *(a_file(name) for name in names), a_file("a/z.pdf", SHA_B))
+    for index in (10, 2, 0):
+        store.record_page(run_id, a_page(f"page {index}", index))
+    store.record_page(run_id, a_page("other", sha256=SHA_B))
+    found = [(row["path"], row["page"]) for row in read(path)]
+    expected = [(name, page) for name in names for page in (1, 3, 11)] + [("a/z.pdf", 1)]
+    assert found == sorted(expected, key=lambda item: (item[0].encode(), item[1]))
+
+
+def test_rows_are_streamed_without_sorting(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    for index in range(200):
+        store.record_page(run_id, a_page("x" * 100_000, index))
+    with open_for_reading(str(path)) as db:
+        tracemalloc.start()
+        number = sum(1 for _ in export_rows(db))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        plan = db.conn.execute(
+            "EXPLAIN QUERY PLAN SELECT text FROM results ORDER BY path, page_index"
+        ).fetchall()
+    assert number == 200
+    assert peak < 2_000_000  # of 40 MB
+    assert "TEMP B-TREE" not in str(plan)
+
+
+def test_an_export_is_of_one_moment(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    for index in range(3):
+        store.record_page(run_id, a_page("old", index))
+    with open_for_reading(str(path)) as db:
+        exported = export_rows(db)
+        first = next(exported)
+        for index in range(4):
+            store.record_page(run_id, a_page("new", index, blocks=(BlockRecord(label="x", text="y"),)))
+        assert [row["text"] for row in (first, *exported)] == ["old"] * 3
+
+
+def test_names_and_shortfalls_are_one_line(store: Store, path: Path) -> None:
+    assert one_line("a\nb\tc\x1b.pdf") == "a\\nb\\tc\\x1b.pdf"
+    assert one_line("naïve 漢字.pdf") == "naïve 漢字.pdf"
+    run_id = new_run(store)
+    store.record_page(run_id, a_page())
+    store.record_page(run_id, a_page("part", 1, status="truncated"))
+    store.record_page(run_id, a_page(None, 2))
+    assert [shortfall(row) for row in read(path)] == [
+        None,
+        "truncated",
+        "failed: render: timeout: took over 60 s",
+    ]

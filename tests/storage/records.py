@@ -1,0 +1,54 @@
+"""Records with defaults, so that a test states only what it is about."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from storage.store import Store
+from storage.types import ErrorRecord, FileRecord, PageRecord, RunRecord
+
+SHA_A, SHA_B = "a" * 64, "b" * 64
+SETTINGS = "settings-1"
+FAILURE = ErrorRecord(stage="render", category="timeout", message="took over 60 s")
+
+
+def a_run(**changes: Any) -> RunRecord:
+    values: dict[str, Any] = {
+        "settings_hash": SETTINGS,
+        "config": {},
+        "model": "small",
+        "weights_sha256": "w" * 64,
+        "versions": {"ocrbatch": "0.1.0"},
+    }
+    return RunRecord(**{**values, **changes})
+
+
+def a_file(path: str = "docs/a.pdf", sha256: str | None = SHA_A, **changes: Any) -> FileRecord:
+    values: dict[str, Any] = {"status": "ok", "size_bytes": 10, "kind": "pdf", "num_pages": 3}
+    return FileRecord(path=path, sha256=sha256, **{**values, **changes})
+
+
+def a_page(text: str | None = "some text", page_index: int = 0, **changes: Any) -> PageRecord:
+    values: dict[str, Any] = {
+        "sha256": SHA_A,
+        "settings_hash": SETTINGS,
+        "status": "failed" if text is None else "ok",
+        "text": text,
+        "markdown": text,
+        "error": FAILURE if text is None else None,
+    }
+    return PageRecord(page_index=page_index, **{**values, **changes})
+
+
+def rows(path: str | Path, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+    """Returns what a connection of its own sees: nothing of our code stands between test and file."""
+    with closing(sqlite3.connect(path)) as conn:
+        return conn.execute(sql, parameters).fetchall()
+
+
+def new_run(store: Store, *files: FileRecord) -> int:
+    run_id = store.start_run(a_run())
+    for file in files or (a_file(),):
+        store.record_file(run_id, file)
+    return run_id

@@ -1,0 +1,173 @@
+"""What is opened, what is refused, and that refusing changes nothing."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database
+
+from storage.database import open_for_reading, open_for_writing, transaction
+from storage.errors import (
+    DatabaseAccessError,
+    DatabaseBusyError,
+    DatabaseNotFoundError,
+    DatabaseVersionError,
+    NotADatabaseError,
+)
+from storage.store import Store
+from tests.storage.records import a_page, new_run, rows
+
+Opener = Callable[[str], Database]
+
+
+def make_foreign(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("CREATE TABLE mine (x)")
+        conn.commit()
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello\n", b"%PDF-1.7\n" + b"x" * 5000, b"SQLite format 3\0" + b"x" * 2000]
+)
+@pytest.mark.parametrize("opener", [open_for_writing, open_for_reading])
+def test_a_file_that_is_no_database_is_refused_untouched(path: Path, content: bytes, opener: Opener) -> None:
+    path.write_bytes(content)
+    with pytest.raises(NotADatabaseError, match=r"test\.db: not a database.*--db"):
+        opener(str(path))
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("opener", [open_for_writing, open_for_reading])
+def test_another_programs_database_is_refused_untouched(path: Path, opener: Opener) -> None:
+    make_foreign(path)
+    content = path.read_bytes()
+    with pytest.raises(NotADatabaseError, match=r"test\.db: a database of another program.*--db"):
+        opener(str(path))
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_empty_file_becomes_a_database_only_for_a_writer(path: Path) -> None:
+    path.touch()
+    with pytest.raises(NotADatabaseError, match="empty file"):
+        open_for_reading(str(path))
+    assert path.read_bytes() == b""
+    open_for_writing(str(path)).close()
+    open_for_reading(str(path)).close()
+
+
+def test_a_missing_database_is_never_made_by_reading(path: Path) -> None:
+    with pytest.raises(DatabaseNotFoundError, match=r"test\.db: no such database.*ocrbatch run"):
+        open_for_reading(str(path))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("opener", [open_for_writing, open_for_reading])
+def test_a_folder_is_refused(tmp_path: Path, opener: Opener) -> None:
+    with pytest.raises(DatabaseAccessError, match="unable to open"):
+        opener(str(tmp_path))
+
+
+@pytest.mark.parametrize("opener", [open_for_writing, open_for_reading])
+def test_a_newer_schema_is_refused_by_name(path: Path, opener: Opener) -> None:
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('ocrbatch', 'v999_future')"
+        )
+        conn.execute("PRAGMA user_version = 999")
+        conn.commit()
+    content = path.read_bytes()
+    with pytest.raises(
+        DatabaseVersionError, match=r"test\.db: .*999 \(v999_future\).*newer.*1 \(v001_pages\)"
+    ):
+        opener(str(path))
+    assert path.read_bytes() == content
+
+
+def test_any_name_can_be_opened(tmp_path: Path) -> None:
+    for name in ("a b.db", "what?.db", "50%#1.db", "naïve.db", "-x.db"):
+        Store(tmp_path / name).close()
+        open_for_reading(str(tmp_path / name)).close()
+    assert len(os.listdir(tmp_path)) == 5
+
+
+def test_a_reader_sees_a_run_go_on_and_cannot_write(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    with open_for_reading(str(path)) as db:
+        for expected in (1, 2, 3):
+            store.record_page(run_id, a_page(page_index=expected))
+            assert db.conn.execute("SELECT count(*) FROM attempts").fetchone() == (expected,)
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            db.conn.execute("DELETE FROM pages")
+
+
+def test_a_reader_never_blocks_the_writer(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    for index in range(3):
+        store.record_page(run_id, a_page(page_index=index))
+    with open_for_reading(str(path)) as db:
+        half_read = db.conn.execute("SELECT id FROM attempts")
+        half_read.fetchone()
+        store.record_page(run_id, a_page(page_index=3))
+        assert len(half_read.fetchall()) == 2  # a snapshot: the new page is not in it
+
+
+def test_reading_leaves_nothing_beside_the_database(path: Path) -> None:
+    Store(path).close()
+    open_for_reading(str(path)).close()
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_database_in_a_folder_without_write_permission_can_be_read(path: Path) -> None:
+    with Store(path) as store:
+        store.record_page(new_run(store), a_page("archived"))
+    folders = [path.parent, *path.parents[1:4]]
+    modes = [(folder, folder.stat().st_mode) for folder in folders if folder.stat().st_uid == os.geteuid()]
+    superuser = os.geteuid() == 0
+    for folder, mode in modes:
+        folder.chmod(mode & 0o7777 | 0o055)
+    path.parent.chmod(0o555)
+    if superuser:
+        os.seteuid(65534)  # permissions do not bind the superuser
+    try:
+        with open_for_reading(str(path)) as db:
+            assert [text for (text,) in db.conn.execute("SELECT text FROM results")] == ["archived"]
+    finally:
+        if superuser:
+            os.seteuid(0)
+        for folder, mode in modes:
+            folder.chmod(mode & 0o7777)
+
+
+def test_another_programs_lock_is_explained(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = new_run(store)
+    store._db.conn.execute("PRAGMA busy_timeout = 10")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseBusyError, match="another program holds the database"):
+            store.record_page(run_id, a_page())
+        other.execute("ROLLBACK")
+    store.record_page(run_id, a_page())
+
+
+def test_a_damaged_database_is_explained(path: Path) -> None:
+    with Store(path) as store:
+        new_run(store)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(DatabaseAccessError, match=r"damaged.*\.recover"):
+        open_for_writing(str(path))
+
+
+def test_bugs_stay_as_they_are(path: Path) -> None:
+    db = open_for_writing(str(path))
+    with db, pytest.raises(sqlite3.IntegrityError), transaction(db, str(path)) as conn:
+        conn.execute("INSERT INTO files (path) VALUES ('x')")
+    assert rows(path, "SELECT count(*) FROM files") == [(0,)]

@@ -1,0 +1,96 @@
+"""Every version leads to the newest; a migration commits with its record."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database
+
+from storage import schema
+from storage.database import open_for_writing
+from storage.store import Store
+from tests.storage.records import a_page, new_run, rows
+
+SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+
+
+def at_version(path: Path, version: int) -> None:
+    """Makes a database as the program of that schema version left it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        db = Database(conn)
+        conn.execute("BEGIN")
+        stop = schema.NAMES[version] if version < len(schema.NAMES) else None
+        schema.migrations.apply(db, stop_before=stop)
+        conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        conn.execute(f"PRAGMA user_version = {version}")
+        conn.execute("COMMIT")
+
+
+@pytest.mark.parametrize("version", range(1, len(schema.NAMES) + 1))
+def test_every_version_leads_to_the_newest(tmp_path: Path, version: int) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    at_version(old, version)
+    for path in (old, new):
+        with Store(path) as store:
+            store.record_page(new_run(store), a_page())
+    assert rows(old, SCHEMA) == rows(new, SCHEMA)
+    assert rows(old, "PRAGMA user_version") == [(len(schema.NAMES),)]
+    assert rows(old, "PRAGMA foreign_key_check") == []
+    applied = "SELECT name FROM _sqlite_migrations ORDER BY id"
+    assert [name for (name,) in rows(old, applied)] == list(schema.NAMES)
+
+
+def test_a_new_database_says_whose_it_is(path: Path) -> None:
+    Store(path).close()
+    assert rows(path, "PRAGMA application_id") == [(0x6F637262,)]
+    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+    assert path.read_bytes()[68:72] == b"ocrb"
+
+
+def test_opening_again_changes_nothing(path: Path) -> None:
+    Store(path).close()
+    content = path.read_bytes()
+    Store(path).close()
+    assert path.read_bytes() == content
+
+
+def test_a_migration_that_breaks_off_leaves_no_trace(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_SEARCH", "CREATE TABLE half (x); CREATE NONSENSE;")
+    with pytest.raises(Exception, match="NONSENSE"):
+        open_for_writing(str(path))
+    assert rows(path, SCHEMA) == []
+    assert rows(path, "PRAGMA application_id") == [(0,)]
+    monkeypatch.undo()
+    open_for_writing(str(path)).close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO attempts (page_id, run_id, settings_hash, status, finished_at, seconds, num_tokens)"
+        " VALUES (1, 1, 's', 'ok', '', 0, 0)",  # neither a text nor an error
+        "UPDATE attempts SET error_category = 'x'",  # both
+        "UPDATE attempts SET status = 'fine'",
+        "UPDATE files SET status = 'fine'",
+        "UPDATE timings SET path_use = 'maybe'",
+        "INSERT INTO pages (document_id, page_index) VALUES (1, -1)",
+        "INSERT INTO pages (document_id, page_index) VALUES (1, 0)",  # there already
+    ],
+)
+def test_rows_that_make_no_sense_are_refused(store: Store, path: Path, sql: str) -> None:
+    store.record_page(new_run(store), a_page())
+    with closing(sqlite3.connect(path)) as conn, pytest.raises(sqlite3.IntegrityError):
+        conn.execute(sql)
+
+
+def test_the_index_follows_writes_of_others(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_page("wrong words"))
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("UPDATE attempts SET text = 'right words'")
+        conn.commit()
+        hits = "SELECT count(*) FROM page_search WHERE page_search MATCH ?"
+        assert conn.execute(hits, ("wrong",)).fetchone() == (0,)
+        assert conn.execute(hits, ("right",)).fetchone() == (1,)
+        conn.execute("DELETE FROM pages")
+        assert conn.execute(hits, ("right",)).fetchone() == (0,)
