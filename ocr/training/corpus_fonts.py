@@ -3,9 +3,11 @@
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import yaml
+from fontTools.pens.recordingPen import DecomposingRecordingPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 
@@ -17,7 +19,7 @@ GREEK = "".join(chr(code) for code in (*range(0x391, 0x3A2), *range(0x3A3, 0x3AA
 CURRENCY_AND_MATHS = "€£¥±×÷≤≥≠≈∞√∑∫∂→←↔⇒∈°µ−∆∏⋅"
 PUNCTUATION = "‐‑‒–—―‘’‚‛“”„‟†‡•…‰′″‹›⁄™©®§¶«»"
 LIGATURES = "ﬀﬁﬂﬃﬄ"
-RARE = "\u00adĈĉĔĕĜĝĤĥĨĩĬĭĲĳĴĵĸĿŀŉŊŋŎŏŜŝŦŧŨũŬŭŴŵŶŷſ"
+RARE = "\u00adŢţĈĉĔĕĜĝĤĥĨĩĬĭĲĳĴĵĸĿŀŉŊŋŎŏŜŝŦŧŨũŬŭŴŵŶŷſ"
 LATIN = "".join(chr(code) for code in (*range(0x20, 0x7F), *range(0xA0, 0x180)) if chr(code) not in RARE)
 REQUIRED = LATIN + PUNCTUATION + CURRENCY_AND_MATHS + GREEK + LIGATURES + "ȘșȚț"
 """What a page may hold: Latin with accents, punctuation, currency, common maths, Greek letters, ligatures."""
@@ -70,9 +72,28 @@ def _kerns_by_gpos(font: TTFont) -> bool:
 
 
 def missing_characters(data: bytes, characters: str) -> str:
-    """Returns those of `characters` that the font has no glyph for, in their order."""
-    codes = set(TTFont(io.BytesIO(data), lazy=True).getBestCmap() or {})
-    return "".join(character for character in characters if ord(character) not in codes)
+    """Returns those of `characters` that a reader could not tell from a page in this font, in their order.
+
+    These have no glyph, a blank one, or exactly the outline of another character with a lower code (Greek capitals
+    often are the Latin ones; a poor font draws brackets as a slash).
+    """
+    font = TTFont(io.BytesIO(data), lazy=True)
+    names, glyphs = font.getBestCmap() or {}, font.getGlyphSet()
+    owners: dict[str, str] = {}
+    for character in sorted(characters):
+        outline = _outline(names.get(ord(character)), glyphs)
+        if outline or character.isspace():
+            owners.setdefault(outline or character, character)
+    readable = set(owners.values())
+    return "".join(character for character in characters if character not in readable)
+
+
+def _outline(name: str | None, glyphs: Mapping[str, Any]) -> str:
+    if name is None:
+        return ""
+    pen = DecomposingRecordingPen(glyphs)
+    glyphs[name].draw(pen)
+    return repr(pen.value) if pen.value else ""
 
 
 def draws(path: Path, character: str = "A") -> bool:

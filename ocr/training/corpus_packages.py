@@ -103,10 +103,16 @@ def _unpack(name: str, debs: Path, trees: Path) -> Package:
     if not (root / ".unpacked").exists():
         _run(["dpkg-deb", "-x", str(deb), str(root)], debs)
         (root / ".unpacked").touch()
-    notice = root / "usr/share/doc" / name / "copyright"
-    text = notice.read_text(encoding="utf-8", errors="replace") if notice.is_file() else ""
     version = deb.name.split("_")[1].replace("%3a", ":")
-    return Package(name=name, version=version, licence=licence(text), root=root)
+    return Package(name=name, version=version, licence=_licence_of(root, name), root=root)
+
+
+def _licence_of(root: Path, name: str) -> str:
+    folder = root / "usr/share/doc" / name
+    if folder.is_symlink():  # a package of the same source shares its notice
+        return f"as {folder.readlink().name}"
+    notice = folder / "copyright"
+    return licence(notice.read_text(encoding="utf-8", errors="replace") if notice.is_file() else "")
 
 
 def _run(command: list[str], folder: Path) -> None:

@@ -68,10 +68,13 @@ def save_weights(model: OcrModel, folder: Path) -> None:
 
 
 def load_weights(model: OcrModel, folder: Path) -> None:
-    state: dict[str, torch.Tensor] = {}
+    """The folder's weights where name and shape agree; the rest keeps its random start, and is said."""
+    own, state = model.state_dict(), {}
     for file in sorted(folder.glob("part-*.safetensors")):
         state.update(load_file(file))
-    model.load_state_dict(state)
+    fitting = {name: value for name, value in state.items() if name in own and own[name].shape == value.shape}
+    model.load_state_dict(fitting, strict=False)
+    print(f"started from {folder}: {len(fitting)} of {len(own)} tensors", flush=True)
 
 
 def compile_blocks(model: OcrModel) -> None:
@@ -183,7 +186,7 @@ class Trainer:
                 means = " ".join(
                     f"{k}={a / b:.3f}"
                     for k, (a, b) in sorted(self.sums.items())
-                    if k.endswith(("acc", "text", "guided"))
+                    if k.endswith(("acc", "text", "guided", "token"))
                 )
                 print(
                     f"{minutes:.2f} min step {step} {dict(seen)} lr x{factor:.2f} wait {waited / spent:.0%} {means}",
