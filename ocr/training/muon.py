@@ -6,6 +6,7 @@ one batch, and fused q, k, v projections as three matrices.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -43,7 +44,7 @@ class Muon(torch.optim.Optimizer):
         self.parts = {p: 3 if n.endswith(_FUSED) else 1 for n, p in named}
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Any = None) -> None:
         for group in self.param_groups:
             shapes: dict[tuple[int, int], list[tuple[nn.Parameter, torch.Tensor]]] = defaultdict(list)
             for p in group["params"]:

@@ -53,18 +53,30 @@ class Sampler:
         self.fonts = Fonts(folder / "fonts", font_split)
         self.tokenizer = tokenizer
         self.character_ids = {c: i + 2 for i, c in enumerate(characters)}
+        self.folder, self.split = folder, split
+        self.indexes: list[Path] = []
         self.documents: list[tuple[Path, list[int]]] = []
-        if (folder / "pdfs" / "index.json").exists():
+        self.draws = 0
+
+    def _look_for_documents(self) -> None:
+        """Reads `pdfs*/index.json`. More may arrive while training runs: a large set is slow to copy."""
+        indexes = sorted(self.folder.glob("pdfs*/index.json"))
+        if indexes != self.indexes:
+            self.indexes = indexes
             self.documents = [
-                (folder / "pdfs" / e["file"], e["pages"])
-                for e in json.loads((folder / "pdfs" / "index.json").read_text())
-                if e["split"] == split and e["pages"]
+                (index.parent / entry["file"], entry["pages"])
+                for index in indexes
+                for entry in json.loads(index.read_text())
+                if entry["split"] == self.split and entry["pages"]
             ]
 
     def draw(
         self, rng: random.Random, view: View, *, short: bool = False, real: float = 0.0
     ) -> Sample | None:
         """One sample, or None where this draw gave nothing usable (the caller draws again)."""
+        if self.draws % 200 == 0:
+            self._look_for_documents()
+        self.draws += 1
         try:
             if view == "page" and self.documents and rng.random() < real:
                 return self._real(rng)

@@ -1,0 +1,33 @@
+"""Put trained weights into the shape that ships: `python -m ocr.training.package WEIGHTS DATA OUT`."""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from ocr import checkpoint
+from ocr.model import OcrModel
+from ocr.training.small import small_config
+from ocr.training.train import load_weights
+
+
+def package(weights: Path, data: Path, out: Path) -> None:
+    """Writes config.json, model.safetensors at 8 bits, tokenizer.json and characters.json (the head's classes)."""
+    characters = json.loads((data / "characters.json").read_text(encoding="utf-8"))
+    model = OcrModel.from_config(small_config(len(characters) + 2))
+    load_weights(model, weights)
+    checkpoint.save(model, out, tokenizer=Tokenizer.from_file(str(data / "tokenizer.json")), int8=True)
+    shutil.copyfile(data / "characters.json", out / "characters.json")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.package", description=__doc__)
+    parser.add_argument(
+        "weights", type=Path, help="folder of part-*.safetensors that ocr.training.train wrote"
+    )
+    parser.add_argument("data", type=Path, help="what ocr.training.corpus and .tokenize made")
+    parser.add_argument("out", type=Path)
+    args = parser.parse_args()
+    package(args.weights, args.data, args.out)

@@ -1,0 +1,63 @@
+"""The trainer on a CPU: a step moves every parameter, weights travel, and what was trained loads in production."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from ocr import checkpoint
+from ocr.model import OcrModel
+from ocr.training.inputs import make_rows, make_views
+from ocr.training.objective import Objective, Weights, initialise
+from ocr.training.package import package
+from ocr.training.small import small_config
+from ocr.training.tokens import CHARACTERS, SPECIAL
+from ocr.training.train import load_weights, save_weights
+from tests.ocr.training.test_inputs import BOS, EOS, PROMPT, batch
+
+
+@pytest.fixture(scope="module")
+def model() -> OcrModel:
+    made = OcrModel.from_config(small_config(len(CHARACTERS) + 2))
+    initialise(made)
+    return made
+
+
+def test_every_parameter_learns(model: OcrModel, corpus: Path, tokenizer: Tokenizer, characters: str) -> None:
+    made = batch(corpus, tokenizer, characters, "tile")
+    objective = Objective(model, len(characters) + 2, Weights()).train()
+    views = make_views(made, torch.device("cpu"), strength=1.0)
+    loss, report = objective(views, make_rows(made, PROMPT, BOS, EOS))
+    loss.backward()
+    assert {"text", "acc", "guided", "patch", "patch_acc", "token"} == set(report)
+    for name, parameter in objective.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0 or "position_embedding" in name, name
+        parameter.grad = None
+
+
+def test_the_shipped_shape_fits_its_budget(model: OcrModel) -> None:
+    assert sum(p.numel() for p in model.parameters()) * 1.012 < 24 << 20
+
+
+def test_weights_travel_in_shards_and_load_in_production(
+    model: OcrModel, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    save_weights(model, tmp_path / "weights")
+    assert len(list((tmp_path / "weights").glob("part-*.safetensors"))) > 1
+    again = OcrModel.from_config(small_config(len(CHARACTERS) + 2))
+    load_weights(again, tmp_path / "weights")
+    for (name, a), b in zip(model.state_dict().items(), again.state_dict().values(), strict=True):
+        torch.testing.assert_close(a, b, atol=0, rtol=2**-8, msg=name)
+
+    (tmp_path / "characters.json").write_text(json.dumps(CHARACTERS))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    package(tmp_path / "weights", tmp_path, tmp_path / "shipped")
+    assert (tmp_path / "shipped" / "model.safetensors").stat().st_size < 24 << 20
+    loaded = checkpoint.load(str(tmp_path / "shipped"), device="cpu", dtype=torch.float32)
+    assert (loaded.bos_id, loaded.eos_id) == (0, 1)
+    assert loaded.image_token_id == SPECIAL.index("<image>")
+    weight = loaded.model.language_model.layers[0].mlp.up_proj.weight
+    torch.testing.assert_close(weight, model.language_model.layers[0].mlp.up_proj.weight, atol=2e-3, rtol=0)
