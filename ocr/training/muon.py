@@ -44,7 +44,7 @@ class Muon(torch.optim.Optimizer):
         self.parts = {p: 3 if n.endswith(_FUSED) else 1 for n, p in named}
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         for group in self.param_groups:
             shapes: dict[tuple[int, int], list[tuple[nn.Parameter, torch.Tensor]]] = defaultdict(list)
             for p in group["params"]:

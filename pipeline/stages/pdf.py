@@ -17,6 +17,8 @@ LAYOUT_DPI = 144
 POINTS_PER_INCH = 72
 # A canvas is a few megapixels; only a page thinner than any paper needs more to fill it.
 _MAX_FILL_PX = 32_000_000
+# The text rendering mode of what an OCR program laid under a scan.
+_INVISIBLE = 3
 # MuPDF rounds a page's edge down to the pixel within this much.
 _ROUNDING = 0.001
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
@@ -77,6 +79,19 @@ def render_pdf_page(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
         )
         return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def shows_text(document: Any, index: int) -> bool:
+    """Returns whether the page draws characters that are not invisible, white or spaces.
+
+    A page whose pixels look blank may still hold print too small for them. Raises: PageRenderError.
+    """
+    with _as_page_errors():
+        spans = document.load_page(index).get_texttrace()
+    return any(
+        span["type"] != _INVISIBLE and min(span["color"]) < 1 and any(chr(c[0]).strip() for c in span["chars"])
+        for span in spans
+    )
 
 
 def _px(length: float) -> int:

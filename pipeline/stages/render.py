@@ -11,6 +11,7 @@ from encoders.views import UInt8Array
 from ocr.tiling import layout
 from pipeline.stages import images, pdf, sniff
 from pipeline.stages.blank import is_blank
+from pipeline.stages.failures import PageRenderError
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Page
 
@@ -73,12 +74,16 @@ def _render_page(
             documents.close()
         pixels = np.array(frame)
         grid = layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid
+    blank = is_blank(pixels) and not (page.kind == "pdf" and pdf.shows_text(document, page.page_index))
+    if blank and page.kind == "pdf" and document.is_repaired:
+        # What was lost may have been on this page; calling it blank would hide that.
+        raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
     return PageImage(
         page=page,
         pixels=pixels,
         grid=grid,
         dpi=dpi,
-        blank=is_blank(pixels),
+        blank=blank,
         render_s=time.perf_counter() - start,
     )
 

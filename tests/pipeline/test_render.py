@@ -264,3 +264,28 @@ def test_photo_sample_is_upright():
     height, width, _ = image.pixels.shape
     assert height > width
     assert image.render_s > 0
+
+
+def test_print_too_small_to_see_is_not_blank(tmp_path):
+    document = pymupdf.open()
+    document.new_page(width=14000, height=14000).insert_text((50, 50), "tiny", fontsize=11)
+    document.save(tmp_path / "huge.pdf")
+    assert not show(tmp_path / "huge.pdf").blank
+
+
+@pytest.mark.parametrize("options", [{"render_mode": 3}, {"color": (1, 1, 1)}])
+def test_text_nobody_can_see_does_not_fill_a_blank_page(tmp_path, options):
+    document = pymupdf.open()
+    document.new_page().insert_text((50, 50), "hidden", **options)
+    document.save(tmp_path / "blank.pdf")
+    assert show(tmp_path / "blank.pdf").blank
+
+
+def test_a_damaged_file_has_no_blank_pages(tmp_path):
+    whole = (SAMPLES / "report.pdf").read_bytes()
+    (tmp_path / "cut.pdf").write_bytes(whole[:3000])
+    with pymupdf.open(tmp_path / "cut.pdf") as document:
+        assert document.is_repaired
+        assert document.page_count > 0
+    with pytest.raises(PageRenderError, match="damaged"):
+        show(tmp_path / "cut.pdf")

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -14,7 +16,9 @@ def pages() -> torch.Tensor:
     "effect", [augment.thickness, augment.blur, augment.uneven_light, augment.bleed_through, augment.noise,
                augment.binarise, augment.jpeg, augment.lower_resolution],
 )  # fmt: skip
-def test_every_effect_changes_pages_only_when_asked(effect, pages: torch.Tensor) -> None:  # type: ignore[no-untyped-def]
+def test_every_effect_changes_pages_only_when_asked(
+    effect: Callable[[torch.Tensor, float], torch.Tensor], pages: torch.Tensor
+) -> None:
     torch.manual_seed(1)
     pages = pages * 0.8 + 0.1
     assert effect(pages, 0.0).shape == pages.shape
