@@ -24,7 +24,12 @@ verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more; s
 
 
 database_option = click.option(
-    "--db", "database", metavar="FILE", required=True, help="SQLite database with the results."
+    "--db",
+    "database",
+    metavar="FILE",
+    default="ocrbatch.db",
+    show_default=True,
+    help="SQLite database with the results.",
 )
 
 
@@ -87,7 +92,9 @@ def run(
 
 @cli.command()
 @database_option
-@click.option("--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), required=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), default="jsonl", show_default=True
+)
 @click.option("-o", "output", metavar="PATH", help="Write here instead of standard output.")
 @verbose_option
 def export(database: str, format_name: str, output: str | None, verbose: bool) -> None:

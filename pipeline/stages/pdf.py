@@ -89,7 +89,9 @@ def shows_text(document: Any, index: int) -> bool:
     with _as_page_errors():
         spans = document.load_page(index).get_texttrace()
     return any(
-        span["type"] != _INVISIBLE and min(span["color"]) < 1 and any(chr(c[0]).strip() for c in span["chars"])
+        span["type"] != _INVISIBLE
+        and min(span["color"]) < 1
+        and any(chr(c[0]).strip() for c in span["chars"])
         for span in spans
     )
 

@@ -168,6 +168,18 @@ def test_status(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"mean_s", "median_s", "p99_s"} <= set(found["stages"][0])
 
 
+def test_database_and_format_have_defaults(
+    database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "--db", database, "--format", "jsonl"]) == ExitCode.OK
+    explicit = capsys.readouterr().out
+    monkeypatch.chdir(Path(database).parent)
+    if Path(database).name != "ocrbatch.db":
+        Path("ocrbatch.db").write_bytes(Path(database).read_bytes())
+    assert main(["export"]) == ExitCode.OK
+    assert capsys.readouterr().out == explicit
+
+
 def test_export_to_stdout_and_file(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--db", database, "--format", "jsonl"]) == ExitCode.OK
     lines = capsys.readouterr().out
