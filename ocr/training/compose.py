@@ -207,10 +207,14 @@ def compose(
     columns: int = 1,
     fill: float = 1.0,
     furniture: bool = True,
+    category: str | None = None,
 ) -> Sheet:
-    """A sheet of the given size; its text layer holds the truth in reading order."""
+    """A sheet of the given size; its text layer holds the truth in reading order.
+
+    category: of the text source; None draws one.
+    """
     css = _style(rng, fonts, size_pt)
-    writer = _Writer(rng=rng, source=source, category=source.category(rng), columns=columns)
+    writer = _Writer(rng=rng, source=source, category=category or source.category(rng), columns=columns)
     if writer.category == "code":
         writer.category = "en_tech"
     low = 0.02 if width_pt < 400 else 0.06

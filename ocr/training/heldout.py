@@ -16,12 +16,19 @@ from ocr.training.truth import UnreadableError, extract
 
 
 def write_page(
-    rng: random.Random, source: TextSource, fonts: Fonts, out: Path, name: str, low: int, high: int
+    rng: random.Random, source: TextSource, fonts: Fonts, out: Path, number: int, low: int, high: int
 ) -> bool:
-    """One A4 or Letter page of low to high characters; False where this draw gave another length."""
+    """One A4 or Letter page of low to high characters, named after its kind of text.
+
+    False where this draw gave another length.
+    """
     width, height = rng.choice([(595, 842), (612, 792)])
     size = rng.uniform(8.5, 13.0)
-    sheet = compose(rng, source, fonts, width_pt=width, height_pt=height, size_pt=size, fill=1.2)
+    category = source.category(rng)
+    name = f"{category}-{number:03}"
+    sheet = compose(
+        rng, source, fonts, width_pt=width, height_pt=height, size_pt=size, fill=1.2, category=category
+    )
     try:
         text = extract(sheet).text
     except UnreadableError:
@@ -53,7 +60,7 @@ def main() -> None:
     source, fonts = TextSource(args.data / "text", "valid"), Fonts(args.data / "fonts", args.fonts)
     written = 0
     while written < args.pages:
-        written += write_page(rng, source, fonts, args.out, f"{args.fonts}-{written:03}", *args.characters)
+        written += write_page(rng, source, fonts, args.out, written, *args.characters)
 
 
 if __name__ == "__main__":
