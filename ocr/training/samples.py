@@ -16,6 +16,8 @@ from ocr.training.compose import Fonts, compose
 from ocr.training.text import TextSource
 from ocr.training.truth import Glyphs, Sheet, UnreadableError, cell_map, extract, transform
 
+pymupdf.TOOLS.mupdf_display_errors(False)
+
 TILE_PX, GLOBAL_PX, TOKEN_PX = 640, 1024, 64
 MAX_TILES = 6
 View = Literal["tile", "page", "whole"]
@@ -88,10 +90,13 @@ class Sampler:
 
     def _real(self, rng: random.Random) -> Sample | None:
         file, pages = rng.choice(self.documents)
+        pymupdf.TOOLS.reset_mupdf_warnings()
         with pymupdf.open(file) as document:
             page = document[rng.choice(pages)]
             page.remove_rotation()
-            return self._sample(rng, Sheet.of(page), "page")
+            sample = self._sample(rng, Sheet.of(page), "page")
+        # With a font that cannot be read, the page shows other marks than its text layer says.
+        return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else sample
 
     def _synthetic_page(self, rng: random.Random) -> Sample | None:
         width, height = rng.choices(

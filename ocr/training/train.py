@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
+from ocr import checkpoint
 from ocr.model import OcrModel
 from ocr.training.curriculum import LEGS
 from ocr.training.inputs import Rows, Views, make_rows, make_views
@@ -34,7 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for weights and the log")
     parser.add_argument("--minutes", type=float, default=24.0)
     parser.add_argument("--leg", choices=sorted(LEGS), default="first")
-    parser.add_argument("--start", type=Path, help="folder of weights to start from")
+    parser.add_argument("--start", type=Path, help="folder of weights, or packaged model, to start from")
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument(
         "--tiles", type=int, default=96, help="tiles a batch; pages are a sixth, whole views a third"
@@ -68,8 +69,10 @@ def save_weights(model: OcrModel, folder: Path) -> None:
 
 
 def load_weights(model: OcrModel, folder: Path) -> None:
-    """The folder's weights where name and shape agree; the rest keeps its random start, and is said."""
+    """The weights of a leg, or of a packaged model, where name and shape agree; the rest stays as it is."""
     own, state = model.state_dict(), {}
+    if (folder / "model.safetensors").exists():
+        state = checkpoint.load(str(folder), device="cpu", dtype=torch.float32).model.state_dict()
     for file in sorted(folder.glob("part-*.safetensors")):
         state.update(load_file(file))
     fitting = {name: value for name, value in state.items() if name in own and own[name].shape == value.shape}

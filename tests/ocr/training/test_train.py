@@ -61,3 +61,5 @@ def test_weights_travel_in_shards_and_load_in_production(
     assert loaded.image_token_id == SPECIAL.index("<image>")
     weight = loaded.model.language_model.layers[0].mlp.up_proj.weight
     torch.testing.assert_close(weight, model.language_model.layers[0].mlp.up_proj.weight, atol=2e-3, rtol=0)
+    load_weights(again, tmp_path / "shipped")
+    torch.testing.assert_close(again.language_model.layers[0].mlp.up_proj.weight, weight, atol=0, rtol=0)
