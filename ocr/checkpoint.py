@@ -204,6 +204,7 @@ def _replace(path: Path, write: Callable[[str], object]) -> None:
     partial = path.with_name(path.name + ".partial")
     try:
         write(str(partial))
+        partial.chmod(0o644)  # safetensors writes files that only their owner may read
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
