@@ -136,8 +136,11 @@ def search(query: str, database: str, verbose: bool) -> None:
     from storage.search import search as find
 
     with _reading(database) as db:
-        for hit in find(db, query):
-            click.echo(f"{hit.path}, page {hit.page}: {hit.snippet}")
+        hits = list(find(db, query))
+    for hit in hits:
+        click.echo(f"{hit.path}, page {hit.page}: {hit.snippet}")
+    if not hits:
+        click.echo(f"no page holds {query}", err=True)  # not on stdout: scripts count lines there
 
 
 @cli.command("eval")

@@ -203,8 +203,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(database: str) -> None:
 @pytest.mark.parametrize("query", ["very good", '"unbalanced', "a-b OR (c", "*", "NEAR/2 ^", ""])
 def test_any_search_is_safe(query: str, database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--db", database, "--", query]) == ExitCode.OK
-    found = capsys.readouterr().out.splitlines()
-    assert len(found) == (2 if query == "very good" else 0)
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == (2 if query == "very good" else 0)
+    assert ("no page holds" in printed.err) == (not printed.out)
 
 
 def test_eval(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
