@@ -30,7 +30,7 @@ class DecodeSettings:
     max_tokens: prompt (vision tokens included) and output together; beyond the model's positions, those.
     ngram_size, ngram_window: the no-repeat n-gram (ocr.ngram); size 0 switches it off.
     loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.loops: min_tokens, min_repeats,
-        max_period); loop_tokens 0 switches it off.
+        max_period); loop_tokens 0 switches it off. loop_variety: its min_variety.
     """
 
     max_tokens: int = 8192
@@ -39,6 +39,7 @@ class DecodeSettings:
     loop_tokens: int = 768
     loop_repeats: int = 4
     loop_period: int = 1024
+    loop_variety: float = 0.05
 
 
 _BY_KIND = {
@@ -135,9 +136,10 @@ class _PageState:
         self.logprob_sum += logprob
         self.ban.push(token)
         self.loop_period = self.loops.period(self.tokens) or 0
-        if self.loop_period:
+        if self.loop_period or self.loops.is_monotonous(self.tokens):
             self.finish = "loop"
-        return not self.loop_period and len(self.tokens) < self.budget
+            return False
+        return len(self.tokens) < self.budget
 
     def transcript(self, tokenizer: Tokenizer) -> Transcript:
         kept = trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens
@@ -163,6 +165,7 @@ def _start(loaded: Loaded, prompt_tokens: int, limits: DecodeSettings) -> _PageS
             min_tokens=limits.loop_tokens,
             min_repeats=limits.loop_repeats,
             max_period=limits.loop_period,
+            min_variety=limits.loop_variety,
         ),
     )
 

@@ -81,12 +81,14 @@ class ImageNgramConfig(NgramConfig):
 class LoopConfig(Section):
     """A page that ends in one sequence of at most `period` tokens over and over is stopped as repeated.
 
-    At least `repeats` times, and over at least `tokens` tokens; tokens 0 switches this off.
+    At least `repeats` times, and over at least `tokens` tokens; tokens 0 switches this off. So is a page of
+    whose last 1,024 tokens less than `variety` of the 4-grams are distinct.
     """
 
     tokens: int = Field(default=768, ge=0)
     repeats: int = Field(default=4, ge=2)
     period: int = Field(default=1024, ge=1)
+    variety: float = Field(default=0.05, ge=0, lt=1)
 
 
 class DecodeConfig(Section):

@@ -49,6 +49,7 @@ def page_settings(config: DecodeConfig, kind: Kind) -> decoding.DecodeSettings:
         loop_tokens=config.loop.tokens,
         loop_repeats=config.loop.repeats,
         loop_period=config.loop.period,
+        loop_variety=config.loop.variety,
     )
 
 

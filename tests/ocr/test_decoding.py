@@ -144,6 +144,15 @@ def test_a_loop_is_stopped_and_written_once() -> None:
     assert 102 <= len(transcript.token_ids) <= 134
 
 
+def test_a_page_that_hardly_varies_is_stopped_with_all_its_text() -> None:
+    successor = {5: 6, 6: 7, 7: 5}
+    limits = DecodeSettings(ngram_size=0, loop_tokens=4096, loop_variety=0.05)
+    (transcript,) = chain(successor, limits)
+    assert transcript.finish == "loop"
+    assert len(transcript.token_ids) == 1024
+    assert len(transcript.raw.split()) == 1024
+
+
 def test_the_ngram_ban_breaks_short_loops_but_not_of_table_cells() -> None:
     (words,) = chain({READ: 5, 5: 6, 6: 5}, DecodeSettings(max_tokens=200))
     assert set(words.token_ids) > {5, 6}

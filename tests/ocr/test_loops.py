@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.loops import LoopDetector, find_period, trim_tail
+from ocr.loops import LoopDetector, find_period, trim_tail, variety
 
 
 def scan(tokens: list[int], min_tokens: int, min_repeats: int, max_period: int) -> int | None:
@@ -72,3 +72,22 @@ def test_loops_are_stopped_soon_after_their_threshold() -> None:
 def test_zero_tokens_switches_it_off() -> None:
     detector = LoopDetector(min_tokens=0, min_repeats=4, max_period=1024)
     assert detector.period([5] * 4096) is None
+
+
+def test_variety_is_the_share_of_distinct_grams() -> None:
+    assert variety([1, 2, 3, 4]) == 1
+    assert variety([7] * 104) == 1 / 101
+    assert variety(list(range(50))) == 1
+
+
+def test_a_tail_that_hardly_varies_is_monotonous() -> None:
+    detector = LoopDetector(min_tokens=768, min_repeats=4, max_period=1024, min_variety=0.05)
+    rows = [token for row in range(200) for token in ([5] * (18 + row % 3) + [6] * (1 + row % 2))]
+    leaders = [token for line in range(60) for token in [100 + line, *[5] * 40, 200 + line, 6]]
+    assert not any(detector.is_monotonous(rows[:n]) for n in range(1024))
+    assert detector.is_monotonous(rows[:2048])
+    assert not any(detector.is_monotonous(leaders[:n]) for n in range(len(leaders)))
+
+
+def test_without_a_bound_nothing_is_monotonous() -> None:
+    assert not LoopDetector(min_tokens=768, min_repeats=4, max_period=1024).is_monotonous([5] * 2048)
