@@ -74,7 +74,10 @@ def _render_page(
             documents.close()
         pixels = np.array(frame)
         grid = layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid
-    blank = is_blank(pixels) and not (page.kind == "pdf" and pdf.shows_text(document, page.page_index))
+    blank = is_blank(pixels)
+    if blank and page.kind == "pdf" and pdf.shows_text(document, page.page_index):
+        # Neither blank nor readable: shown such a page, the model invents text.
+        raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
     if blank and page.kind == "pdf" and document.is_repaired:
         # What was lost may have been on this page; calling it blank would hide that.
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
