@@ -5,6 +5,7 @@ Source: deepseek-ai/DeepSeek-OCR (modeling_deepseekocr.py). Differs in that glob
 pages are encoded in two independent batches.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,13 +18,17 @@ from torch.nn import functional
 
 from encoders.clip import ClipConfig, ClipEncoder
 from encoders.sam import SamConfig, SamEncoder
-from encoders.types import VisionTokens
+from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews, UInt8Array
+
+# A cell's character is believed from this probability on: on 40 validation pages the characters counted then
+# are 1.00 times the truth (median), with every cell's likeliest class 1.04 times.
+_MIN_LOGPROB = math.log(0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterHeadConfig:
-    """A head that names the character in each cell of a patch (4 x 16 px at 4 cells), for training.
+    """A head that names the character in each cell of a patch (4 x 16 px at 4 cells).
 
     num_characters: classes, the empty cell among them.
     """
@@ -128,6 +133,16 @@ class DeepEncoder(nn.Module):
         logits: Tensor = self.character_head(patches)
         return logits
 
+    def read_characters(self, patches_hwC: Tensor) -> Tensor:
+        """One view's [h, w, C] -> [h, w * cells] int16: the class of the character in each cell.
+
+        0 where there is none, or none with a probability of 0.5. Needs a configured character head.
+        """
+        logits = self.character_logits(patches_hwC).float()
+        best, classes = logits.max(-1)
+        sure = best - logits.logsumexp(-1) > _MIN_LOGPROB
+        return (classes * sure).flatten(1).to(torch.int16)
+
     def assemble(self, global_TD: Tensor, local_NTD: Tensor, grid: tuple[int, int]) -> Tensor:
         """One page's tokens in prompt order [T, D]: local raster, global raster, separator.
 
@@ -147,46 +162,89 @@ class DeepEncoder(nn.Module):
 
     def encode(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[VisionTokens]:
         """The pages' tokens, in order. max_views: how many views share one forward, which bounds memory."""
-        global_tokens = self.encode_global(pages, max_views=max_views)
-        local_tokens = self.encode_local(pages, max_views=max_views)
-        return self.assemble_pages(pages, global_tokens, local_tokens)
+        global_views = self.encode_global(pages, max_views=max_views)
+        local_views = self.encode_local(pages, max_views=max_views)
+        return self.assemble_pages(pages, global_views, local_views)
 
-    def encode_global(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[Tensor]:
-        """[g*g, D] a page; sizes may differ between pages and are batched apart."""
+    def encode_global(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[EncodedViews]:
+        """A page's one global view; sizes may differ between pages and are batched apart.
+
+        Characters are read where there are no tiles, which show them larger.
+        """
         by_size: dict[int, list[int]] = defaultdict(list)
         for index, page in enumerate(pages):
             by_size[page.global_view.shape[-1]].append(index)
-        tokens: dict[int, Tensor] = {}
+        encoded: dict[int, EncodedViews] = {}
         for indices in by_size.values():
             views = np.stack([pages[index].global_view for index in indices])
-            tokens.update(zip(indices, self._encode_path(views, max_views), strict=True))
-        return [tokens[index] for index in range(len(pages))]
+            sharpest = [pages[index].num_tiles == 0 for index in indices]
+            tokens_NTD, cells = self._encode_path(views, sharpest, max_views)
+            for row, index in enumerate(indices):
+                encoded[index] = EncodedViews(
+                    tokens_NTD=tokens_NTD[row : row + 1], cells=_as_path(cells[row : row + 1])
+                )
+        return [encoded[index] for index in range(len(pages))]
 
-    def encode_local(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[Tensor]:
-        """[N, 100, D] a page, N = 0 for an untiled one; all pages' tiles share their forwards."""
+    def encode_local(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[EncodedViews]:
+        """A page's tiles, N = 0 for an untiled one; all pages' tiles share their forwards."""
         counts = [page.num_tiles for page in pages]
         if sum(counts) == 0:
-            return [self.image_newline.new_empty(0, 0, self.config.embed_dim) for _ in pages]
+            nothing = self.image_newline.new_empty(0, 0, self.config.embed_dim)
+            return [EncodedViews(tokens_NTD=nothing, cells=None) for _ in pages]
         views = np.concatenate([page.local_views for page in pages if page.num_tiles])
-        return list(torch.split(self._encode_path(views, max_views), counts))
+        tokens_NTD, cells = self._encode_path(views, [True] * len(views), max_views)
+        ends = np.cumsum(counts).tolist()
+        return [
+            EncodedViews(tokens_NTD=tokens_NTD[end - count : end], cells=_as_path(cells[end - count : end]))
+            for count, end in zip(counts, ends, strict=True)
+        ]
 
     def assemble_pages(
-        self, pages: Sequence[PageViews], global_tokens: Sequence[Tensor], local_tokens: Sequence[Tensor]
+        self,
+        pages: Sequence[PageViews],
+        global_views: Sequence[EncodedViews],
+        local_views: Sequence[EncodedViews],
     ) -> list[VisionTokens]:
         out = []
-        for page, global_TD, local_NTD in zip(pages, global_tokens, local_tokens, strict=True):
-            tokens_TD = self.assemble(global_TD, local_NTD, page.grid)
-            side = int(global_TD.shape[0] ** 0.5)
+        for page, whole, tiles in zip(pages, global_views, local_views, strict=True):
+            tokens_TD = self.assemble(whole.tokens_NTD[0], tiles.tokens_NTD, page.grid)
+            side = int(whole.tokens_NTD.shape[1] ** 0.5)
             num_local = tokens_TD.shape[0] - side * (side + 1) - 1
-            out.append(VisionTokens(tokens_TD=tokens_TD, num_local=num_local, grid=page.grid))
+            sharpest = tiles if page.num_tiles else whole
+            cells_HW = None if sharpest.cells is None else _joined(sharpest.cells, page.grid)
+            out.append(
+                VisionTokens(tokens_TD=tokens_TD, num_local=num_local, grid=page.grid, cells_HW=cells_HW)
+            )
         return out
 
-    def _encode_path(self, views: UInt8Array, max_views: int) -> Tensor:
+    def _encode_path(
+        self, views: UInt8Array, readable: Sequence[bool], max_views: int
+    ) -> tuple[Tensor, list[Tensor | None]]:
+        """[N, g*g, D] tokens, and each view's characters (None where not readable, or without the head)."""
         pixels = torch.from_numpy(views)
         device = self.image_newline.device
         if device.type == "cuda":
             pixels = pixels.pin_memory()
-        chunks = [
-            self.encode_views(part.to(device, non_blocking=True)) for part in torch.split(pixels, max_views)
-        ]
-        return torch.cat(chunks)
+        chunks: list[Tensor] = []
+        cells: list[Tensor | None] = []
+        for part in torch.split(pixels, max_views):
+            tokens, patches = self.encode_views(part.to(device, non_blocking=True), return_patches=True)
+            chunks.append(tokens)
+            for view in patches:  # one at a time: logits of a view take 11 MB at 447 classes
+                reads = self.character_head is not None and readable[len(cells)]
+                cells.append(self.read_characters(view) if reads else None)
+        return torch.cat(chunks), cells
+
+
+def _as_path(cells: Sequence[Tensor | None]) -> Tensor | None:
+    """[N, h, W] of a page's views on one path, None where they were not read."""
+    read = [view for view in cells if view is not None]
+    return torch.stack(read) if read else None
+
+
+def _joined(cells_NhW: Tensor, grid: tuple[int, int]) -> Tensor:
+    """[N, h, W] row-major tiles -> [rows * h, columns * W]."""
+    columns, rows = grid
+    _, height, width = cells_NhW.shape
+    raster = cells_NhW.view(rows, columns, height, width).transpose(1, 2)
+    return raster.reshape(rows * height, columns * width)

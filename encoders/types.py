@@ -6,6 +6,18 @@ import torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedViews:
+    """One page's views on one path (global or tiles).
+
+    tokens_NTD: [N, g*g, D]. cells: [N, h, W] int16, what the character head sees in each view; None without
+    such a head, or where other views of the page show its characters larger.
+    """
+
+    tokens_NTD: torch.Tensor
+    cells: torch.Tensor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VisionTokens:
     """One page in the language model's embedding space.
 
@@ -13,8 +25,12 @@ class VisionTokens:
         global raster with a newline a row, separator (deepseek-ocr order).
     num_local: how many of the T belong to the local raster (0 for an untiled page).
     grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
+    cells_HW: int16 on the encoder's device, the class of the character in each 4 x 16 px cell of the tiles
+        joined (of the global view, for an untiled page): 0 none, 1 one without a class of its own, then the
+        model's characters. None for a model without a character head.
     """
 
     tokens_TD: torch.Tensor
     num_local: int
     grid: tuple[int, int]
+    cells_HW: torch.Tensor | None = None

@@ -14,11 +14,22 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from ocr.confidence import Calibration
 from ocr.errors import CheckpointError
 from ocr.int8 import SCALE_SUFFIX, expand, is_quantised, num_rows, quantise
 from ocr.model import OcrConfig, OcrModel
-from ocr.model_files import WEIGHTS, digest, find_directory, read_json, read_tokenizer, weight_files
+from ocr.model_files import (
+    CHARACTERS,
+    CONFIDENCE,
+    WEIGHTS,
+    digest,
+    find_directory,
+    read_json,
+    read_tokenizer,
+    weight_files,
+)
 from ocr.names import Slot, ignored, slots
+from ocr.second_opinion import NUM_RESERVED
 
 IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 
@@ -29,6 +40,8 @@ class LoadedModel:
 
     model: in evaluation mode, without gradients. name: as it was asked for. prompt: the model's own.
     weights_sha256: over the weights, config.json and tokenizer.json, whatever the files are called.
+    characters: those of the character head's classes (ocr.second_opinion), None where it has none or no
+        characters.json names them. calibration: from confidence.json, None where there is none.
     """
 
     model: OcrModel
@@ -39,6 +52,8 @@ class LoadedModel:
     image_token_id: int
     bos_id: int
     eos_id: int
+    characters: str | None = None
+    calibration: Calibration | None = None
 
 
 def load(name_or_path: str, *, device: str | torch.device, dtype: torch.dtype) -> LoadedModel:
@@ -71,6 +86,8 @@ def load(name_or_path: str, *, device: str | torch.device, dtype: torch.dtype) -
         image_token_id=_token_id(tokenizer, IMAGE, None, directory),
         bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),
         eos_id=_token_id(tokenizer, EOS, ids.get("eos_token_id"), directory),
+        characters=_characters(directory, config),
+        calibration=Calibration.read(path) if (path := directory / CONFIDENCE).exists() else None,
     )
 
 
@@ -102,6 +119,23 @@ def save(
     _replace(directory / "config.json", lambda path: Path(path).write_text(config, encoding="utf-8"))
     if tokenizer is not None:
         _replace(directory / "tokenizer.json", tokenizer.save)
+
+
+def _characters(directory: Path, config: OcrConfig) -> str | None:
+    """Raises: CheckpointError where the head has another number of classes."""
+    head, path = config.encoder.character_head, directory / CHARACTERS
+    if head is None or not path.exists():
+        return None
+    try:
+        characters = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
+    if not isinstance(characters, str) or len(characters) + NUM_RESERVED != head.num_characters:
+        raise CheckpointError(
+            f"{path} does not name the {head.num_characters - NUM_RESERVED} characters that config.json's "
+            "head knows; use the one published with the model"
+        )
+    return characters
 
 
 def _fill(model: OcrModel, files: Sequence[Path], device: torch.device, dtype: torch.dtype) -> None:

@@ -11,9 +11,11 @@ from tokenizers import Tokenizer
 
 from encoders.types import VisionTokens
 from ocr.greedy import LiveBatch, TextReader, choose
+from ocr.length_control import LengthControl
 from ocr.loops import LoopDetector, trim_tail
 from ocr.ngram import NgramBan
 from ocr.prompt import encode_prompt, splice
+from ocr.second_opinion import SecondOpinion
 from ocr.types import Finish, Transcript
 
 ALLOWED_REPEATS = ("<td>", "</td>")
@@ -31,6 +33,8 @@ class DecodeSettings:
     ngram_size, ngram_window: the no-repeat n-gram (ocr.ngram); size 0 switches it off.
     loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.loops: min_tokens, min_repeats,
         max_period); loop_tokens 0 switches it off. loop_variety: its min_variety.
+    min_share: an end is refused until so much of what the second opinion sees is written; 0 takes any.
+    max_share: a page that writes more than so many times what it sees is stopped as a loop; 0 lets any.
     """
 
     max_tokens: int = 8192
@@ -40,6 +44,8 @@ class DecodeSettings:
     loop_repeats: int = 4
     loop_period: int = 1024
     loop_variety: float = 0.05
+    min_share: float = 0.85
+    max_share: float = 1.5
 
 
 _BY_KIND = {
@@ -77,20 +83,27 @@ class Loaded(Protocol):
 
 @torch.inference_mode()
 def decode_pages(
-    loaded: Loaded, vision: Sequence[VisionTokens], *, prompt: str, settings: Sequence[DecodeSettings]
+    loaded: Loaded,
+    vision: Sequence[VisionTokens],
+    *,
+    prompt: str,
+    settings: Sequence[DecodeSettings],
+    opinions: Sequence[SecondOpinion | None] | None = None,
 ) -> DecodeOutput:
     """Read a batch of pages. Finished pages leave the batch, so short ones do not pay for long ones.
 
     settings: one a page. A page without room for any output ends as "length" with an empty transcript.
+    opinions: one a page, None where there is none; they hold a reading to the length of what they see.
 
     Raises: ocr.prompt.PromptError; DecodeError when logits are not numbers.
     """
-    assert len(vision) == len(settings)
+    opinions = opinions or [None] * len(vision)
+    assert len(vision) == len(settings) == len(opinions)
     started = time.perf_counter()
     ids = encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)
     pages = [
-        _start(loaded, len(ids) + len(tokens.tokens_TD), limits)
-        for tokens, limits in zip(vision, settings, strict=True)
+        _start(loaded, len(ids) + len(tokens.tokens_TD), limits, opinion)
+        for tokens, limits, opinion in zip(vision, settings, opinions, strict=True)
     ]
     live_pages = [page for page in pages if page.budget > 0]
     prefilled = generated = started
@@ -117,8 +130,9 @@ class _PageState:
     budget: int
     ban: NgramBan
     loops: LoopDetector
+    length: LengthControl
     tokens: list[int] = field(default_factory=list)
-    logprob_sum: float = 0.0
+    logprobs: list[float] = field(default_factory=list)
     finish: Finish = "length"
     loop_period: int = 0
 
@@ -133,25 +147,29 @@ class _PageState:
             self.finish = "eos"
             return False
         self.tokens.append(token)
-        self.logprob_sum += logprob
+        self.logprobs.append(logprob)
         self.ban.push(token)
         self.loop_period = self.loops.period(self.tokens) or 0
-        if self.loop_period or self.loops.is_monotonous(self.tokens):
+        if self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens):
             self.finish = "loop"
             return False
         return len(self.tokens) < self.budget
 
     def transcript(self, tokenizer: Tokenizer) -> Transcript:
-        kept = trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens
+        kept = list(trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens)
+        if (end := self.length.refused_end(kept)) is not None:
+            kept, self.finish = kept[:end], "eos"
         return Transcript(
-            raw=tokenizer.decode(list(kept), skip_special_tokens=False),
+            raw=tokenizer.decode(kept, skip_special_tokens=False),
             token_ids=tuple(self.tokens),
             finish=self.finish,
-            confidence=math.exp(self.logprob_sum / len(self.tokens)) if self.tokens else None,
+            logprobs=tuple(self.logprobs[: len(kept)]),
         )
 
 
-def _start(loaded: Loaded, prompt_tokens: int, limits: DecodeSettings) -> _PageState:
+def _start(
+    loaded: Loaded, prompt_tokens: int, limits: DecodeSettings, opinion: SecondOpinion | None
+) -> _PageState:
     positions = int(loaded.model.language_model.config.max_position_embeddings)
     allowed = (loaded.tokenizer.token_to_id(text) for text in ALLOWED_REPEATS)
     return _PageState(
@@ -167,13 +185,25 @@ def _start(loaded: Loaded, prompt_tokens: int, limits: DecodeSettings) -> _PageS
             max_period=limits.loop_period,
             min_variety=limits.loop_variety,
         ),
+        length=LengthControl(
+            loaded.tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share
+        ),
     )
 
 
 def _generate(batch: LiveBatch, pages: Sequence[_PageState], eos_id: int) -> None:
     """Step until every page is finished; what each wrote is in its state."""
     while True:
-        chosen_B, tokens, logprobs = choose(batch.logits_BV, [page.ban.banned() for page in pages])
+        banned = [page.ban.banned() for page in pages]
+        chosen_B, tokens, logprobs = choose(batch.logits_BV, banned)
+        if refused := [
+            row
+            for row, (page, token) in enumerate(zip(pages, tokens, strict=True))
+            if token == eos_id and page.length.refuses_end(page.tokens)
+        ]:
+            for row in refused:
+                banned[row] = {*banned[row], eos_id}
+            chosen_B, tokens, logprobs = choose(batch.logits_BV, banned)
         goes_on = [
             page.take(token, logprob, eos_id)
             for page, token, logprob in zip(pages, tokens, logprobs, strict=True)

@@ -10,7 +10,7 @@ calls eval() on the coordinates.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ocr.plain import plain_text
@@ -43,11 +43,12 @@ _MANY_NEWLINES = re.compile(r"\n{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Region:
-    """A region as written. box: 0..999 or None; body: what follows it, without stray tags."""
+    """A region as written. box: 0..999 or None; body: what follows it, without stray tags; span: its own."""
 
     label: str
     box: tuple[float, float, float, float] | None
     body: str
+    span: tuple[int, int]
 
 
 def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> ParsedText:
@@ -62,16 +63,16 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     nothing follows its region and it is no known label, or when the whole page is written so.
     """
     starts = [match.start() for match in _REGION.finditer(raw)] + [len(raw)]
-    head = _strip_tags(raw[: starts[0]])
-    regions = [_region(raw[start:end]) for start, end in pairwise(starts)]
+    head = raw[: starts[0]]
+    regions = [_region(raw, start, end) for start, end in pairwise(starts)]
     if not regions:
-        text = _tidy(head)
-        return ParsedText(text=text, markdown=text, blocks=tuple(_paragraphs(text)))
+        text = _tidy(_strip_tags(head))
+        return ParsedText(text=text, markdown=text, blocks=tuple(_paragraphs(head)))
     lines_only = not any(region.body for region in regions) and any(
         region.label not in LABELS for region in regions
     )
     blocks = [
-        *_paragraphs(_replace_symbols(_tidy(head))),
+        *(replace(block, text=_replace_symbols(block.text)) for block in _paragraphs(head)),
         *(_block(region, lines_only, width_px, height_px) for region in regions),
     ]
     separator = "\n" if lines_only else "\n\n"
@@ -82,12 +83,13 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     )
 
 
-def _region(raw: str) -> _Region:
-    match = _REGION.match(raw)
+def _region(raw: str, start: int, end: int) -> _Region:
+    match = _REGION.match(raw, start, end)
     assert match, "cut where the pattern was found"
     box, leftover = _read_boxes(match["boxes"])
-    body = _replace_symbols(_tidy(leftover + "\n" + _strip_tags(raw[match.end() :])))
-    return _Region(label=match["label"].strip(), box=box, body=body)
+    body = _replace_symbols(_tidy(leftover + "\n" + _strip_tags(raw[match.end() : end])))
+    span = (match.end() if body else start, end)
+    return _Region(label=match["label"].strip(), box=box, body=body, span=span)
 
 
 def _read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, str]:
@@ -112,17 +114,23 @@ def _replace_symbols(text: str) -> str:
     return text.replace("\\coloneqq", ":=").replace("\\eqqcolon", "=:")
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
-    for paragraph in _PARAGRAPH_END.split(text):
-        if paragraph.strip():
-            yield Block(label="text", text=paragraph.strip())
+def _paragraphs(head: str) -> Iterator[Block]:
+    """The paragraphs of what stands before the first region. Where tags are dropped, places are lost."""
+    text = _strip_tags(head)
+    ends = [match.span() for match in _PARAGRAPH_END.finditer(text)]
+    starts = [0, *(after for _, after in ends)]
+    for start, end in zip(starts, [*(before for before, _ in ends), len(text)], strict=True):
+        if paragraph := text[start:end].strip():
+            span = (start, end) if text == head else None
+            yield Block(label="text", text=paragraph, raw_span=span)
 
 
 def _block(region: _Region, lines_only: bool, width_px: int, height_px: int) -> Block:
     label, text = region.label, region.body
     if lines_only or (not text and label not in LABELS):
         label, text = "text", region.label
-    return Block(label=label or "text", text=text, box_px=_to_pixels(region.box, width_px, height_px))
+    box_px = _to_pixels(region.box, width_px, height_px)
+    return Block(label=label or "text", text=text, box_px=box_px, raw_span=region.span)
 
 
 def _to_pixels(

@@ -22,7 +22,10 @@ from ocr.errors import CheckpointError
 
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-_PATTERNS = ["config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json"]
+CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
+_PATTERNS = [
+    "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
+]  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 

@@ -1,5 +1,6 @@
 """What decoding hands to the store. Torch-free."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -8,11 +9,18 @@ Finish = Literal["eos", "length", "loop"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One region of a page. box_px: (x0, y0, x1, y1) in page pixels, None where the model gave none."""
+    """One region of a page.
+
+    box_px: (x0, y0, x1, y1) in page pixels, None where the model gave none. confidence: 0..1, None where it
+    is not known. raw_span: where it stands in the transcript's raw text, (start, end); None where tags
+    inside it were dropped.
+    """
 
     label: str
     text: str
     box_px: tuple[int, int, int, int] | None = None
+    confidence: float | None = None
+    raw_span: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +30,18 @@ class Transcript:
     raw: the decoded text as generated (grounding tags included); after a loop its repeated tail stands once.
     token_ids: every token generated, the repetitions of a loop included, without the end-of-text token.
     finish: "eos"; "length" when the token limit came first; "loop" when the loop detector stopped it.
-    confidence: geometric mean of the chosen tokens' probabilities, 0..1; None without tokens.
+    logprobs: each token's log probability, before any ban.
     """
 
     raw: str
     token_ids: tuple[int, ...]
     finish: Finish
-    confidence: float | None
+    logprobs: tuple[float, ...] = ()
+
+    @property
+    def mean_probability(self) -> float | None:
+        """Geometric mean of the chosen tokens' probabilities, 0..1; None without tokens."""
+        return math.exp(sum(self.logprobs) / len(self.logprobs)) if self.logprobs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,24 @@ class LoopConfig(Section):
     variety: float = Field(default=0.05, ge=0, lt=1)
 
 
+class LengthConfig(Section):
+    """A model with a character head is held to the number of characters that it sees on the page.
+
+    An end before `min_share` of them is refused; a page with more than `max_share` times as many is stopped as
+    repeated. 0 switches either off.
+    """
+
+    min_share: float = Field(default=0.85, ge=0, le=1)
+    max_share: float = Field(default=1.5, ge=0)
+
+    @field_validator("max_share")
+    @classmethod
+    def _room_for_the_page(cls, share: float) -> float:
+        if 0 < share < 1:
+            raise ValueError("a page may be as long as it is; 0 switches this off")
+        return share
+
+
 class DecodeConfig(Section):
     """How the language model reads a page."""
 
@@ -100,6 +118,7 @@ class DecodeConfig(Section):
     pdf: NgramConfig = NgramConfig()
     image: ImageNgramConfig = ImageNgramConfig()
     loop: LoopConfig = LoopConfig()
+    length: LengthConfig = LengthConfig()
     operational: ClassVar[frozenset[str]] = frozenset({"batch_size"})
 
     @field_validator("prompt")
@@ -115,6 +134,7 @@ class StoreConfig(Section):
 
     database: str = "ocrbatch.db"
     attempt_limit: int = Field(default=3, ge=1)
+    low_confidence: float = Field(default=0.8, ge=0, le=1)
 
 
 class RunConfig(Section):

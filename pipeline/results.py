@@ -14,8 +14,11 @@ def render_timings(rendered: RenderedPage) -> tuple[StageTiming, ...]:
     return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
 
 
-def blank_result(rendered: RenderedPage) -> PageResult:
-    """Returns an empty text: a blank page never reaches the model, so it gets no invented one."""
+def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None = None) -> PageResult:
+    """Returns an empty text: a page without anything to read gets no invented one.
+
+    timings: of every stage so far; None for a page that never reached the model.
+    """
     return PageResult(
         page=rendered.page,
         status="blank",
@@ -24,7 +27,7 @@ def blank_result(rendered: RenderedPage) -> PageResult:
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         dpi=rendered.dpi,
-        timings=render_timings(rendered),
+        timings=render_timings(rendered) if timings is None else timings,
     )
 
 

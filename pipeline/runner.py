@@ -214,8 +214,12 @@ class _Run:
             with watch.measure():
                 store_page(self._store, self._run_id, self._settings_hash, result)
             self._summary.pages[result.status] += 1
+            self._summary.num_low_confidence += self._is_doubtful(result)
             self._summary.totals.add([*result.timings, single("store", watch.seconds)])
             self._progress.page_done(result)
+
+    def _is_doubtful(self, result: PageResult) -> bool:
+        return result.confidence is not None and result.confidence < self._config.store.low_confidence
 
 
 def page_error(stage: str, error: Exception) -> PageError:

@@ -33,6 +33,7 @@ class RunSummary:
     pages: page status -> pages of this run. documents: document status -> files.
     num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
     ok in as many attempts as are allowed. num_left_out: pages over the limit per document.
+    num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     load_s: what loading the model took, 0 if it was not needed. stopped: why the run ended early.
     """
 
@@ -43,6 +44,7 @@ class RunSummary:
     num_given_up: int = 0
     num_left_out: int = 0
     num_missing: int = 0
+    num_low_confidence: int = 0
     wall_s: float = 0.0
     load_s: float = 0.0
     totals: StageTotals = field(default_factory=StageTotals)
@@ -69,6 +71,7 @@ class RunSummary:
             "pages_done_before": self.num_done_before,
             "pages_given_up": self.num_given_up,
             "pages_left_out": self.num_left_out,
+            "pages_low_confidence": self.num_low_confidence,
             "documents_missing": self.num_missing,
         }
 
@@ -77,6 +80,7 @@ class RunSummary:
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
         notes = {
+            "with low confidence": self.num_low_confidence,
             "read before": self.num_done_before,
             "given up after repeated attempts": self.num_given_up,
             "left out": self.num_left_out,

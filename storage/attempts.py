@@ -138,10 +138,17 @@ def _insert_attempt(
 
 def _insert_blocks(conn: sqlite3.Connection, attempt_id: int, page: PageRecord) -> None:
     conn.executemany(
-        "INSERT INTO blocks (attempt_id, block_index, label, x0_px, y0_px, x1_px, y1_px, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO blocks (attempt_id, block_index, label, x0_px, y0_px, x1_px, y1_px, text, confidence)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (attempt_id, index, storable(block.label), *(block.box_px or (None,) * 4), storable(block.text))
+            (
+                attempt_id,
+                index,
+                storable(block.label),
+                *(block.box_px or (None,) * 4),
+                storable(block.text),
+                block.confidence,
+            )
             for index, block in enumerate(page.blocks)
         ],
     )

@@ -18,6 +18,11 @@ def v001_pages(db: Database) -> None:
     db.executescript(_SEARCH)
 
 
+def v002_block_confidence(db: Database) -> None:
+    """A confidence for every block; null for blocks stored before."""
+    db.execute("ALTER TABLE blocks ADD COLUMN confidence REAL")
+
+
 _TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -152,7 +157,7 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages,)
+_VERSIONS = (v001_pages, v002_block_confidence)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

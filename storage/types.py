@@ -42,11 +42,15 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRecord:
-    """One region of a page. box_px: (x0, y0, x1, y1) in page pixels, None where there is none."""
+    """One region of a page.
+
+    box_px: (x0, y0, x1, y1) in page pixels, None where there is none. confidence: 0..1, None if not known.
+    """
 
     label: str
     text: str
     box_px: tuple[int, int, int, int] | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

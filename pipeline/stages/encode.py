@@ -30,11 +30,11 @@ def encode(encoder: DeepEncoder, pages: Sequence[RenderedPage]) -> list[EncodedP
     views = [page.views for page in pages]
     global_watch, local_watch = Stopwatch(), Stopwatch()
     with global_watch.measure():
-        global_tokens = encoder.encode_global(views)
+        global_views = encoder.encode_global(views)
         _finish(encoder)
     with local_watch.measure():
-        local_tokens = encoder.encode_local(views)
-        tokens = encoder.assemble_pages(views, global_tokens, local_tokens)
+        local_views = encoder.encode_local(views)
+        tokens = encoder.assemble_pages(views, global_views, local_views)
         _finish(encoder)
     global_shares = split("encode_global", global_watch.seconds, [1] * len(pages), "eager")
     tiles = [view.num_tiles for view in views]

@@ -53,7 +53,7 @@ def _error(error: PageError) -> ErrorRecord:
 
 
 def _block(block: Block) -> BlockRecord:
-    return BlockRecord(label=block.label, text=block.text, box_px=block.box_px)
+    return BlockRecord(label=block.label, text=block.text, box_px=block.box_px, confidence=block.confidence)
 
 
 def _timing(timing: StageTiming) -> TimingRecord:

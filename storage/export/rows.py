@@ -10,11 +10,12 @@ from storage.queries import database_path
 
 
 class BlockRow(TypedDict):
-    """box: [x0, y0, x1, y1] in page pixels, or None."""
+    """box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None."""
 
     label: str
     box: list[int] | None
     text: str
+    confidence: float | None
 
 
 class ErrorRow(TypedDict):
@@ -80,13 +81,13 @@ def shortfall(row: PageRow) -> str | None:
 
 def _blocks(db: Database, attempt: int | None) -> list[BlockRow]:
     rows = db.conn.execute(
-        "SELECT label, text, x0_px, y0_px, x1_px, y1_px FROM blocks"
+        "SELECT label, text, confidence, x0_px, y0_px, x1_px, y1_px FROM blocks"
         " WHERE attempt_id = ? ORDER BY block_index",
         (attempt,),
     )
     return [
-        BlockRow(label=label, box=None if box[0] is None else list(box), text=text)
-        for label, text, *box in rows
+        BlockRow(label=label, box=None if box[0] is None else list(box), text=text, confidence=confidence)
+        for label, text, confidence, *box in rows
     ]
 
 

@@ -162,3 +162,63 @@ def test_every_parameter_learns(use_rel_pos: bool) -> None:
     for name, parameter in encoder.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.fixture(scope="module")
+def reading_encoder() -> DeepEncoder:
+    head = CharacterHeadConfig(num_characters=9, hidden=6)
+    encoder = DeepEncoder(dataclasses.replace(TINY.encoder, character_head=head)).eval()
+    redraw(encoder, seed=3)
+    return encoder.requires_grad_(False)
+
+
+def test_the_character_heads_reading_is_of_the_sharpest_view(reading_encoder: DeepEncoder) -> None:
+    pages = [
+        random_page(0, grid=(2, 1)),
+        random_page(1),
+        random_page(2, size=640),
+        random_page(3, grid=(1, 3)),
+    ]
+    seen = [page.cells_HW for page in reading_encoder.encode(pages, max_views=2)]
+    assert [None if cells is None else tuple(cells.shape) for cells in seen] == [
+        (40, 320),
+        (32, 128),
+        (40, 160),
+        (120, 160),
+    ]
+    for page, cells in zip(pages, seen, strict=True):
+        (alone,) = reading_encoder.encode([page])
+        assert cells is not None
+        assert alone.cells_HW is not None
+        assert cells.dtype == torch.int16
+        assert 0 <= cells.min() <= cells.max() < 9
+        assert (alone.cells_HW == cells).float().mean() > 0.999
+
+
+def test_a_tile_is_read_where_it_lies_on_the_page(reading_encoder: DeepEncoder) -> None:
+    page = random_page(4, grid=(2, 3))
+    (whole,) = reading_encoder.encode([page])
+    patches = reading_encoder.patches(torch.from_numpy(page.local_views[3][None]))
+    assert whole.cells_HW is not None
+    lower_right = whole.cells_HW[40:80, 160:320]
+    assert (lower_right == reading_encoder.read_characters(patches[0])).float().mean() > 0.999
+
+
+def test_only_characters_that_are_more_likely_than_not_are_read(reading_encoder: DeepEncoder) -> None:
+    patches = torch.zeros(2, 3, TINY.encoder.sam.width)
+    head = reading_encoder.character_head
+    assert head is not None
+    with torch.no_grad():
+        before = head.classify.bias.clone()
+        head.classify.bias.fill_(-100)
+        head.classify.bias[5], head.classify.bias[6] = 100, 99
+        assert (reading_encoder.read_characters(patches) == 5).all()
+        head.classify.bias[6], head.classify.bias[7] = 100, 100
+        assert (reading_encoder.read_characters(patches) == 0).all()
+        head.classify.bias.copy_(before)
+
+
+def test_without_a_head_nothing_is_read(encoder: DeepEncoder) -> None:
+    assert [page.cells_HW for page in encoder.encode([random_page(0, grid=(2, 1)), random_page(1)])] == [
+        None
+    ] * 2

@@ -8,7 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from encoders.deepseek import CharacterHeadConfig
 from ocr.checkpoint import load, save
+from ocr.confidence import Calibration, Curve
 from ocr.errors import CheckpointError
 from ocr.model import DEFAULT_PROMPT, OcrModel
 from ocr.model_files import find_directory
@@ -201,3 +203,31 @@ def test_offline_hub_id_that_is_not_cached_says_how_to_get_it(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(CheckpointError, match="unset HF_HUB_OFFLINE"):
         find_directory("nobody/nothing")
+
+
+def with_head(directory: Path) -> None:
+    head = CharacterHeadConfig(num_characters=5, hidden=4)
+    config = dataclasses.replace(TINY, encoder=dataclasses.replace(TINY.encoder, character_head=head))
+    save(tiny_model(config), directory, tokenizer=tiny_tokenizer())
+
+
+def test_the_heads_characters_and_the_calibration_come_with_the_model(tmp_path: Path) -> None:
+    with_head(tmp_path)
+    bare = load(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert (bare.characters, bare.calibration) == (None, None)
+    (tmp_path / "characters.json").write_text('"abc"')
+    calibration = Calibration(
+        page=Curve(bias=1.0, weights={}), block=Curve(bias=2.0, weights={"unsure": 3.0})
+    )
+    (tmp_path / "confidence.json").write_text(json.dumps(calibration.to_json()))
+    full = load(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert (full.characters, full.calibration) == ("abc", calibration)
+    assert full.weights_sha256 == bare.weights_sha256, "what rates a text does not decide it"
+
+
+@pytest.mark.parametrize("content", ['"abcd"', '["a", "b", "c"]', "nonsense"])
+def test_characters_of_another_head_are_refused(tmp_path: Path, content: str) -> None:
+    with_head(tmp_path)
+    (tmp_path / "characters.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"characters\.json"):
+        load(str(tmp_path), device="cpu", dtype=torch.float32)

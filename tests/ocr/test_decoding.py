@@ -6,6 +6,7 @@ import torch
 
 from ocr.decoding import DecodeError, DecodeSettings, decode_pages, settings_for
 from ocr.prompt import encode_prompt, splice
+from ocr.second_opinion import SecondOpinion, grams
 from ocr.types import Transcript
 from tests.ocr.test_ngram import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
@@ -61,7 +62,7 @@ def test_batch_equals_single_page_by_page(stopping: Reader) -> None:
         assert gap_where_they_part(stopping, page, together, alone) < 1e-3
         if together.token_ids == alone.token_ids:
             assert (together.raw, together.finish) == (alone.raw, alone.finish)
-            assert together.confidence == pytest.approx(alone.confidence, abs=1e-5)
+            assert together.logprobs == pytest.approx(alone.logprobs, abs=1e-5)
 
 
 def test_order_of_a_batch_does_not_matter(stopping: Reader) -> None:
@@ -88,7 +89,8 @@ def test_decoding_equals_greedy_search_without_cache() -> None:
         tokens.append(written)
         sequence = torch.cat((sequence, embed(torch.tensor([written]))))
     assert len(tokens) == 70 - 2 - 5
-    assert transcript.confidence == pytest.approx(math.exp(sum(logprobs) / len(logprobs)), abs=1e-4)
+    assert transcript.logprobs == pytest.approx(logprobs, abs=1e-4)
+    assert transcript.mean_probability == pytest.approx(math.exp(sum(logprobs) / len(logprobs)), abs=1e-4)
 
 
 def chain(successor: dict[int, int], settings: DecodeSettings, num_pages: int = 1) -> list[Transcript]:
@@ -105,12 +107,13 @@ def test_end_token_stops_and_is_not_part_of_the_text() -> None:
     assert transcript.raw == "w5 w6 w7"
     assert transcript.token_ids == (5, 6, 7)
     assert transcript.finish == "eos"
-    assert 0.9 < (transcript.confidence or 0) < 1  # logits are 8 and 63 times 0
+    assert 0.9 < (transcript.mean_probability or 0) < 1  # logits are 8 and 63 times 0
 
 
 def test_a_page_that_ends_at_once_is_empty() -> None:
     (transcript,) = chain({READ: EOS}, settings_for("pdf"))
-    assert transcript == Transcript(raw="", token_ids=(), finish="eos", confidence=None)
+    assert transcript == Transcript(raw="", token_ids=(), finish="eos")
+    assert transcript.mean_probability is None
 
 
 @pytest.mark.parametrize(("max_tokens", "num_written"), [(8, 2), (7, 1), (6, 0), (1, 0)])
@@ -160,6 +163,66 @@ def test_the_ngram_ban_breaks_short_loops_but_not_of_table_cells() -> None:
     assert set(cells.token_ids) == {2, 3}
 
 
+def seeing(*lines: str) -> SecondOpinion:
+    """A second opinion of these lines."""
+    pieces = {piece for line in lines for piece in (*line, *grams(line))}
+    return SecondOpinion(num_marks=sum(map(len, lines)), lines=lines, pieces=frozenset(pieces))
+
+
+def second_choice(best: dict[int, int], next_best: dict[int, int]) -> ChainReader:
+    model = ChainReader(best)
+    with torch.no_grad():
+        for token, follower in next_best.items():
+            model.lm_head.weight[follower, token] = 4.0
+    return model
+
+
+# Writes w5 w6 and wants to end; if it may not, w7 w8, and then ends.
+STOPS_EARLY = ({READ: 5, 5: 6, 6: EOS, 7: 8, 8: EOS}, {6: 7})
+
+
+def test_an_end_that_leaves_out_what_the_head_sees_is_refused() -> None:
+    reader = Reader(model=second_choice(*STOPS_EARLY), tokenizer=tokenizer())
+    pages = [vision(4, width=VOCAB) for _ in range(3)]
+    limits = [DecodeSettings(), DecodeSettings(), DecodeSettings(min_share=0)]
+    everything = seeing("w5w6w7w8" + "w7w8" * 3)
+    transcripts = decode_pages(
+        reader, pages, prompt=PROMPT, settings=limits, opinions=[everything, None, everything]
+    ).transcripts
+    assert [transcript.raw for transcript in transcripts] == ["w5 w6 w7 w8", "w5 w6", "w5 w6"]
+    assert {transcript.finish for transcript in transcripts} == {"eos"}
+    (alone,) = decode_pages(
+        reader, pages[:1], prompt=PROMPT, settings=limits[:1], opinions=[everything]
+    ).transcripts
+    assert alone == transcripts[0]
+
+
+def test_what_follows_a_refused_end_is_dropped_if_the_head_does_not_see_it() -> None:
+    reader = Reader(model=second_choice(*STOPS_EARLY), tokenizer=tokenizer())
+    (transcript,) = decode_pages(
+        reader,
+        [vision(4, width=VOCAB)],
+        prompt=PROMPT,
+        settings=[DecodeSettings()],
+        opinions=[seeing("w5w6" + "abcdefghij" * 3)],
+    ).transcripts
+    assert transcript.raw == "w5 w6"
+    assert len(transcript.logprobs) == 2
+    assert len(transcript.token_ids) > 2
+
+
+def test_a_page_longer_than_the_head_sees_is_stopped() -> None:
+    reader = Reader(
+        model=ChainReader({READ: 5, **{n: 5 + (n * 7) % 59 for n in range(5, 64)}}), tokenizer=tokenizer()
+    )
+    limits = DecodeSettings(ngram_size=0, loop_tokens=0, max_tokens=2000)
+    (transcript,) = decode_pages(
+        reader, [vision(4, width=VOCAB)], prompt=PROMPT, settings=[limits], opinions=[seeing("w5w6")]
+    ).transcripts
+    assert transcript.finish == "loop"
+    assert 32 <= len(transcript.token_ids) <= 64
+
+
 def test_kinds_have_the_published_windows() -> None:
     pdf, image = settings_for("pdf"), settings_for("image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens) == (20, 50, 8192)
@@ -185,4 +248,4 @@ def test_other_number_formats_decode(dtype: torch.dtype) -> None:
     reader.model.to(dtype)
     transcripts = read(reader, [0, 3], replace(FREE, max_tokens=60))
     assert [len(transcript.token_ids) for transcript in transcripts] == [38, 53]
-    assert all(0 < (transcript.confidence or 0) < 1 for transcript in transcripts)
+    assert all(0 < (transcript.mean_probability or 0) < 1 for transcript in transcripts)

@@ -29,6 +29,20 @@ def page(raw: str) -> ParsedText:
     return parse(raw, width_px=1998, height_px=999, page_number=7)
 
 
+def test_blocks_say_where_in_the_output_they_stand() -> None:
+    head = "one\ntwo\n \n\n\nthree\n\n"
+    parsed = page(head + PAGE)
+    assert [block.text for block in parsed.blocks[:2]] == ["one\ntwo", "three"]
+    for block in parsed.blocks:
+        assert block.raw_span is not None
+        written = (head + PAGE)[slice(*block.raw_span)].replace("\\coloneqq", ":=")
+        if block.text:
+            assert written.strip() == block.text
+        else:
+            assert "<|ref|>image<|/ref|>" in written
+    assert [block.raw_span for block in page("<|/det|>one\n\ntwo").blocks] == [None, None]
+
+
 def test_regions_become_blocks_in_pixels() -> None:
     parsed = page(PAGE)
     assert parsed.blocks == (

@@ -54,5 +54,12 @@ def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
     )
 
 
+def test_doubtful_pages_are_counted_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=3), num_low_confidence=2)
+    assert "pages with low confidence: 2" in summary.lines()
+    assert summary.counts()["pages_low_confidence"] == 2
+    assert summary.exit_code == ExitCode.OK
+
+
 def test_lines_of_an_empty_run() -> None:
     assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]

@@ -41,6 +41,16 @@ def test_every_version_leads_to_the_newest(tmp_path: Path, version: int) -> None
     assert [name for (name,) in rows(old, applied)] == list(schema.NAMES)
 
 
+def test_blocks_stored_before_there_was_a_confidence_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    at_version(path, 1)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("INSERT INTO blocks VALUES (1, 0, 'text', NULL, NULL, NULL, NULL, 'before')")
+        conn.commit()
+    Store(path).close()
+    assert rows(path, "SELECT text, confidence FROM blocks") == [("before", None)]
+
+
 def test_a_new_database_says_whose_it_is(path: Path) -> None:
     Store(path).close()
     assert rows(path, "PRAGMA application_id") == [(0x6F637262,)]

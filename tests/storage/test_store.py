@@ -29,7 +29,7 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
         height_px=1684,
         dpi=144.0,
         blocks=(
-            BlockRecord(label="title", text="Hello", box_px=(1, 2, 3, 4)),
+            BlockRecord(label="title", text="Hello", box_px=(1, 2, 3, 4), confidence=0.75),
             BlockRecord(label="text", text="world"),
         ),
         timings=(
@@ -46,9 +46,11 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
     ) == [
         (run_id, SETTINGS, "ok", 0.75, 0.9, 4, 1190, 1684, 144.0, "Hello world", "# Hello world", *[None] * 3)
     ]
-    assert rows(path, "SELECT block_index, label, x0_px, y0_px, x1_px, y1_px, text FROM blocks") == [
-        (0, "title", 1, 2, 3, 4, "Hello"),
-        (1, "text", None, None, None, None, "world"),
+    assert rows(
+        path, "SELECT block_index, label, x0_px, y0_px, x1_px, y1_px, text, confidence FROM blocks"
+    ) == [
+        (0, "title", 1, 2, 3, 4, "Hello", 0.75),
+        (1, "text", None, None, None, None, "world", None),
     ]
     timings = rows(path, "SELECT run_id, stage, path_use, share_s, wall_s, batch_size FROM timings")
     assert timings[:2] == [

@@ -22,7 +22,10 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
         TimingRecord(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="miss"),
         TimingRecord(stage="store", share_s=0.125, wall_s=0.125),
     )
-    blocks = (BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4)), BlockRecord(label="text", text="b"))
+    blocks = (
+        BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4), confidence=0.25),
+        BlockRecord(label="text", text="b"),
+    )
     page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings)
     store.record_page(new_run(store), page)
     assert read(path) == [
@@ -35,8 +38,8 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             "markdown": "# T\n\nb",
             "confidence": 0.5,
             "blocks": [
-                {"label": "title", "box": [1, 2, 3, 4], "text": "T"},
-                {"label": "text", "box": None, "text": "b"},
+                {"label": "title", "box": [1, 2, 3, 4], "text": "T", "confidence": 0.25},
+                {"label": "text", "box": None, "text": "b", "confidence": None},
             ],
             "timings": {"render": 0.5, "encode_local": 0.5, "store": 0.125},
             "error": None,

@@ -1,0 +1,131 @@
+"""What the encoder's character head says about a page, to hold the decoded text against.
+
+The head names the character in each cell of 4 x 16 px without reading: it knows no words and no order, so it
+neither stops early nor invents. A character covers a run of equal cells, in several rows where it is large;
+two equal letters in a row are one run. Text is therefore compared as its marks: without white space, and with
+a letter that repeats written once.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.types import VisionTokens
+
+NUM_RESERVED = 2  # classes before the characters' own: no character, another character
+_OTHER = "\ufffd"
+_GRAM = 3
+_SHORT = 5
+# Patterns in pictures pass for a few characters, and what the decoder makes of them shares none with those.
+_FEW = 64
+_INVENTED = 0.1
+_WINDOW_CELLS = 12
+_SAME_LINE = (
+    0.25  # neighbouring rows of one line of text agree in more than half of their cells, others in 6%
+)
+_TAGS = re.compile(
+    r"<\|ref\|>[^<]*+<\|/ref\|>|<\|det\|>[^<]*+<\|/det\|>|<\|[^<>|]*+\|>|</?(?:table|tr|td|th|thead|tbody)>"
+)
+_SPACE = re.compile(r"\s+")
+_REPEATED = re.compile(r"(.)\1+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondOpinion:
+    """What stands on a page by the character head.
+
+    num_marks: how many characters, white space left out and repeated letters once. lines: the marks of each
+    row of cells that has any, top to bottom; a row crosses columns, and large text fills several rows.
+    pieces: every mark and every three in a row of any line.
+    """
+
+    num_marks: int
+    lines: tuple[str, ...]
+    pieces: frozenset[str]
+
+    def found(self, text: str) -> float | None:
+        """The share of a text that the head sees too, by its runs of three marks; None for an empty text.
+
+        A text of up to five marks is judged by its single marks: one misread would leave it without a run.
+        """
+        written = marks(text)
+        own = grams(written) if len(written) > _SHORT else list(written)
+        return sum(piece in self.pieces for piece in own) / len(own) if own else None
+
+    def written(self, text: str) -> float | None:
+        """The share of the runs of three that the head sees which are in the text; None where it sees none."""
+        own = frozenset(grams(marks(text)))
+        seen = [gram for line in self.lines for gram in grams(line)]
+        return sum(gram in own for gram in seen) / len(seen) if seen else None
+
+    def is_invented(self, text: str) -> bool:
+        """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text."""
+        found = self.found(text)
+        return self.num_marks < _FEW and found is not None and found < _INVENTED
+
+
+def visible(raw: str) -> str:
+    """What a model wrote without grounding regions and table tags: the part that stands on the page."""
+    return _TAGS.sub(" ", raw)
+
+
+def marks(text: str) -> str:
+    """The text without white space and with repeated characters once."""
+    return _REPEATED.sub(r"\1", _SPACE.sub("", text))
+
+
+def grams(line: str) -> list[str]:
+    """Every run of three characters."""
+    return [line[start : start + _GRAM] for start in range(len(line) - _GRAM + 1)]
+
+
+def opinion_of(page: VisionTokens, characters: str | None) -> SecondOpinion | None:
+    """None for a model without a character head, or with one whose classes have no names."""
+    if page.cells_HW is None or characters is None:
+        return None
+    return read_cells(page.cells_HW.cpu().numpy(), characters)
+
+
+def read_cells(cells_HW: npt.NDArray[np.int16], characters: Sequence[str]) -> SecondOpinion:
+    """characters: those of the classes from NUM_RESERVED on."""
+    names = ["", _OTHER, *characters]
+    starts = _starts(cells_HW)
+    rows = (cells_HW[row][starts[row]] for row in np.flatnonzero(starts.any(1)))
+    lines = tuple("".join(names[index] for index in row) for row in rows)
+    return SecondOpinion(
+        num_marks=int((starts & ~_continued(cells_HW)).sum()),
+        lines=lines,
+        pieces=frozenset(piece for line in lines for piece in (*line, *grams(line))),
+    )
+
+
+def _starts(cells_HW: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Where a run of equal characters begins."""
+    starts = cells_HW > 0
+    starts[:, 1:] &= cells_HW[:, 1:] != cells_HW[:, :-1]
+    return starts
+
+
+def _continued(cells_HW: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Where a cell only goes on what stands in the row above: its character, or its line of text."""
+    above = np.zeros_like(cells_HW)
+    above[1:] = cells_HW[:-1]
+    above_right = np.zeros_like(cells_HW)
+    above_right[:, :-1] = above[:, 1:]
+    filled = (cells_HW > 0) & (above > 0)
+    same_mark = filled & ((cells_HW == above) | (cells_HW == above_right))
+    same_line = filled & (_around(filled & (cells_HW == above)) > _SAME_LINE * _around(filled))
+    continued: npt.NDArray[np.bool_] = same_mark | same_line
+    return continued
+
+
+def _around(flags_HW: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """How many flags of the same row are set within 12 cells to either side."""
+    padded = np.pad(flags_HW.astype(np.int64), ((0, 0), (_WINDOW_CELLS + 1, _WINDOW_CELLS)))
+    sums = padded.cumsum(1)
+    width = 2 * _WINDOW_CELLS + 1
+    counts: npt.NDArray[np.int64] = sums[:, width:] - sums[:, :-width]
+    return counts
