@@ -7,12 +7,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from tokenizers import Tokenizer
 
-from ocr.training.augment import degrade
+from ocr.training.augment.degrade import degrade
 from ocr.training.loader import Batch
-from ocr.training.samples import GLOBAL_PX, TILE_PX
+from ocr.training.samples import GLOBAL_PX, TILE_PX, Prompt
+from ocr.training.small import PROMPT
 
 Tensor = torch.Tensor
+PROMPTS: dict[Prompt, str] = {
+    "plain": PROMPT,
+    "grounded": "<image>\n<|grounding|>Convert the document to markdown.",
+}
 _SIDE = {"tile": TILE_PX, "whole": GLOBAL_PX}
 
 
@@ -46,6 +52,14 @@ class Rows:
     def to(self, device: torch.device) -> "Rows":
         moved = [t.to(device, non_blocking=True) for t in (self.token, self.feature, self.label, self.focus)]
         return Rows(token=moved[0], feature=moved[1], label=moved[2], focus=moved[3], first=self.first)
+
+
+def prompt_ids(tokenizer: Tokenizer) -> dict[Prompt, list[int]]:
+    """What stands between the page and the answer, by prompt. The page stands first in every prompt."""
+    return {
+        name: tokenizer.encode(text.removeprefix("<image>"), add_special_tokens=False).ids
+        for name, text in PROMPTS.items()
+    }
 
 
 @cache

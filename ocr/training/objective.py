@@ -48,6 +48,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.weights = model, weights
         self.corrupting = True
+        self.settling = False  # a new token map learns from the model without teaching it
         self.token_map = TokenMap(model.lm_head.in_features, num_classes)
 
     def forward(self, views: Views, rows: Rows) -> tuple[Tensor, dict[str, Tensor]]:
@@ -62,7 +63,7 @@ class Objective(nn.Module):
         table = torch.cat([*tables, encoder.image_newline[None], encoder.view_seperator[None]])
         assert sharp is not None, "a batch has tiles or global views"
         patch_loss, patch_acc = self._patch_map(sharp[1], views.cells)
-        token_loss = self._token_map(sharp[0], views.cells)
+        token_loss = self._token_map(sharp[0].detach() if self.settling else sharp[0], views.cells)
         text_loss, guided, text_acc = self._text(table, rows)
         w = self.weights
         loss = text_loss + w.guided * guided + w.patch_map * patch_loss + w.token_map * token_loss
@@ -140,7 +141,9 @@ def guided_loss(layer: Any, hidden: Tensor, rotary: tuple[Tensor, Tensor], rows:
     scores = (q @ k.mT).float() * attention.scaling
     at = torch.arange(hidden.shape[1], device=hidden.device)
     scores = scores.masked_fill(at[None, None] > at[first:][None, :, None], float("-inf"))
-    return F.cross_entropy(scores.flatten(0, 1), rows.focus[:, first:].flatten(), ignore_index=-1)
+    focus = rows.focus[:, first:].flatten()
+    total = F.cross_entropy(scores.flatten(0, 1), focus, ignore_index=-1, reduction="sum")
+    return total / (focus >= 0).sum().clamp(min=1)  # a batch of pages without text has none to look at
 
 
 def _rotate(x: Tensor) -> Tensor:

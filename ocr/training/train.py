@@ -1,4 +1,4 @@
-"""Train the small model for a given time: `python -m ocr.training.train --help`.
+"""Train the small model for a given time: `python -m ocr.training.train --help` (several GPUs: see distributed).
 
 The schedule follows the clock, not a step count, so that a leg always ends with its rate decayed.
 """
@@ -18,13 +18,16 @@ from tokenizers import Tokenizer
 from ocr import checkpoint
 from ocr.model import OcrModel
 from ocr.training.curriculum import LEGS
-from ocr.training.inputs import Rows, Views, make_rows, make_views
+from ocr.training.distributed import Gradients, Ranks
+from ocr.training.inputs import Rows, Views, make_rows, make_views, prompt_ids
 from ocr.training.loader import Batch, Pages, batches
 from ocr.training.muon import Muon, is_matrix
 from ocr.training.objective import Objective, Weights, initialise
-from ocr.training.small import PROMPT, small_config
+from ocr.training.small import small_config
 
 SHARD_BYTES = 14 << 20
+CLOCK_STEPS = 10
+SETTLING_STEPS = 300
 
 
 def arguments() -> argparse.Namespace:
@@ -35,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for weights and the log")
     parser.add_argument("--minutes", type=float, default=24.0)
     parser.add_argument("--leg", choices=sorted(LEGS), default="first")
-    parser.add_argument("--start", type=Path, help="folder of weights, or packaged model, to start from")
+    parser.add_argument("--weights", type=Path, help="folder of weights, or packaged model, to start from")
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument(
         "--tiles", type=int, default=96, help="tiles a batch; pages are a sixth, whole views a third"
@@ -86,19 +89,44 @@ def compile_blocks(model: OcrModel) -> None:
         block.forward = torch.compile(block.forward)
 
 
+class Log:
+    """Running means of what the objective reports, and how long the trainer waited for data."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self.seen: dict[str, int] = defaultdict(int)
+        self.waited, self.mark = 0.0, time.monotonic()
+
+    def count(self, batch: Batch, report: dict[str, torch.Tensor]) -> None:
+        kind = batch.view if batch.prompt == "plain" else batch.prompt
+        self.seen[kind] += len(batch.grids)
+        for name, value in report.items():
+            total = self.sums[f"{kind}.{name}"]
+            total[0], total[1] = total[0] * 0.7 + value.item(), total[1] * 0.7 + 1
+
+    def tell(self, where: str) -> None:
+        spent = time.monotonic() - self.mark
+        told = ("acc", "text", "guided", "token")
+        means = (f"{k}={a / b:.3f}" for k, (a, b) in sorted(self.sums.items()) if k.endswith(told))
+        print(where, dict(self.seen), f"wait {self.waited / spent:.0%}", *means, flush=True)
+        self.mark, self.waited = time.monotonic(), 0.0
+
+
 class Trainer:
     """One leg: model, optimisers, clock and log."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.args, self.device = args, torch.device(args.device)
+        self.args, self.ranks = args, Ranks()
+        self.device = self.ranks.device(args.device)
         tokenizer = Tokenizer.from_file(str(args.data / "tokenizer.json"))
         self.characters = json.loads((args.data / "characters.json").read_text())
         model = OcrModel.from_config(small_config(len(self.characters) + 2))
         initialise(model, args.seed)
-        if args.start:
-            load_weights(model, args.start)
-        self.prompt = tokenizer.encode(PROMPT.removeprefix("<image>"), add_special_tokens=False).ids
+        if args.weights:
+            load_weights(model, args.weights)
+        self.prompts = prompt_ids(tokenizer)
         self.objective = Objective(model, len(self.characters) + 2, Weights()).to(self.device).train()
+        self.gradients = Gradients(self.objective.parameters(), self.ranks)
         named = list(self.objective.named_parameters())
         matrices = [(n, p) for n, p in named if is_matrix(n, p)]
         rest = [p for n, p in named if not is_matrix(n, p)]
@@ -109,7 +137,6 @@ class Trainer:
         if args.compile:
             compile_blocks(model)
         self.share = multiprocessing.get_context("spawn").Value("d", 0.0)
-        self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
     def data(self, split: str, workers: int) -> Iterator[Batch]:
         tiles = self.args.tiles
@@ -121,26 +148,30 @@ class Trainer:
             self.share,
             {"tile": tiles, "page": max(1, tiles // 6), "whole": max(1, tiles // 3)},
             seed=self.args.seed,
+            rank=self.ranks.rank,
             split=split,
         )
         return batches(pages, workers)
 
     def inputs(self, batch: Batch, strength: float) -> tuple[Views, Rows]:
-        rows = make_rows(batch, self.prompt, bos=0, eos=1).to(self.device)
+        rows = make_rows(batch, self.prompts[batch.prompt], bos=0, eos=1).to(self.device)
         return make_views(batch, self.device, strength), rows
 
-    def step(self, batch: Batch, factor: float) -> dict[str, torch.Tensor]:
+    def step(
+        self, batch: Batch, factor: float, clock: float = 0.0
+    ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """Returns what the objective reports and the first rank's clock, still on the device."""
         views, rows = self.inputs(batch, strength=1.0)
         with torch.autocast(self.device.type, torch.bfloat16):
             loss, report = self.objective(views, rows)
         loss.backward()
+        told = self.gradients.average(clock)
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
             optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
-        told: dict[str, torch.Tensor] = report
-        return told
+        self.gradients.zero()
+        return report, told
 
     def validate(self, held_out: list[Batch]) -> float:
         """Teacher-forced token accuracy on clean held-out pages.
@@ -155,57 +186,50 @@ class Trainer:
         self.objective.corrupting = True
         return correct / max(1, len(held_out))
 
+    def factor(self, step: int, share: float) -> float:
+        """What the rates are multiplied with: 100 warm-up steps, flat, then linear to zero."""
+        flat = self.args.flat
+        return min(1.0, (step + 1) / 100, 1.0 if share <= flat else max(0.0, (1 - share) / (1 - flat)))
+
+    def held_out(self) -> list[Batch]:
+        """A few batches of pages, of what the end of the curriculum draws."""
+        self.share.value = 0.999
+        source = self.data("valid", min(2, self.args.workers))
+        return [batch for batch in (next(source) for _ in range(16)) if batch.view == "page"][:4]
+
     def run(self) -> None:
-        args, out = self.args, self.args.out
+        args, out, first = self.args, self.args.out, self.ranks.is_first
         out.mkdir(parents=True, exist_ok=True)
-        self.share.value = 0.999  # held-out batches follow the end of the curriculum
-        source = self.data("valid", min(2, args.workers))
-        held_out = [batch for batch in (next(source) for _ in range(16)) if batch.view == "page"][:4]
-        del source
+        held_out = self.held_out() if first else []
         self.share.value = 0.0
-        source, started, step = self.data("train", args.workers), time.monotonic(), 0
-        seen: dict[str, int] = defaultdict(int)
-        mark, waited, next_check, next_save = started, 0.0, 2.0, 6.0
-        while True:
-            minutes = (time.monotonic() - started) / 60
+        source, log, started = self.data("train", args.workers), Log(), time.monotonic()
+        minutes, step, next_check, next_save = 0.0, 0, 2.0, 6.0
+        while minutes < args.minutes and not (args.steps and step >= args.steps):
             self.share.value = share = minutes / args.minutes
-            if share >= 1 or (args.steps and step >= args.steps):
-                break
-            factor = min(
-                1.0, (step + 1) / 100, max(0.0, (1 - share) / (1 - args.flat)) if share > args.flat else 1.0
-            )
             before = time.monotonic()
             batch = next(source)
-            waited += time.monotonic() - before
-            report = self.step(batch, factor)
-            seen[batch.view] += len(batch.grids)
+            log.waited += time.monotonic() - before
+            self.objective.settling = bool(args.weights) and step < SETTLING_STEPS
+            report, told = self.step(batch, self.factor(step, share), (time.monotonic() - started) / 60)
             step += 1
-            if step % 25 == 0 or args.steps:
-                for name, value in report.items():
-                    total = self.sums[f"{batch.view}.{name}"]
-                    total[0], total[1] = total[0] * 0.7 + value.item(), total[1] * 0.7 + 1
-            if step % 100 == 0 or args.steps:
-                spent = time.monotonic() - mark
-                means = " ".join(
-                    f"{k}={a / b:.3f}"
-                    for k, (a, b) in sorted(self.sums.items())
-                    if k.endswith(("acc", "text", "guided", "token"))
-                )
-                print(
-                    f"{minutes:.2f} min step {step} {dict(seen)} lr x{factor:.2f} wait {waited / spent:.0%} {means}",
-                    flush=True,
-                )
-                mark, waited = time.monotonic(), 0.0
-            if minutes > next_check:
+            log.count(batch, report if step % 25 == 0 or args.steps else {})
+            if step % CLOCK_STEPS == 0 or self.ranks.world == 1:  # reading it waits for the device
+                minutes = told.item()
+            if first and (step % 100 == 0 or args.steps):
+                log.tell(f"{minutes:.2f} min step {step} lr x{self.factor(step, share):.2f}")
+            if first and minutes > next_check:
                 print(f"{minutes:.2f} min HELD-OUT pages: accuracy {self.validate(held_out):.4f}", flush=True)
                 next_check = minutes + 2
-            if minutes > next_save:
+            if first and minutes > next_save:
                 save_weights(self.objective.model, out / "weights")
                 next_save = minutes + 6
-        save_weights(self.objective.model, out / "weights")
-        print(
-            f"done: {step} steps, {dict(seen)}, HELD-OUT accuracy {self.validate(held_out):.4f}", flush=True
-        )
+        if first:
+            save_weights(self.objective.model, out / "weights")
+            print(
+                f"done: {step} steps, {dict(log.seen)}, HELD-OUT accuracy {self.validate(held_out):.4f}",
+                flush=True,
+            )
+        self.ranks.close()
 
 
 if __name__ == "__main__":

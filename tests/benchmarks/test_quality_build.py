@@ -7,7 +7,7 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from ocr.training.corpus_packages import Package
+from ocr.training.corpus.packages import Package
 from pipeline.evaluation import read_truth
 from tests.benchmarks.quality import build as module
 from tests.benchmarks.quality import empty

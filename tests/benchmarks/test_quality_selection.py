@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ocr.training.corpus_packages import CorpusError, refuse_excluded
+from ocr.training.corpus.packages import CorpusError, refuse_excluded
 from tests.benchmarks.quality.selection import CATEGORIES, EMPTY, QualityError, load
 
 _SELECTION = load()

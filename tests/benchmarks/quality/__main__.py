@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ocr.training.corpus_packages import CorpusError
+from ocr.training.corpus.packages import CorpusError
 from tests.benchmarks.quality import report, selection
 from tests.benchmarks.quality.build import SETS, build
 from tests.benchmarks.quality.measure import ENGINES, Options, measure

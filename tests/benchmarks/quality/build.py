@@ -13,8 +13,8 @@ import numpy as np
 import pymupdf
 from PIL import Image
 
-from ocr.training.corpus_packages import Package, download
-from ocr.training.truth import Sheet, UnreadableError, extract
+from ocr.training.corpus.packages import Package, download
+from ocr.training.pages.truth import Sheet, UnreadableError, extract
 from tests.benchmarks.quality import empty, wear
 from tests.benchmarks.quality.selection import EmptyPage, QualityError, Selection, TextPage
 

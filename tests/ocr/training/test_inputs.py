@@ -2,11 +2,13 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from tokenizers import Tokenizer
 
 from encoders.deepseek import DeepEncoder
-from ocr.training.inputs import make_rows, make_views
+from ocr.prompt import encode_prompt
+from ocr.training.inputs import PROMPTS, make_rows, make_views, prompt_ids
 from ocr.training.loader import Batch, collate
 from ocr.training.samples import Sampler, View
 from tests.ocr.tiny import TINY
@@ -14,11 +16,13 @@ from tests.ocr.tiny import TINY
 BOS, EOS, PROMPT = 0, 1, [7, 8, 9]
 
 
-def batch(corpus: Path, tokenizer: Tokenizer, characters: str, view: View, count: int = 2) -> Batch:
+def batch(
+    corpus: Path, tokenizer: Tokenizer, characters: str, view: View, count: int = 2, *, empty: float = 0.0
+) -> Batch:
     sampler, rng = Sampler(corpus, tokenizer, characters, split="train", font_split="train"), random.Random(2)
     samples = []
     while len(samples) < count:
-        sample = sampler.draw(rng, view)
+        sample = sampler.draw(rng, view, empty=empty)
         samples += [sample] if sample is not None else []
     return collate(samples)
 
@@ -74,3 +78,22 @@ def test_clean_tiles_are_the_page_cut_row_by_row(corpus: Path, tokenizer: Tokeni
     assert views.globals_ is not None
     assert views.globals_.shape == (1, 3, 1024, 1024)
     assert views.cells.shape == (columns * rows, 40, 40, 4)
+
+
+@pytest.mark.parametrize("view", ["tile", "page", "whole"])
+def test_a_batch_without_text_is_answered_by_the_end(
+    corpus: Path, tokenizer: Tokenizer, characters: str, view: View
+) -> None:
+    made = batch(corpus, tokenizer, characters, view, empty=1.0)
+    rows = make_rows(made, PROMPT, BOS, EOS)
+    for i in range(2):
+        assert rows.label[i][rows.label[i] >= 0].tolist() == [EOS]
+        assert rows.token[i, rows.label[i] >= 0].tolist() == PROMPT[-1:]
+    assert (rows.focus == -1).all()
+
+
+def test_prompts_are_what_production_asks(tokenizer: Tokenizer) -> None:
+    ids = prompt_ids(tokenizer)
+    for name, text in PROMPTS.items():
+        assert tuple(ids[name]) == encode_prompt(tokenizer, text, bos_id=BOS).after
+    assert tokenizer.token_to_id("<|grounding|>") in ids["grounded"]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from ocr.grounding import parse
 from ocr.training.samples import Sample, Sampler, View
 
 
@@ -57,3 +58,34 @@ def test_draws_repeat_with_the_seed(sampler: Sampler) -> None:
     first, second = draw(sampler, "page", 5), draw(sampler, "page", 5)
     assert first.text == second.text
     assert np.array_equal(first.pixels, second.pixels)
+
+
+@pytest.mark.parametrize("view", ["tile", "page", "whole"])
+def test_a_page_without_text_has_nothing_to_say(sampler: Sampler, view: View) -> None:
+    rng = random.Random(4)
+    samples = [s for s in (sampler.draw(rng, view, empty=1.0) for _ in range(8)) if s is not None]
+    assert len({s.pixels.tobytes() for s in samples}) == len(samples) > 4
+    for sample in samples:
+        assert (len(sample.ids), len(sample.token_index), sample.text) == (0, 0, "")
+        assert not sample.cells.any()
+        height, width = sample.pixels.shape
+        assert (width, height) == {
+            "tile": (640, 640), "page": (640 * sample.grid[0], 640 * sample.grid[1]), "whole": (1024, 1024)
+        }[view]  # fmt: skip
+
+
+def test_a_grounded_sample_points_at_ink_wherever_text_stands(sampler: Sampler, tokenizer: Tokenizer) -> None:
+    rng = random.Random(3)
+    samples = [s for s in (sampler.draw(rng, "page", prompt="grounded") for _ in range(6)) if s is not None]
+    for sample in samples:
+        assert tokenizer.decode(sample.ids.tolist(), skip_special_tokens=False) == sample.text
+        parsed = parse(sample.text, width_px=sample.pixels.shape[1], height_px=sample.pixels.shape[0])
+        assert len(parsed.blocks) == sample.text.count("<|det|>") > 0
+        per_row = sample.pixels.shape[1] // 64 + 1
+        pieces = [tokenizer.decode([int(i)], skip_special_tokens=False) for i in sample.ids]
+        for piece, index in zip(pieces, sample.token_index, strict=True):
+            assert index < 0 or "<|" not in piece
+            if index >= 0:
+                row, column = divmod(int(index), per_row)
+                cell = sample.pixels[row * 64 : row * 64 + 64, column * 64 : column * 64 + 64]
+                assert np.ptp(cell) > 20, f"{piece!r} points at empty paper"

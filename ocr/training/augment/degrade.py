@@ -1,0 +1,126 @@
+"""What happens to paper, cameras and files, applied to batches of clean pages on the training device.
+
+Which page suffers what is drawn on the host, so that each effect runs on its pages alone and nothing waits for
+the device. A page has a budget that its effects share: several mild ones or a strong one, and a few pages bad.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from ocr.training.augment import paper, scan
+
+Tensor = torch.Tensor
+WORN_SHARE = 0.67
+
+SHARES = {
+    "thickness": 0.25,
+    "erosion": 0.05,
+    "fading": 0.07,
+    "background": 0.06,
+    "ruled": 0.05,
+    "texture": 0.08,
+    "bleed_through": 0.16,
+    "sharpen": 0.07,
+    "lower_resolution": 0.22,
+    "blur": 0.25,
+    "motion": 0.06,
+    "uneven_light": 0.22,
+    "edge_shadow": 0.08,
+    "tone": 0.22,
+    "noise": 0.28,
+    "salt_and_pepper": 0.07,
+    "dropouts": 0.04,
+    "fax": 0.08,
+    "jpeg": 0.35,
+    "colour": 0.3,
+}
+"""The effects in the order they happen, and their shares of the worn pages."""
+
+_SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "thickness": paper.thickness,
+    "erosion": paper.erosion,
+    "fading": paper.fading,
+    "background": paper.background,
+    "ruled": paper.ruled,
+    "texture": paper.texture,
+    "bleed_through": paper.bleed_through,
+    "sharpen": scan.sharpen,
+    "blur": scan.blur,
+    "motion": scan.motion,
+    "uneven_light": scan.uneven_light,
+    "edge_shadow": scan.edge_shadow,
+    "salt_and_pepper": scan.salt_and_pepper,
+    "dropouts": scan.dropouts,
+}
+
+
+def allot(pages: int, strength: float) -> Tensor:
+    """[len(SHARES), pages] on the host: how much of each effect each page gets, 0 (most) to 1.
+
+    strength: at 1 a third of the pages get nothing; below, more of them; above, fewer, and the others more.
+    """
+    count, beyond = len(SHARES), max(1.0, strength)
+    worn = torch.rand(pages) < WORN_SHARE * strength
+    shares = torch.tensor(list(SHARES.values()))[:, None] * beyond**0.5
+    chosen = (torch.rand(count, pages) < shares) & worn
+    weights = (0.2 + torch.rand(count, pages)) * chosen
+    budget = (0.4 + 1.8 * torch.rand(pages) ** 2) * beyond**0.5
+    amounts: Tensor = (budget * weights / weights.sum(0).clamp(min=1e-6)).clamp(max=1.0)
+    row = {name: number for number, name in enumerate(SHARES)}
+    pale = amounts[row["tone"]] > 0.3
+    thin = pale | (amounts[row["fax"]] > 0)  # faded on top of that, text would be gone
+    amounts[row["fading"]] = torch.where(thin, amounts[row["fading"]] * 0.3, amounts[row["fading"]])
+    # Colours cost a reader little, so they are not paid for; on a pale page they would.
+    amounts[row["colour"]] = torch.rand(pages) * (chosen[row["colour"]] & ~pale)
+    return amounts
+
+
+@torch.no_grad()
+def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
+    """[B, 3, H, W] uint8 RGB from [B, 1, H, W] uint8 grey (sides divisible by 8); a third stay clean at strength 1."""
+    amounts = allot(x.shape[0], strength)
+    y = x.to(torch.float32) / 255
+    contrast = torch.ones(x.shape[0], 1, 1, 1, device=x.device)
+    columns = [row.nonzero().flatten() for row in amounts]
+    where = _upload(torch.cat(columns), x.device)
+    how_much = _upload(torch.cat([row[c] for row, c in zip(amounts, columns, strict=True)]), x.device)
+    start, coloured = 0, None
+    for (name, row), column in zip(zip(SHARES, amounts, strict=True), columns, strict=True):
+        if not len(column):
+            continue
+        pages, amount = where[start:][: len(column)], how_much[start:][: len(column)].view(-1, 1, 1, 1)
+        start += len(column)
+        part = y[pages]
+        if name == "colour":
+            coloured = pages, scan.colour(part.clamp(0, 1), amount)
+        elif name == "tone":
+            y[pages], contrast[pages] = scan.tone(part, amount)
+        else:
+            y[pages] = _apply(name, part, amount, contrast[pages], float(row[column].mean()))
+    out = _bytes(y).repeat(1, 3, 1, 1)
+    if coloured is not None:
+        out[coloured[0]] = _bytes(coloured[1])
+    return out
+
+
+def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
+    """The effect on its pages; mean is the mean amount, for effects that treat all their pages alike."""
+    if name in _SIMPLE:
+        return _SIMPLE[name](x, amount)
+    if name == "lower_resolution":
+        return scan.lower_resolution(x, 1 - 0.45 * mean)
+    if name == "noise":
+        return scan.noise(x, amount, contrast).clamp(0, 1)
+    if name == "fax":
+        return scan.fax(x, amount, min(1.0, 1.15 - 0.5 * mean))
+    return scan.jpeg(x.clamp(0, 1), amount, contrast)
+
+
+def _upload(values: Tensor, device: torch.device) -> Tensor:
+    """The tensor on the device, without waiting for what the device is doing."""
+    return values.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else values.to(device)
+
+
+def _bytes(x: Tensor) -> Tensor:
+    return x.clamp(0, 1).mul(255).round().to(torch.uint8)

@@ -1,0 +1,158 @@
+"""Fit a model's confidence.json on pages it was not trained on, and print how well confidence is calibrated.
+
+python -m ocr.training.calibrate.validation DATA PAGES --pages 80
+python -m ocr.training.calibrate PAGES MODEL
+
+About six seconds a page on two cores. What is printed is cross-validated: every page and block is rated by
+curves that were fitted without that page.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from ocr import checkpoint, decoding, grounding
+from ocr.confidence import Calibration, block_features, page_features, signals
+from ocr.model_files import CONFIDENCE, find_directory
+from ocr.second_opinion import SecondOpinion, opinion_of, visible
+from ocr.tiling import views
+from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
+from ocr.training.calibrate.reliability import (
+    Rated,
+    cross_validated,
+    expected_error,
+    fit,
+    rank_correlation,
+    table,
+)
+from ocr.types import Transcript
+
+_BATCH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One page, or one block, of `group`, the page's number.
+
+    raw: the uncalibrated confidence. kind: of the page, as its name begins.
+    """
+
+    rated: Rated
+    raw: float
+    kind: str
+    is_page: bool
+
+
+def read(folder: Path, model: str) -> Iterator[Reading]:
+    """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
+
+    Pages that are returned without text yield nothing: they have no confidence.
+    """
+    loaded = checkpoint.load(model, device="cpu", dtype=torch.float32)
+    files = sorted((folder / "pages").iterdir())
+    for start in range(0, len(files), _BATCH):
+        part = files[start : start + _BATCH]
+        for number, (file, found) in enumerate(zip(part, _read_batch(loaded, part), strict=True), start):
+            truth = (folder / "truth" / file.name / "1.txt").read_text(encoding="utf-8")
+            yield from _rate(loaded, number, file.name.split("-")[0], found, truth)
+        print(f"{start + len(part)} of {len(files)} pages read", flush=True)
+
+
+@torch.inference_mode()
+def _read_batch(
+    loaded: checkpoint.LoadedModel, files: Sequence[Path]
+) -> list[tuple[Transcript, SecondOpinion | None] | None]:
+    """A transcript and the second opinion for each page, None where nothing is to be read."""
+    images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+    vision = loaded.model.encoder.encode([views(image, "gundam", 6) for image in images])
+    opinions = [opinion_of(page, loaded.characters) for page in vision]
+    seen = [index for index, found in enumerate(opinions) if found is None or found.num_marks]
+    output = decoding.decode_pages(
+        loaded,
+        [vision[index] for index in seen],
+        prompt=loaded.prompt,
+        settings=[decoding.settings_for("image")] * len(seen),
+        opinions=[opinions[index] for index in seen],
+    )
+    read = dict(zip(seen, output.transcripts, strict=True))
+    return [(read[index], found) if index in read else None for index, found in enumerate(opinions)]
+
+
+def _rate(
+    loaded: checkpoint.LoadedModel,
+    number: int,
+    kind: str,
+    found: tuple[Transcript, SecondOpinion | None] | None,
+    truth: str,
+) -> Iterator[Reading]:
+    if found is None:
+        return
+    transcript, opinion = found
+    if not transcript.logprobs or (opinion is not None and opinion.is_invented(visible(transcript.raw))):
+        return
+    parsed = grounding.parse(transcript.raw, width_px=1000, height_px=1000)
+    page, blocks = signals(parsed, transcript, loaded.tokenizer, opinion)
+    accuracy = page_accuracy(parsed.text, truth)
+    rated = Rated(features=page_features(page), accuracy=accuracy, group=number)
+    accuracies = block_accuracies([block.text for block in parsed.blocks], truth)
+    yield Reading(rated=rated, raw=float(np.exp(-page.surprise)), kind=kind, is_page=True)
+    for block, found_signals, accuracy in zip(parsed.blocks, blocks, accuracies, strict=True):
+        rated = Rated(
+            features=block_features(found_signals, page),
+            accuracy=accuracy,
+            group=number,
+            weight=len(normalise(block.text)),
+        )
+        yield Reading(rated=rated, raw=float(np.exp(-found_signals.surprise)), kind=kind, is_page=False)
+
+
+def report(readings: Sequence[Reading]) -> Iterator[str]:
+    """Expected calibration errors, rank correlations and reliability tables of pages and of blocks."""
+    for name, is_page in (("pages", True), ("blocks, weighted by their characters", False)):
+        chosen = [reading for reading in readings if reading.is_page == is_page]
+        rated = [reading.rated for reading in chosen]
+        accuracy, weight = [item.accuracy for item in rated], [item.weight for item in rated]
+        yield f"{len(rated)} {name}"
+        for kind, confidence in (
+            ("uncalibrated", [reading.raw for reading in chosen]),
+            ("calibrated", cross_validated(rated)),
+        ):
+            error = expected_error(confidence, accuracy, weight)
+            order = rank_correlation(confidence, accuracy)
+            yield f"{kind}: expected calibration error {error:.1%}, rank correlation {order:.2f}"
+        yield from table(confidence, accuracy, weight)
+        yield ""
+    invented = sum(reading.is_page and reading.kind == "empty" for reading in readings)
+    yield f"pages without text that were given some: {invented}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.calibrate", description=__doc__)
+    parser.add_argument("pages", type=Path, help="what ocr.training.calibrate.validation made")
+    parser.add_argument("model", help="a directory with a checkpoint, or small; gets its confidence.json")
+    parser.add_argument("--signals", type=Path, help="keep the readings in this file; there already: refit")
+    args = parser.parse_args()
+    if args.signals and args.signals.exists():
+        rows = json.loads(args.signals.read_text(encoding="utf-8"))
+        readings = [Reading(**{**row, "rated": Rated(**row["rated"])}) for row in rows]
+    else:
+        readings = list(read(args.pages, args.model))
+        if args.signals:
+            args.signals.write_text(json.dumps([asdict(reading) for reading in readings]), encoding="utf-8")
+    calibration = Calibration(
+        page=fit([reading.rated for reading in readings if reading.is_page]),
+        block=fit([reading.rated for reading in readings if not reading.is_page]),
+    )
+    text = json.dumps(calibration.to_json(), indent=2) + "\n"
+    (find_directory(args.model) / CONFIDENCE).write_text(text, encoding="utf-8")
+    print("\n".join(report(readings)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Fitting a confidence curve, and saying how well confidences are calibrated."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocr.confidence import Curve
+
+_FOLDS = 5
+_BINS = 10
+_RIDGE = 3e-3
+_STEPS = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """Something to rate.
+
+    features: of its curve. accuracy: the share that is right. group: folds keep it whole. weight: how much it
+    counts.
+    """
+
+    features: dict[str, float]
+    accuracy: float
+    group: int
+    weight: float = 1.0
+
+
+def fit(items: Sequence[Rated]) -> Curve:
+    """The curve with the least cross-entropy between confidence and accuracy, weights at least 0.
+
+    Projected gradient descent on standardised features, with a small ridge.
+    """
+    names = sorted(items[0].features)
+    X = np.array([[item.features[name] for name in names] for item in items])
+    y = np.array([item.accuracy for item in items])
+    w = np.array([item.weight for item in items]) / sum(item.weight for item in items)
+    mean, scale = X.mean(0), X.std(0) + 1e-9
+    Z = np.column_stack([np.ones(len(X)), -(X - mean) / scale])
+    theta = np.zeros(Z.shape[1])
+    step = 4 / np.linalg.norm(Z * np.sqrt(w)[:, None], 2) ** 2
+    for _ in range(_STEPS):
+        slope = Z.T @ (w * (1 / (1 + np.exp(-Z @ theta)) - y))
+        slope[1:] += _RIDGE * theta[1:]
+        theta -= step * slope
+        theta[1:] = np.maximum(theta[1:], 0)
+    weights = theta[1:] / scale
+    bias = float(theta[0] + weights @ mean)
+    return Curve(
+        bias=round(bias, 4),
+        weights={
+            name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True) if weight > 0
+        },
+    )
+
+
+def cross_validated(items: Sequence[Rated]) -> list[float]:
+    """Each item's confidence by a curve that was fitted without its group."""
+    out = [0.0] * len(items)
+    for fold in range(_FOLDS):
+        curve = fit([item for item in items if item.group % _FOLDS != fold])
+        for index, item in enumerate(items):
+            if item.group % _FOLDS == fold:
+                out[index] = curve(item.features)
+    return out
+
+
+def expected_error(
+    confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None = None
+) -> float:
+    """Expected calibration error: over ten equal bins, how far mean confidence and mean accuracy are apart.
+
+    Source: Guo et al., On calibration of modern neural networks (2017), with shares of right characters in
+    place of right or wrong.
+    """
+    rows = list(_bins(confidence, accuracy, weight))
+    total = sum(row.weight for row in rows)
+    return sum(row.weight * abs(row.confidence - row.accuracy) for row in rows) / total
+
+
+def rank_correlation(confidence: Sequence[float], accuracy: Sequence[float]) -> float:
+    """Spearman's, ties in the order given: how well confidence tells better from worse."""
+    first, second = (np.argsort(np.argsort(values, kind="stable")) for values in (confidence, accuracy))
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def table(
+    confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None = None
+) -> Iterator[str]:
+    """A line for each of ten bins that holds anything."""
+    yield f"{'confidence':>12} {'count':>6} {'mean':>7} {'right':>7}"
+    for row in _bins(confidence, accuracy, weight):
+        span = f"{row.number / _BINS:.1f} to {(row.number + 1) / _BINS:.1f}"
+        yield f"{span:>12} {row.count:>6} {row.confidence:>7.1%} {row.accuracy:>7.1%}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bin:
+    """confidence, accuracy: weighted means of what is in it."""
+
+    number: int
+    count: int
+    weight: float
+    confidence: float
+    accuracy: float
+
+
+def _bins(
+    confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None
+) -> Iterator[_Bin]:
+    sure, right = np.asarray(confidence), np.asarray(accuracy)
+    w = np.ones(len(sure)) if weight is None else np.asarray(weight, float)
+    numbers = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+    for number in np.unique(numbers):
+        at = (numbers == number) & (w > 0)
+        if at.any():
+            yield _Bin(
+                number=int(number),
+                count=int(at.sum()),
+                weight=float(w[at].sum()),
+                confidence=float(np.average(sure[at], weights=w[at])),
+                accuracy=float(np.average(right[at], weights=w[at])),
+            )

@@ -1,0 +1,177 @@
+"""Builds the raw material of training pages: `python -m ocr.training.corpus OUT_DIR`.
+
+Needs Debian or Ubuntu with up-to-date package lists (`apt-get update`) and the extra `train`. Named packages of
+Debian's main section (free licences only) are downloaded and unpacked into the cache folder; nothing is installed.
+OUT_DIR then holds
+
+- text/<category>.txt.xz: paragraphs separated by a blank line (UTF-8, NFC),
+- fonts/index.json and fonts/{train,heldout}/: fonts cut down to the characters of pages,
+- pdfs/index.json and pdfs/{train,valid}/: born-digital pages with a sound text layer,
+- pictures/index.json and pictures/*.jpg: photographs and drawings without letters,
+- manifest.json: every package with its version and licence, and the sizes.
+"""
+
+import argparse
+import json
+import lzma
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from ocr.training.corpus.fonts import build_fonts, load_table
+from ocr.training.corpus.packages import CorpusError, Package, fetch
+from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
+from ocr.training.corpus.pictures import build_pictures, load_sources
+from ocr.training.corpus.texts import build_texts, load_plan
+
+HERE = Path(__file__).parent
+PARTS = ("text", "fonts", "pdfs", "pictures")
+MEBIBYTE = 2**20
+SHOWN = ("families", "documents", "pictures", "bytes")
+
+
+def build(options: argparse.Namespace) -> dict[str, object]:
+    """Builds the parts of the corpus under `options.out`; returns the manifest, which it also writes.
+
+    A part that is not built keeps its entry of an earlier manifest. Raises CorpusError.
+    """
+    out, cache = options.out, options.cache
+    manifest: dict[str, object] = {}
+    path = out / "manifest.json"
+    if path.is_file():
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    for part in options.only or PARTS:
+        folder = out / part
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        if part == "fonts":
+            manifest[part] = _fonts(folder, cache)
+        elif part == "text":
+            manifest[part] = _text(folder, cache)
+        elif part == "pictures":
+            manifest[part] = _pictures(folder, cache, int(options.pictures_mib * MEBIBYTE))
+        else:
+            manifest[part] = _pdfs(folder, cache, options)
+    _write(path, manifest)
+    return manifest
+
+
+def _fonts(folder: Path, cache: Path) -> dict[str, object]:
+    table = load_table(HERE / "fonts.yaml")
+    packages = fetch([name for entry in table for name in _names(entry["packages"])], cache)
+    index = build_fonts(table, packages, folder)
+    _write(folder / "index.json", index)
+    return {"families": len(index), "bytes": _size(folder), "packages": _described(packages)}
+
+
+def _text(folder: Path, cache: Path) -> dict[str, object]:
+    plan = load_plan(HERE / "texts.yaml")
+    packages = fetch([name for source in plan.sources for name in source.packages], cache)
+    categories = build_texts(plan, packages, folder)
+    return {"categories": categories, "bytes": _size(folder), "packages": _described(packages)}
+
+
+def _pdfs(folder: Path, cache: Path, options: argparse.Namespace) -> dict[str, object]:
+    looked_at = load_packages(HERE / "pdfs.yaml")
+    packages = fetch(looked_at, cache)
+    earlier = json.loads(options.besides.read_text(encoding="utf-8")) if options.besides else []
+    limits = PdfLimits(
+        max_bytes=int(options.pdf_document_kib * 1024),
+        max_page_bytes=int(options.pdf_page_kib * 1024),
+        max_pages=options.pdf_pages,
+    )
+    index = build_pdfs(
+        packages,
+        looked_at,
+        vocabulary(options.text or options.out / "text"),
+        folder,
+        budget_bytes=int(options.pdf_mib * MEBIBYTE),
+        limits=limits,
+        left_out={entry["source"] for entry in earlier},
+    )
+    _write(folder / "index.json", index)
+    used = {str(entry["package"]) for entry in index}
+    described = _described({name: package for name, package in packages.items() if name in used})
+    pages = sum(len(_names(entry["pages"])) for entry in index)
+    return {"documents": len(index), "pages": pages, "bytes": _size(folder), "packages": described}
+
+
+def _pictures(folder: Path, cache: Path, budget_bytes: int) -> dict[str, object]:
+    sources = load_sources(HERE / "pictures.yaml")
+    packages = fetch([source.package for source in sources], cache)
+    index = build_pictures(sources, packages, folder, budget_bytes=budget_bytes)
+    _write(folder / "index.json", index)
+    return {"pictures": len(index), "bytes": _size(folder), "packages": _described(packages)}
+
+
+def vocabulary(texts: Path) -> frozenset[str]:
+    """Returns the words (lower case, seen at least twice) of the prose and language files of a built text part.
+
+    Raises CorpusError when there are none.
+    """
+    counts: Counter[str] = Counter()
+    for path in sorted(texts.glob("*.txt.xz")):
+        if path.name != "code.txt.xz":
+            counts.update(re.findall(r"[^\W\d_]{3,}", lzma.decompress(path.read_bytes()).decode().lower()))
+    if not counts:
+        raise CorpusError(f"{texts} holds no text: build the part text before pdfs, or name it with --text")
+    return frozenset(word for word, count in counts.items() if count > 1)
+
+
+def _names(value: object) -> list[str]:
+    assert isinstance(value, list)
+    return value
+
+
+def _described(packages: dict[str, Package]) -> dict[str, dict[str, str]]:
+    return {name: {"version": found.version, "licence": found.licence} for name, found in packages.items()}
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns 0, or 1 when the corpus cannot be built."""
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.corpus", description=__doc__)
+    parser.add_argument("out", type=Path, help="folder the corpus is written to")
+    parser.add_argument(
+        "--cache", type=Path, default=Path.home() / ".cache/ocrbatch-corpus", help="downloads"
+    )
+    parser.add_argument("--only", choices=PARTS, action="append", help="build this part (may be given twice)")
+    parser.add_argument("--pdf-mib", type=float, default=40.0, help="at most so many MiB of PDF documents")
+    parser.add_argument("--pdf-document-kib", type=float, default=1500.0, help="and so many KiB a document")
+    parser.add_argument(
+        "--pdf-page-kib", type=float, default=60.0, help="and so many KiB a page of a document"
+    )
+    parser.add_argument("--pdf-pages", type=int, default=40, help="and so many pages of a document")
+    parser.add_argument("--pictures-mib", type=float, default=5.0, help="at most so many MiB of pictures")
+    parser.add_argument(
+        "--besides", type=Path, help="pdfs/index.json of an earlier corpus: its documents are left out"
+    )
+    parser.add_argument(
+        "--text", type=Path, help="text folder of an earlier corpus (words that pages must hold)"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        manifest = build(options)
+    except CorpusError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for part, facts in manifest.items():
+        if isinstance(facts, dict):
+            print(
+                part,
+                {name: value for name, value in facts.items() if name in SHOWN},
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

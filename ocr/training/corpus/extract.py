@@ -1,0 +1,143 @@
+"""Files of unpacked packages to raw paragraphs: one reader a kind of file."""
+
+import gzip
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ocr.training.corpus.roff import man_paragraphs
+from ocr.training.corpus.text import (
+    code_blocks,
+    html_paragraphs,
+    plain_paragraphs,
+    pod_paragraphs,
+)
+
+
+def read_text(path: Path) -> str:
+    """Returns the text of a file, gunzipped if its name ends in gz or dz; UTF-8, else Latin-1."""
+    data = path.read_bytes()
+    if path.suffix in (".gz", ".dz"):
+        data = gzip.decompress(data)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _html(path: Path) -> list[str]:
+    text = read_text(path)
+    if "charset=iso-8859-2" in text[:800].lower():
+        text = path.read_bytes().decode("iso-8859-2", "replace")
+    return html_paragraphs(text)
+
+
+def _man(path: Path) -> list[str]:
+    return man_paragraphs(read_text(path))
+
+
+def _pod(path: Path) -> list[str]:
+    return pod_paragraphs(read_text(path))
+
+
+def _plain(path: Path) -> list[str]:
+    return [text for text in plain_paragraphs(read_text(path)) if not re.search(r"[|=*+~_-]{4}|\.{5}", text)]
+
+
+def _fortunes(path: Path) -> list[str]:
+    """Fortune cookies, a line with `%` between two of them."""
+    return [" ".join(cookie.split()) for cookie in re.split(r"^%.*$", read_text(path), flags=re.MULTILINE)]
+
+
+def _dictionary(path: Path) -> list[str]:
+    """A dictd dictionary: entries without link braces, pronunciation and source marks."""
+    text = re.sub(r"\[1913 Webster\]|\[PJC\]|\[WordNet[^]]*\]|\\[^\\\n]{1,60}\\,?", "", read_text(path))
+    text = re.sub(r"\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\[[\"'`^~=,a-z<>.]{1,3}([A-Za-z]{1,2})\]|\s+\(\d{4}-\d\d-\d\d\)", r"\1", text)
+    return plain_paragraphs(text)
+
+
+def _messages(path: Path) -> list[str]:
+    """The translations of a gettext catalogue."""
+    return [text for _, translation in catalogue(path.read_bytes()) for text in _message(translation)]
+
+
+def _originals(path: Path) -> list[str]:
+    """The source messages (English) of a gettext catalogue."""
+    return [text for original, _ in catalogue(path.read_bytes()) for text in _message(original)]
+
+
+def _message(text: str) -> list[str]:
+    """The lines of a message without context and markup; none where it has placeholders."""
+    text = text.split("\x04")[-1].split("\x00")[0]
+    if re.search(r"[%$]\d?[a-z]|\$\(|[{}]|^[a-z_ ]+\^", text):
+        return []
+    return [line.strip() for line in re.sub(r"<[^<>]*>", "", text).splitlines()]
+
+
+def catalogue(data: bytes) -> list[tuple[str, str]]:
+    """Returns the (original, translation) pairs of a compiled gettext catalogue (.mo), its header left out."""
+    order = "<" if data[:4] == b"\xde\x12\x04\x95" else ">"
+    count, originals, translations = struct.unpack_from(f"{order}3I", data, 8)
+    pairs = [(_entry(data, order, originals, i), _entry(data, order, translations, i)) for i in range(count)]
+    header = next((value for key, value in pairs if not key), b"")
+    charset = re.search(rb"charset=([\w-]+)", header)
+    encoding = charset[1].decode() if charset else "utf-8"
+    return [
+        (key.decode("utf-8", "replace"), value.decode(encoding, "replace")) for key, value in pairs if key
+    ]
+
+
+def _entry(data: bytes, order: str, table: int, index: int) -> bytes:
+    length, start = struct.unpack_from(f"{order}2I", data, table + 8 * index)
+    return data[start : start + length]
+
+
+def _backticks(path: Path) -> list[str]:
+    """Game data whose prose stands in backquotes, one paragraph a quoted string."""
+    return [text for text in re.findall(r"`\s*([^`]+)`", read_text(path)) if "<" not in text]
+
+
+def _sword(path: Path) -> list[str]:
+    """A SWORD zText module (.bzz: blocks of zlib, placed by .bzs; OSIS markup), its paragraphs."""
+    data, index = path.read_bytes(), path.with_suffix(".bzs").read_bytes()
+    paragraphs: list[str] = []
+    for start, size, _ in struct.iter_unpack("<III", index[: len(index) // 12 * 12]):
+        text = zlib.decompress(data[start : start + size]).decode("utf-8", "replace")
+        text = re.sub(r"<note.*?</note>|<title.*?</title>", "", text, flags=re.DOTALL)
+        for part in re.split(r"<div [^>]*>|<milestone[^>]*x-p[^>]*>|<p>|</p>", text):
+            plain = " ".join(re.sub(r"<[^<>]*>", " ", part).split())
+            paragraphs.append(re.sub(r" ([.,;:!?’”])", r"\1", plain))
+    return paragraphs
+
+
+def _code(path: Path) -> list[str]:
+    return code_blocks(read_text(path))
+
+
+READERS: dict[str, Callable[[Path], list[str]]] = {
+    "html": _html,
+    "man": _man,
+    "pod": _pod,
+    "plain": _plain,
+    "fortunes": _fortunes,
+    "dictionary": _dictionary,
+    "messages": _messages,
+    "originals": _originals,
+    "backticks": _backticks,
+    "sword": _sword,
+    "code": _code,
+}
+"""The kinds of a source in texts.yaml."""
+
+
+def files(root: Path, patterns: list[str]) -> Iterator[Path]:
+    """Yields the regular files under `root` that match one of the glob patterns, sorted, each once."""
+    seen: set[Path] = set()
+    for pattern in patterns:
+        for path in sorted(root.glob(pattern)):
+            if path.is_file() and not path.is_symlink() and path not in seen:
+                seen.add(path)
+                yield path

@@ -1,0 +1,167 @@
+"""Photographs and drawings without letters: clutter on pages of text, and pages whose right answer is empty."""
+
+import hashlib
+import io
+import itertools
+import random
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+from PIL import Image, ImageFile
+
+from ocr.training.corpus.extract import files
+from ocr.training.corpus.packages import CorpusError, Package
+
+SIDES_PX = (256, 640)
+MIN_SIDE_PX = 160
+MAX_BYTES = 48_000
+QUALITY = 60
+_SEED = 20260
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureSource:
+    """Files of one package: `most` of them, `crops` parts of each.
+
+    left_out: ends of paths of files (with * and ?) that hold letters; they are not replaced by others, so that a
+    table whose pictures were looked at stays looked at.
+    """
+
+    package: str
+    split: str
+    patterns: tuple[str, ...]
+    most: int
+    crops: int = 1
+    left_out: tuple[str, ...] = ()
+
+
+def load_sources(path: Path) -> list[PictureSource]:
+    """Returns the sources of a YAML table. Raises CorpusError for an unknown split."""
+    table = yaml.safe_load(path.read_text(encoding="utf-8"))
+    sources = []
+    for entry in table["sources"]:
+        if entry["split"] not in ("train", "heldout"):
+            raise CorpusError(f"{path.name}: {entry['package']}: split is train or heldout")
+        sources.append(
+            PictureSource(
+                package=entry["package"],
+                split=entry["split"],
+                patterns=tuple(entry["files"]),
+                most=int(entry["most"]),
+                crops=int(entry.get("crops", 1)),
+                left_out=tuple(entry.get("left_out", ())),
+            )
+        )
+    return sources
+
+
+def build_pictures(
+    sources: Sequence[PictureSource], packages: Mapping[str, Package], out: Path, *, budget_bytes: int
+) -> list[dict[str, object]]:
+    """Writes JPEG files to `out` until the budget is full; returns the index entries. Sources take turns.
+
+    An entry holds file, split, package, licence, source (path in the package), width and height in px.
+    """
+    streams = [_cuts(source, packages[source.package].root) for source in sources]
+    out.mkdir(parents=True, exist_ok=True)
+    index: list[dict[str, object]] = []
+    seen: set[bytes] = set()
+    used = 0
+    for turn in itertools.zip_longest(*streams):
+        for source, found in zip(sources, turn, strict=True):
+            if found is None:
+                continue
+            name, image = found
+            data = encode(image)
+            digest = hashlib.sha256(data).digest()
+            if digest in seen or len(data) > MAX_BYTES or used + len(data) > budget_bytes:
+                continue
+            seen.add(digest)
+            used += len(data)
+            file = f"{len(index):04d}.jpg"
+            (out / file).write_bytes(data)
+            index.append(
+                {
+                    "file": file,
+                    "split": source.split,
+                    "package": source.package,
+                    "licence": packages[source.package].licence,
+                    "source": name,
+                    "width": image.width,
+                    "height": image.height,
+                }
+            )
+    return index
+
+
+def encode(image: Image.Image) -> bytes:
+    """Returns the picture as JPEG without metadata."""
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=QUALITY, optimize=True)
+    return out.getvalue()
+
+
+def _cuts(source: PictureSource, root: Path) -> Iterator[tuple[str, Image.Image]]:
+    """Yields (path in the package, part of the picture), file by file in a seeded random order."""
+    chosen = [path for path in files(root, list(source.patterns)) if _fits(path)]
+    random.Random(_SEED).shuffle(chosen)
+    for path in chosen[: source.most]:
+        name = path.relative_to(root).as_posix()
+        if any(path.match(pattern) for pattern in source.left_out):
+            continue
+        rng = random.Random(f"{_SEED}/{source.package}/{name}")
+        with Image.open(path) as opened:
+            image = on_white(opened)
+        for _ in range(source.crops if image is not None else 0):
+            assert image is not None
+            part = cut(rng, image)
+            if varied(part):
+                yield name, part
+
+
+def _fits(path: Path) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(path) as opened:
+                return min(opened.size) >= MIN_SIDE_PX
+        except Image.DecompressionBombWarning:
+            return False
+
+
+def on_white(opened: ImageFile.ImageFile | Image.Image) -> Image.Image | None:
+    """Returns the picture as L or RGB, cut to what is not transparent, on white; None where that is too small."""
+    if isinstance(opened, ImageFile.ImageFile):
+        opened.draft("RGB", (1600, 1600))  # a JPEG decodes faster at a part of its size
+    if opened.mode in ("L", "RGB"):
+        image = opened.copy()
+    else:
+        clear = opened.convert("RGBA")
+        clear = clear.crop(clear.getchannel("A").getbbox())
+        image = Image.new("RGB", clear.size, (255, 255, 255))
+        image.paste(clear, (0, 0), clear)
+    return image if min(image.size) >= MIN_SIDE_PX else None
+
+
+def cut(rng: random.Random, image: Image.Image) -> Image.Image:
+    """Returns a random part of the picture with sides of 256 to 640 px; of a small one all there is."""
+    small, large = SIDES_PX
+    width, height = (min(large, round(small * 2.5 ** (rng.random() ** 2))) for _ in "xy")
+    # Between the whole picture, scaled down until one side just fits, and a part at its full resolution.
+    fit = min(1.0, max(width / image.width, height / image.height))
+    factor = min(1.0, fit * rng.uniform(1.0, 1.6))
+    scaled = image.resize(
+        (max(1, round(image.width * factor)), max(1, round(image.height * factor))), Image.Resampling.LANCZOS
+    )
+    width, height = min(width, scaled.width), min(height, scaled.height)
+    x, y = rng.randint(0, scaled.width - width), rng.randint(0, scaled.height - height)
+    return scaled.crop((x, y, x + width, y + height))
+
+
+def varied(image: Image.Image) -> bool:
+    """Returns whether there is something to see: grey levels spread by more than 6."""
+    return float(np.asarray(image.convert("L"), np.float32).std()) > 6

@@ -1,0 +1,63 @@
+"""From a page in points to the pixels of a canvas, straight or as a scanner sees it."""
+
+import random
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+
+from ocr.training.pages.truth import Sheet
+
+TILE_PX, GLOBAL_PX = 640, 1024
+View = Literal["tile", "page", "whole"]
+Size = tuple[int, int]
+
+
+def canvas_size(view: View, grid: tuple[int, int], width_pt: float, height_pt: float) -> tuple[Size, Size]:
+    """(canvas size, size of the page on it), both (width, height) in pixels."""
+    if view == "page":
+        size = (TILE_PX * grid[0], TILE_PX * grid[1])
+        return size, size
+    side = TILE_PX if view == "tile" else GLOBAL_PX
+    factor = side / max(width_pt, height_pt)
+    inner = (side, side) if view == "tile" else (round(width_pt * factor), round(height_pt * factor))
+    return (side, side), inner
+
+
+def camera(rng: random.Random, width_pt: float, height_pt: float, inner: Size) -> pymupdf.Matrix:
+    """Page points to canvas pixels, for half of the pages as a scanner would: turned, zoomed and shifted a little."""
+    fit = pymupdf.Matrix(inner[0] / width_pt, inner[1] / height_pt)
+    if rng.random() < 0.5:
+        return fit
+    angle = rng.gauss(0, 0.7)
+    zoom = rng.uniform(0.94, 1.02)
+    centre = pymupdf.Matrix(1, 0, 0, 1, -width_pt / 2, -height_pt / 2)
+    moved = pymupdf.Matrix(
+        1,
+        0,
+        0,
+        1,
+        width_pt * (0.5 + rng.uniform(-0.015, 0.015)),
+        height_pt * (0.5 + rng.uniform(-0.015, 0.015)),
+    )
+    turned = (
+        centre
+        * pymupdf.Matrix(max(-2.0, min(2.0, angle)))
+        * pymupdf.Matrix(zoom, zoom * rng.uniform(0.97, 1.03))
+    )
+    return turned * moved * fit
+
+
+def render(sheet: Sheet, matrix: pymupdf.Matrix, canvas: Size, inner: Size) -> npt.NDArray[np.uint8]:
+    """[H, W] grey pixels; beyond the page's own frame the global view's padding."""
+    x, y = (canvas[0] - inner[0]) // 2, (canvas[1] - inner[1]) // 2
+    clip = pymupdf.IRect(x, y, x + inner[0], y + inner[1])
+    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=clip * ~matrix)
+    pixels = np.full((canvas[1], canvas[0]), 127, np.uint8)
+    pixels[y : y + inner[1], x : x + inner[0]] = 255
+    found = np.frombuffer(drawn.samples_mv, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
+    top, left = max(0, drawn.y), max(0, drawn.x)
+    found = found[top - drawn.y : canvas[1] - drawn.y, left - drawn.x : canvas[0] - drawn.x]
+    pixels[top : top + found.shape[0], left : left + found.shape[1]] = found
+    return pixels

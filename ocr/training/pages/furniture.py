@@ -1,0 +1,79 @@
+"""What stands around the running text: headers, footers, page numbers, footnotes, notes in the margin."""
+
+import pymupdf
+
+from ocr.training.pages.blocks import Block, Kind, Writer
+
+_MARKS = ["*", "†", "‡", "a", "b", "1)", "2)"]
+
+
+def _number(w: Writer) -> str:
+    rng = w.rng
+    number = rng.randrange(1, 900)
+    shapes = [
+        str(number), str(number), f"Page {number}", f"– {number} –", f"{number} / {number + rng.randint(0, 300)}",
+        f"[{number}]", rng.choice(["i", "ii", "iii", "iv", "vi", "ix", "xii", "xv"]), f"{rng.randint(1, 20)}-{number}",
+    ]  # fmt: skip
+    return rng.choice(shapes)
+
+
+def _line(w: Writer, kind: Kind, edge: str) -> list[Block]:
+    """A line of words, a number, or both at the ends of the line; with a rule now and then."""
+    rng = w.rng
+    rule = (
+        f"border-{edge}:{rng.choice([1, 1, 2])}px solid #{rng.choice(['000', '000', '888'])};"
+        if w.chance(0.35)
+        else ""
+    )
+    if w.chance(0.35):
+        left, right = w.words(1, 5), _number(w)
+        if w.measure(f"{left} {right}") > w.width_pt:
+            return [Block(kind=kind, html=f"<p class=small style='{rule}margin:0'>{right}</p>")]
+        left, right = (left, right) if w.chance(0.7) else (right, left)
+        cells = f"<td>{left}</td><td style='text-align:right'>{right}</td>"
+        html = f"<div style='{rule}'><table class='plain small' style='width:100%'><tr>{cells}</tr></table></div>"
+        return [Block(kind=kind, html=html)]
+    number = w.chance(0.5)
+    text = _number(w) if number else w.words(1, 6)
+    if not number and w.chance(0.3):
+        text = text.upper() if "&" not in text else text
+    align = rng.choice(["left", "center", "right"])
+    html = f'<p class=small style="{rule}text-align:{align};margin:0">{text}</p>'
+    return [Block(kind="page_number" if number else kind, html=html)]
+
+
+def header(w: Writer) -> list[Block]:
+    return _line(w, "header", "bottom")
+
+
+def footer(w: Writer) -> list[Block]:
+    return _line(w, "footer", "top")
+
+
+def footnotes(w: Writer) -> list[Block]:
+    """Notes at the foot of a page, mostly below a short rule."""
+    rng, first, blocks = w.rng, w.rng.randint(1, 60), []
+    symbols = w.chance(0.2)
+    for number in range(rng.choice([1, 1, 2, 3])):
+        mark = _MARKS[number] if symbols else str(first + number)
+        mark = f"<sup>{mark}</sup>" if w.chance(0.85) else f"{mark} "
+        text = w.words(2, 14) if w.chance(0.5) else w.text(220)
+        blocks.append(Block(kind="footnote", html=f"<p class=small style='margin:0'>{mark}{text}</p>"))
+    if w.chance(0.75):
+        line = "<hr style='width:30%;margin:0 0 3pt 0'>" if w.chance(0.7) else "<hr style='margin:0 0 3pt 0'>"
+        blocks[0] = Block(kind="footnote", html=line + blocks[0].html)
+    return blocks
+
+
+def margin_note(w: Writer) -> list[Block]:
+    return [
+        Block(kind="aside_text", html=f"<p class=small style='text-align:left;margin:0'>{w.words(1, 9)}</p>")
+    ]
+
+
+def bands(frame: pymupdf.Rect, size_pt: float, height_pt: float) -> tuple[pymupdf.Rect, pymupdf.Rect]:
+    """Where a header and a footer go: above and below the frame."""
+    band = size_pt * 1.6
+    above = pymupdf.Rect(frame.x0, max(2, frame.y0 - 1.9 * band), frame.x1, frame.y0 - 0.3 * band)
+    below = pymupdf.Rect(frame.x0, frame.y1 + 0.4 * band, frame.x1, min(height_pt - 1, frame.y1 + 2.2 * band))
+    return above, below

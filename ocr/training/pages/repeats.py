@@ -1,0 +1,94 @@
+"""Matter that nearly repeats, where a reader must know its place and not only what came before.
+
+Tables whose columns hold a few values over and over, lists of commands with one beginning, program text made of
+one line with small changes, and tables of names with long descriptions that are broken in their last cell.
+"""
+
+import html
+import random
+import string
+
+from ocr.training.pages.blocks import Block, Writer
+from ocr.training.pages.tables import grid, room
+from ocr.training.pages.text import random_word
+
+_UNITS = ["cm", "kg", "ms", "pb", "eV", "GeV", "%", "px", "pt", "Hz", "°C", "m s−1", "x = 1.0", "b−1"]
+_COMMANDS = ["\\", "--", "", "get_", "x.", "@", "No. ", "A-", "is", "Item", "fig:"]
+
+
+def _stem(rng: random.Random) -> str:
+    return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 7)))
+
+
+def _names(rng: random.Random, count: int) -> list[str]:
+    """Names that differ little: one beginning, or one ending."""
+    head, stems = rng.choice(_COMMANDS), [_stem(rng) for _ in range(rng.randint(2, 6))]
+    tails = ["", "s", "Color", "_at", *(_stem(rng)[:3] for _ in range(3))]
+    if rng.random() < 0.3:
+        return [f"{head}{stems[0]}{number}" for number in range(count)]
+    return [
+        f"{head}{rng.choice(stems)}{rng.choice(['', '', *stems])}{rng.choice(tails)}" for _ in range(count)
+    ]
+
+
+def _few_values(rng: random.Random) -> list[str]:
+    """The values of one column."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        unit = rng.choice(_UNITS)
+        return [f"{rng.choice(['1.0', '0', '1', '2.5'])} {unit}" for _ in range(2)]
+    if kind == 1:
+        return [rng.choice(["yes", "no", "–", "×", "0", "1", "OK", "n/a", "✓"]) for _ in range(2)]
+    if kind == 2:
+        return [f"{rng.choice(string.ascii_uppercase)}{rng.randint(1, 4)}" for _ in range(rng.randint(2, 6))]
+    return [html.escape(random_word(rng)[:10]) for _ in range(rng.randint(1, 3))]
+
+
+def repeating_table(w: Writer) -> list[Block]:
+    """Rows that look alike: names that differ little beside values from a small set."""
+    rng = w.rng
+    columns, rows = rng.randint(2, 6), rng.randint(5, 26)
+    values = [_few_values(rng) for _ in range(columns - 1)]
+    tag = rng.choice(["code", "code", "b", "span"])
+    body = [
+        [f"<{tag}>{html.escape(name)}</{tag}>", *(rng.choice(column) for column in values)]
+        for name in _names(rng, rows)
+    ]
+    body.insert(0, [w.words(1, 1) for _ in range(columns)])
+    while len(body[0]) > 2 and room(w, body) > w.width_pt:
+        body = [row[:-1] for row in body]
+    return [grid(w, body, [False] * len(body[0]), wide=w.chance(0.2))]
+
+
+def described(w: Writer) -> list[Block]:
+    """Names, perhaps a short value, and a description over several lines: read row by row."""
+    rng = w.rng
+    names = _names(rng, rng.randint(3, 16))
+    values = _few_values(rng) if w.chance(0.5) else []
+    common = w.words(2, 5) if w.chance(0.4) else ""
+    rows = [
+        [html.escape(name), *([rng.choice(values)] if values else []), f"{common} {w.words(3, 16)}".strip()]
+        for name in names
+    ]
+    return [grid(w, rows, [False] * len(rows[0]), wide=True)]
+
+
+def repeating_lines(w: Writer) -> list[Block]:
+    """Program text of lines with one shape, from a template with holes."""
+    rng = w.rng
+    shapes = [
+        [
+            rng.choice(_COMMANDS) + _stem(rng),
+            *rng.choices(["(", "{", "[", " = ", "->", " ", ", ", "$", "}"], k=4),
+        ]
+        for _ in range(rng.randint(1, 4))
+    ]
+    names = _names(rng, rng.randint(2, 5))
+
+    def line() -> str:
+        first, *joints = rng.choice(shapes)
+        indent = " " * rng.choice([0, 0, 0, 2, 4])
+        return indent + first + "".join(joint + rng.choice([*names, "", "0", "x"]) for joint in joints)
+
+    lines = [line()[: w.fits()].rstrip() for _ in range(rng.randint(4, 28))]
+    return [Block(kind="code", html=f"<pre>{html.escape(chr(10).join(lines))}</pre>")]

@@ -1,0 +1,26 @@
+"""Matter that nearly repeats: its blocks hold what was drawn, and little of it differs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ocr.training.pages.blocks import Block, Writer
+from ocr.training.pages.repeats import described, repeating_lines, repeating_table
+from tests.ocr.training.writers import Desk
+
+
+@pytest.mark.parametrize("make", [described, repeating_lines, repeating_table])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_block_with_text_is_made(corpus: Path, make: Callable[[Writer], list[Block]], seed: int) -> None:
+    (block,) = make(Desk(corpus, seed).writer)
+    assert block.kind in ("table", "code")
+    assert len(block.visible().split()) >= 4
+
+
+def test_values_of_a_repeating_table_come_from_small_sets(corpus: Path) -> None:
+    (block,) = repeating_table(Desk(corpus, 2).writer)
+    rows = block.html.split("<tr>")[2:]
+    last_cells = {row.rsplit("<td", 1)[1] for row in rows}
+    assert len(rows) >= 5
+    assert len({cell.split(">", 1)[1] for cell in last_cells}) <= 6
