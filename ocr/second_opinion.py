@@ -61,10 +61,10 @@ class SecondOpinion:
         seen = [gram for line in self.lines for gram in grams(line)]
         return sum(gram in own for gram in seen) / len(seen) if seen else None
 
-    def is_invented(self, text: str) -> bool:
-        """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text."""
+    def is_none_of(self, text: str) -> bool:
+        """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text, if any."""
         found = self.found(text)
-        return self.num_marks < _FEW and found is not None and found < _INVENTED
+        return self.num_marks < _FEW and (found is None or found < _INVENTED)
 
 
 def visible(raw: str) -> str:

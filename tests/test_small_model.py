@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw
 
 from pipeline.cli import main
 from pipeline.errors import ExitCode
@@ -12,11 +13,22 @@ from pipeline.evaluation import character_edits
 TESTS = Path(__file__).parent
 
 
+def picture_without_text(path: Path) -> Path:
+    """A smooth grey field with a disc on it: no blank page, and nothing to read."""
+    field = Image.radial_gradient("L").resize((640, 480))
+    ImageDraw.Draw(field).ellipse((150, 100, 450, 350), fill=90, outline=20, width=5)
+    field.save(path)
+    return path
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("read")
     database, output = str(folder / "read.db"), folder / "pages.jsonl"
-    inputs = [str(TESTS / "samples" / name) for name in ("report.pdf", "scanned.pdf", "letter.png")]
+    inputs = [
+        str(TESTS / "samples" / name) for name in ("report.pdf", "scanned.pdf", "letter.png", "fax.tiff")
+    ]
+    inputs.append(str(picture_without_text(folder / "picture.png")))
     assert (
         main(["run", *inputs, "--db", database, "--pages", "1-2", "--device", "cpu", "--quiet"])
         == ExitCode.OK
@@ -26,7 +38,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     return {f"{Path(page['path']).name}/{page['page']}": page for page in found}
 
 
-@pytest.mark.parametrize("name", ["report.pdf/1", "report.pdf/2", "scanned.pdf/1", "letter.png/1"])
+# The decoder alone would end the fax's second page after four of its five bullets.
+@pytest.mark.parametrize(
+    "name", ["report.pdf/1", "report.pdf/2", "scanned.pdf/1", "letter.png/1", "fax.tiff/2"]
+)
 def test_it_really_reads(pages: dict[str, dict], name: str) -> None:
     truth = (TESTS / "truth" / f"{name}.txt").read_text(encoding="utf-8")
     edits = character_edits(truth, pages[name]["text"])
@@ -38,6 +53,16 @@ def test_it_really_reads(pages: dict[str, dict], name: str) -> None:
 def test_a_blank_page_stays_empty(pages: dict[str, dict]) -> None:
     assert pages["scanned.pdf/2"]["status"] == "blank"
     assert pages["scanned.pdf/2"]["text"] == ""
+
+
+def test_a_picture_without_text_gets_none(pages: dict[str, dict]) -> None:
+    assert pages["picture.png/1"]["text"] == ""
+    assert pages["picture.png/1"]["status"] == "blank"
+
+
+def test_blocks_have_a_confidence(pages: dict[str, dict]) -> None:
+    for block in pages["letter.png/1"]["blocks"]:
+        assert 0.8 < block["confidence"] <= 1
 
 
 def test_every_stage_is_timed(pages: dict[str, dict]) -> None:

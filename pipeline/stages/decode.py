@@ -84,7 +84,7 @@ def _result(
     timings: tuple[StageTiming, ...],
 ) -> PageResult:
     rendered = page.rendered
-    if opinion is not None and opinion.is_invented(visible(transcript.raw)):
+    if opinion is not None and opinion.is_none_of(visible(transcript.raw)):
         return blank_result(rendered, timings)
     parsed = grounding.parse(
         transcript.raw,

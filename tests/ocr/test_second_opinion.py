@@ -51,14 +51,15 @@ def test_text_is_held_against_what_is_seen() -> None:
     assert opinion.found("xo") == 1, "short texts go by single marks"
 
 
-def test_text_is_invented_only_where_little_is_seen_and_nothing_agrees() -> None:
+def test_text_is_none_of_the_page_only_where_little_is_seen_and_nothing_agrees() -> None:
     noise = read_cells(cells("nnaa  a"), CHARACTERS)
-    assert noise.is_invented("Background\nBackground")
-    assert not noise.is_invented("na")
-    assert not noise.is_invented("")
+    assert noise.is_none_of("Background\nBackground")
+    assert not noise.is_none_of("na")
+    assert noise.is_none_of(""), "nothing was read, and next to nothing is seen"
     full = read_cells(cells(CHARACTERS, *["", CHARACTERS[::-1]] * 3), CHARACTERS)
     assert full.num_marks > 64
-    assert not full.is_invented("0123456789")
+    assert not full.is_none_of("0123456789")
+    assert not full.is_none_of("")
 
 
 def test_marks_and_what_stands_on_the_page() -> None:

@@ -94,7 +94,7 @@ def _rate(
     if found is None:
         return
     transcript, opinion = found
-    if not transcript.logprobs or (opinion is not None and opinion.is_invented(visible(transcript.raw))):
+    if not transcript.logprobs or (opinion is not None and opinion.is_none_of(visible(transcript.raw))):
         return
     parsed = grounding.parse(transcript.raw, width_px=1000, height_px=1000)
     page, blocks = signals(parsed, transcript, loaded.tokenizer, opinion)

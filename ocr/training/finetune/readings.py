@@ -62,7 +62,7 @@ def _read(loaded: LoadedModel, pair: Pair, prompt: str) -> str:
     settings = [settings_for(pair.kind)]
     output = decode_pages(loaded, [vision], prompt=prompt, settings=settings, opinions=[opinion])
     raw = output.transcripts[0].raw
-    if opinion is not None and opinion.is_invented(visible(raw)):
+    if opinion is not None and opinion.is_none_of(visible(raw)):
         return ""
     height, width, _ = image.pixels.shape
     return grounding.parse(raw, width_px=width, height_px=height).text
