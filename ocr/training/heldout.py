@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pymupdf
 
-from ocr.training.pages.compose import compose
+from ocr.training.pages.compose import compose, compose_form
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.grounded import regions, to_thousandths
@@ -56,18 +56,7 @@ def plain_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
 def any_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
     """A name for the kind of page, and a page as training draws them, with pictures."""
     form = draw_form(rng)
-    sheet = compose(
-        rng,
-        sources.text,
-        sources.fonts,
-        width_pt=form.width_pt,
-        height_pt=form.height_pt,
-        size_pt=form.size_pt,
-        columns=form.columns,
-        fill=form.fill,
-        genre=form.genre,
-        pictures=sources.pictures,
-    )
+    sheet = compose_form(rng, sources.text, sources.fonts, form, pictures=sources.pictures)
     return form.genre.name, sheet
 
 

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from ocr.tiling import choose_grid
 from ocr.training.pages.bands import cut_band
 from ocr.training.pages.camera import GLOBAL_PX, TILE_PX, Size, View, camera, canvas_size, render
-from ocr.training.pages.compose import MAX_CHARACTERS, compose
+from ocr.training.pages.compose import MAX_CHARACTERS, compose, compose_form
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, MIXED, draw_form
 from ocr.training.pages.grounded import answer, regions
@@ -150,18 +150,8 @@ class Sampler:
 
     def _synthetic_page(self, rng: random.Random, prompt: Prompt) -> Sheet:
         form = draw_form(rng)
-        return compose(
-            rng,
-            self.source,
-            self.fonts,
-            width_pt=form.width_pt,
-            height_pt=form.height_pt,
-            size_pt=form.size_pt,
-            columns=form.columns,
-            fill=form.fill,
-            genre=form.genre,
-            pictures=self.pictures,
-            grounded=prompt == "grounded",
+        return compose_form(
+            rng, self.source, self.fonts, form, pictures=self.pictures, grounded=prompt == "grounded"
         )
 
     def _synthetic_small(self, rng: random.Random, view: View, short: bool) -> Sheet:

@@ -11,13 +11,13 @@ import pymupdf
 from ocr.training.pages.blocks import Block, PictureSource, Writer
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
-from ocr.training.pages.genres import MIXED, Genre
+from ocr.training.pages.genres import MIXED, Form, Genre
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.text import TextSource
 from ocr.training.pages.truth import Sheet
 
-__all__ = ["Fonts", "compose"]
+__all__ = ["Fonts", "compose", "compose_form"]
 MAX_CHARACTERS = 7500
 MAX_TOKENS = 2600
 
@@ -77,6 +77,31 @@ def compose(
     if furniture and rng.random() < 0.5:
         layout.place(footer(writer), [below])
     return layout.finish()
+
+
+def compose_form(
+    rng: random.Random,
+    source: TextSource,
+    fonts: Fonts,
+    form: Form,
+    *,
+    pictures: PictureSource | None,
+    grounded: bool = False,
+) -> Sheet:
+    """A sheet of a drawn form, as `compose` makes it. Raises: UnreadableError."""
+    return compose(
+        rng,
+        source,
+        fonts,
+        width_pt=form.width_pt,
+        height_pt=form.height_pt,
+        size_pt=form.size_pt,
+        columns=form.columns,
+        fill=form.fill,
+        genre=form.genre,
+        pictures=pictures,
+        grounded=grounded,
+    )
 
 
 def _capacity(box: pymupdf.Rect, size_pt: float) -> float:
