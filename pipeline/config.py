@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ocr.tiling import Mode
+from ocr.model_files import find_directory, read_json
+from ocr.tiling import MODES, Mode
 from pipeline.selection import parse_pages
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 
@@ -55,6 +56,14 @@ class TileConfig(Section):
 
     mode: Mode = "gundam"
     max_tiles: int = Field(default=6, ge=2, le=9)
+    parts: Literal["auto", "on", "off"] = "auto"
+    retry_below: float = Field(default=0.9, ge=0, le=1)
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _yaml_switch(cls, parts: Any) -> Any:
+        """YAML reads a bare on or off as true or false."""
+        return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
 
 class NgramConfig(Section):
@@ -198,5 +207,18 @@ def render_settings(config: Config) -> RenderSettings:
 
 
 def tile_settings(config: Config) -> TileSettings:
-    """Returns what workers are told about tiles."""
-    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles)
+    """Returns what workers are told about tiles. Raises: CheckpointError."""
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_parts(config))
+
+
+def _reads_parts(config: Config) -> bool:
+    """Whether dense pages are read in parts; only with tiles are parts larger than they were on the page."""
+    if config.tile.parts == "off" or not MODES[config.tile.mode].crop:
+        return False
+    # Models with a character head are as small as the shipped one; the published checkpoint reads a page whole.
+    return config.tile.parts == "on" or _has_character_head(config.model)
+
+
+def _has_character_head(model: str) -> bool:
+    ours = read_json(find_directory(model) / "config.json").get("ocrbatch")
+    return isinstance(ours, dict) and ours.get("character_head") is not None

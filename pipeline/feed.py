@@ -1,7 +1,8 @@
 """Files to rendered pages, ahead of the model: the queues of a run, bounded in bytes.
 
 Probing and rendering go on in worker processes while the main thread reads a batch. How far they may be
-ahead is a budget of bytes, since a page may weigh anything from 0.8 to 16 MB: a page in a worker counts
+ahead is a budget of bytes, since a page may weigh anything from 0.8 to 16 MB, and one in parts several times as
+much: a page in a worker counts
 as the heaviest one possible, a rendered page as what it is.
 """
 
@@ -11,10 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ocr.parts.plan import MAX_PARTS, MAX_TILES
 from ocr.tiling import MODES, TILE_PX
 from pipeline.results import blank_result, failed_result
 from pipeline.stages.settings import TileSettings
-from pipeline.types import Document, Page, PageError, PageResult, RenderedPage
+from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage
 from pipeline.walk import Candidate
 
 # Files looked into, and pages known, ahead of their turn: all that is kept of one is a few numbers.
@@ -30,14 +32,14 @@ class Workers(Protocol):
     """What the feed needs of pipeline.workers.WorkerPool."""
 
     def probe(self, path: str) -> Future[Document]: ...
-    def render(self, page: Page) -> Future[RenderedPage | PageError]: ...
+    def render(self, page: Page) -> Future[ReadyPage | PageError]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """to_read: pages for the model. ended: pages that are blank or failed. Both empty: nothing is left."""
 
-    to_read: list[RenderedPage]
+    to_read: list[ReadyPage]
     ended: list[PageResult]
 
     def __bool__(self) -> bool:
@@ -45,10 +47,13 @@ class Taken:
 
 
 def heaviest_page_bytes(settings: TileSettings) -> int:
-    """Returns the size of the largest views a page can have."""
+    """Returns the size of the largest views a page can have, those of all its parts together."""
     spec = MODES[settings.mode]
-    tiles = settings.max_tiles * TILE_PX**2 if spec.crop else 0
-    return 3 * (spec.base_px**2 + tiles)
+    if not spec.crop:
+        return 3 * spec.base_px**2
+    if settings.parts:
+        return 3 * (MAX_PARTS * spec.base_px**2 + max(MAX_TILES, settings.max_tiles) * TILE_PX**2)
+    return 3 * (spec.base_px**2 + settings.max_tiles * TILE_PX**2)
 
 
 class Feed:
@@ -76,14 +81,14 @@ class Feed:
         self._page_bytes = page_bytes
         self._probing: dict[Future[Document], None] = {}  # a dict keeps the order
         self._waiting: deque[Page] = deque()
-        self._rendering: dict[Future[RenderedPage | PageError], Page] = {}
-        self._ready: deque[RenderedPage] = deque()
+        self._rendering: dict[Future[ReadyPage | PageError], Page] = {}
+        self._ready: deque[ReadyPage] = deque()
         self._ended: list[PageResult] = []
 
     @property
     def held_bytes(self) -> int:
         """What pages in workers may become, and rendered pages are."""
-        ready = sum(rendered.views.num_bytes for rendered in self._ready)
+        ready = sum(rendered.num_bytes for rendered in self._ready)
         return len(self._rendering) * self._page_bytes + ready
 
     def take(self, num_pages: int) -> Taken:
@@ -130,10 +135,10 @@ class Feed:
         for render in [future for future in self._rendering if future.done()]:
             self._sort(self._rendering.pop(render), render.result())
 
-    def _sort(self, page: Page, outcome: RenderedPage | PageError) -> None:
+    def _sort(self, page: Page, outcome: ReadyPage | PageError) -> None:
         if isinstance(outcome, PageError):
             self._ended.append(failed_result(page, outcome))
-        elif outcome.blank:
+        elif isinstance(outcome, RenderedPage) and outcome.blank:
             self._ended.append(blank_result(outcome))
         else:
             self._ready.append(outcome)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from ocr.types import Finish, ParsedText
 from pipeline.timing import single
-from pipeline.types import Page, PageError, PageResult, PageStatus, RenderedPage, StageTiming
+from pipeline.types import Page, PageError, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
 
 STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
 
 
-def render_timings(rendered: RenderedPage) -> tuple[StageTiming, ...]:
+def render_timings(rendered: ReadyPage) -> tuple[StageTiming, ...]:
     """Returns the timings that a worker measured for this page alone."""
     return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
 

@@ -9,8 +9,11 @@ import contextlib
 import dataclasses
 import gc
 import logging
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from importlib import metadata
+from itertools import islice
 from platform import python_version
 from typing import TYPE_CHECKING
 
@@ -18,14 +21,16 @@ from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
 from pipeline.errors import ConfigError, DeviceLostError, StopRequest, exit_code
 from pipeline.feed import Feed, heaviest_page_bytes
+from pipeline.joining import join, readings
 from pipeline.loading import BATCH_SIZES, load_model, render_workers
 from pipeline.results import failed_result, render_timings
+from pipeline.second_look import SecondLook
 from pipeline.selection import select_pages
 from pipeline.stages.store import store_document, store_page
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
 from pipeline.timing import Stopwatch, single, split
-from pipeline.types import Document, Page, PageError, PageResult, RenderedPage, StageTiming
+from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage, StageTiming
 from pipeline.walk import Candidate, walk
 from pipeline.workers import WorkerPool
 from storage.errors import StorageError
@@ -129,9 +134,15 @@ class _Run:
                 budget_bytes=config.run.inflight_mb << 20,
                 page_bytes=heaviest_page_bytes(tile_settings(config)),
             )
+            second_look = SecondLook(
+                render=partial(workers.render, fine=True),
+                read=self._read_parts,
+                check=self._stop.check,
+                below=config.tile.retry_below if tile_settings(config).parts else 0.0,
+            )
             while taken := feed.take(self._batch_size()):
                 self._store_all(taken.ended)
-                self._store_all(self._read(taken.to_read))
+                self._store_all(map(second_look, self._read(taken.to_read)))
         self._summary.num_missing = self._store.mark_missing(self._run_id, config.ingest.paths)
 
     def _plan(self, document: Document) -> Sequence[Page]:
@@ -170,10 +181,28 @@ class _Run:
         device = "cpu" if self._loaded is None else self._loaded.model.lm_head.weight.device.type
         return min(self._config.decode.batch_size or BATCH_SIZES[device], self._most_pages)
 
-    def _read(self, pages: Sequence[RenderedPage]) -> list[PageResult]:
-        """Returns a result for each page, in order. If a batch fails, its halves are tried."""
-        if not pages:
-            return []
+    def _read(self, pages: Sequence[ReadyPage]) -> Iterator[PageResult]:
+        """Yields a result for each page, in order, as soon as all of its parts are read.
+
+        A part counts as much as a page in how many are read at once.
+        """
+        results = self._results([reading for page in pages for reading in readings(page)])
+        for page in pages:
+            yield join(page, list(islice(results, len(readings(page)))))
+
+    def _read_parts(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
+        return list(self._results(parts))
+
+    def _results(self, rendered: Sequence[RenderedPage]) -> Iterator[PageResult]:
+        """Yields a result for each page or part, in order; as many as fit a batch are read at once."""
+        waiting = deque(rendered)
+        while waiting:
+            yield from self._read_batch(
+                [waiting.popleft() for _ in range(min(self._batch_size(), len(waiting)))]
+            )
+
+    def _read_batch(self, pages: Sequence[RenderedPage]) -> list[PageResult]:
+        """Returns a result for each page or part, in order. If a batch fails, its halves are tried."""
         loaded = self._model()
         from pipeline.stages.decode import decode
         from pipeline.stages.encode import encode
@@ -194,7 +223,7 @@ class _Run:
         half = len(pages) // 2
         if failure.category == "out_of_memory":
             self._most_pages = half
-        return [*self._read(pages[:half]), *self._read(pages[half:])]
+        return [*self._read_batch(pages[:half]), *self._read_batch(pages[half:])]
 
     def _model(self) -> "LoadedModel":
         """Returns the model, loaded when it is needed first: a run with nothing to read does without."""
@@ -205,7 +234,7 @@ class _Run:
             self._summary.load_s = watch.seconds
         return self._loaded
 
-    def _store_all(self, results: Sequence[PageResult]) -> None:
+    def _store_all(self, results: Iterable[PageResult]) -> None:
         for result in results:
             self._stop.check()
             discover = self._discover.pop(result.page)

@@ -1,4 +1,4 @@
-"""The values that flow: Document -> Page -> RenderedPage -> PageResult. Torch-free."""
+"""The values that flow: Document -> Page -> RenderedPage or DividedPage -> PageResult. Torch-free."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +47,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
-    """A page as views. width_px, height_px: the rendered page before tiling, at dpi (None: an image without)."""
+    """A page as views. width_px, height_px: the rendered page before tiling, at dpi (None: an image without).
+
+    A part of a page is one as well, of the size of the frame that it is laid on.
+    """
 
     page: Page
     views: PageViews
@@ -56,6 +59,45 @@ class RenderedPage:
     dpi: float | None
     blank: bool
     seconds: Mapping[str, float]
+
+    @property
+    def num_bytes(self) -> int:
+        return self.views.num_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePart:
+    """One part of a page, as views. origin_px: where its frame's upper left corner lies on the page, (x, y).
+
+    paragraph_break: whether its text is set off from the part before it, rather than going on from there.
+    """
+
+    rendered: RenderedPage
+    origin_px: tuple[int, int]
+    paragraph_break: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DividedPage:
+    """A page that is read in parts, in reading order. width_px, height_px: the page's own, at dpi.
+
+    angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
+    """
+
+    page: Page
+    parts: tuple[PagePart, ...]
+    width_px: int
+    height_px: int
+    dpi: float | None
+    angle_deg: float
+    seconds: Mapping[str, float]
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(part.rendered.num_bytes for part in self.parts)
+
+
+ReadyPage = RenderedPage | DividedPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

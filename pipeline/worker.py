@@ -15,7 +15,7 @@ from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.render import OpenDocuments, render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.tile import tile
-from pipeline.types import Document, Page, PageError, RenderedPage
+from pipeline.types import Document, Page, PageError, ReadyPage
 
 # The process's own state: successive tasks are pages of the same file.
 _DOCUMENTS = OpenDocuments()
@@ -47,7 +47,7 @@ def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
 
 def render_task(
     page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float
-) -> RenderedPage | PageError:
+) -> ReadyPage | PageError:
     """Returns the page's views, or why there are none."""
     try:
         with _killed_if_hung(limit_s):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from pipeline import worker
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.types import Document, Page, PageError, RenderedPage
+from pipeline.types import Document, Page, PageError, ReadyPage
 
 Result = TypeVar("Result")
 
@@ -81,15 +82,18 @@ class WorkerPool:
 
         return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
 
-    def render(self, page: Page) -> Future[RenderedPage | PageError]:
-        """Returns the future of the page's views; its result is a PageError whatever goes wrong."""
+    def render(self, page: Page, *, fine: bool = False) -> Future[ReadyPage | PageError]:
+        """Returns the future of the page's views; its result is a PageError whatever goes wrong.
+
+        fine: cut into small parts.
+        """
         limit_s = self._page_timeout_s
 
-        def failed(error: BaseException) -> RenderedPage | PageError:
+        def failed(error: BaseException) -> ReadyPage | PageError:
             category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
             return PageError(stage="render", category=category, message=f"rendering the page {happened}")
 
-        arguments = (page, self._render, self._tile, limit_s)
+        arguments = (page, self._render, replace(self._tile, fine=fine), limit_s)
         return self._submit(worker.render_task, arguments, limit_s, failed)
 
     def _submit(

@@ -22,7 +22,7 @@ class Weights:
     guided: float = 0.3
     patch_map: float = 0.5
     token_map: float = 0.5
-    corrupt: float = 0.03
+    corrupt: float = 0.06
 
 
 class TokenMap(nn.Module):

@@ -18,6 +18,7 @@ from ocr.training.pages.compose import MAX_CHARACTERS, compose, compose_form
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, MIXED, draw_form
 from ocr.training.pages.grounded import answer, regions
+from ocr.training.pages.parts import MAX_TILES, draw_part
 from ocr.training.pages.text import TextSource
 from ocr.training.pages.truth import Sheet, UnreadableError, cell_map, extract, transform
 from ocr.training.pictures.source import Pictures
@@ -26,8 +27,8 @@ __all__ = ["GLOBAL_PX", "TILE_PX", "Prompt", "Sample", "Sampler", "View"]
 pymupdf.TOOLS.mupdf_display_errors(False)
 
 TOKEN_PX = 64
-MAX_TILES = 6
-BANDS = 0.15  # share of real pages of which a band is taken
+BANDS = 0.35  # share of real pages of which a part is taken
+PARTS = 0.25  # share of synthetic pages that are drawn as parts
 Prompt = Literal["plain", "grounded"]
 
 
@@ -109,7 +110,14 @@ class Sampler:
             if view == "page":
                 return self._sample(rng, self._synthetic_page(rng, prompt), view, prompt)
             return self._sample(rng, self._synthetic_small(rng, view, short), view)
-        except (UnreadableError, RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase):
+        except (
+            UnreadableError,
+            RuntimeError,
+            ValueError,
+            ArithmeticError,
+            LookupError,
+            pymupdf.mupdf.FzErrorBase,
+        ):
             return None
 
     def _empty(self, rng: random.Random, view: View, prompt: Prompt) -> Sample | None:
@@ -149,7 +157,7 @@ class Sampler:
         return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else sample
 
     def _synthetic_page(self, rng: random.Random, prompt: Prompt) -> Sheet:
-        form = draw_form(rng)
+        form = draw_part(rng) if rng.random() < PARTS else draw_form(rng)
         return compose_form(
             rng, self.source, self.fonts, form, pictures=self.pictures, grounded=prompt == "grounded"
         )

@@ -1,6 +1,7 @@
 """Train the small model for a given time: `python -m ocr.training.train --help` (several GPUs: see distributed).
 
-The schedule follows the clock, not a step count, so that a leg always ends with its rate decayed.
+The schedule follows the clock, not a step count, so that a leg always ends with its rate decayed. A leg longer
+than one run is made of several, each started from the last one's weights and told its part of the leg (--span).
 """
 
 import argparse
@@ -8,7 +9,8 @@ import json
 import multiprocessing
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -28,9 +30,41 @@ from ocr.training.small import small_config
 SHARD_BYTES = 14 << 20
 CLOCK_STEPS = 10
 SETTLING_STEPS = 300
+WARM_UP_STEPS = 100
 
 
-def arguments() -> argparse.Namespace:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Where a run stands in its leg, by the clock.
+
+    start, end: the shares of the leg's time at which the run begins and ends. minutes: the run takes.
+    flat: share of the leg before the rates decay.
+    """
+
+    start: float = 0.0
+    end: float = 1.0
+    minutes: float
+    flat: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end <= 1:
+            raise ValueError(f"a span goes from A to B with 0 <= A < B <= 1, not {self.start} to {self.end}")
+
+    def share(self, minutes: float) -> float:
+        """The share of the leg that is done after so many minutes of this run."""
+        return self.start + (self.end - self.start) * minutes / self.minutes
+
+    def factor(self, step: int, share: float) -> float:
+        """What the rates are multiplied with: warm-up in every run, then the leg's: flat, then linear to zero."""
+        decay = 1.0 if share <= self.flat else max(0.0, (1 - share) / (1 - self.flat))
+        return min(1.0, (step + 1) / WARM_UP_STEPS, decay)
+
+    def seed(self, seed: int) -> int:
+        """Of the pages: the runs of a leg must not draw the same ones."""
+        return seed + round(self.start * 1_000_000)
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.train", description=__doc__)
     parser.add_argument(
         "--data", type=Path, required=True, help="what ocr.training.corpus and .tokenize made"
@@ -47,14 +81,31 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rate", type=float, default=1e-3, help="AdamW's, for embeddings, heads, norms and biases"
     )
-    parser.add_argument("--flat", type=float, default=0.45, help="share of the time before the rates decay")
+    parser.add_argument(
+        "--flat", type=float, default=0.45, help="share of the leg's time before the rates decay"
+    )
+    parser.add_argument(
+        "--span",
+        type=float,
+        nargs=2,
+        default=[0.0, 1.0],
+        metavar=("A", "B"),
+        help="this run covers the leg from its share A to its share B (curriculum and rates; every run warms up "
+        "for 100 steps): `--span 0 0.5`, then `--span 0.5 1 --weights` with the first run's weights",
+    )
+    parser.add_argument(
+        "--save-every", type=float, default=6.0, metavar="MINUTES", help="how often the weights are written"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument(
         "--compile", action="store_true", help="compile the blocks (about a minute, then faster)"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=0, help="stop after so many steps (0: by the clock)")
-    return parser.parse_args()
+    args = parser.parse_args(given)
+    if not 0 <= args.span[0] < args.span[1] <= 1:
+        parser.error("--span A B needs 0 <= A < B <= 1")
+    return args
 
 
 def save_weights(model: OcrModel, folder: Path) -> None:
@@ -117,6 +168,8 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.ranks = args, Ranks()
+        start, end = args.span
+        self.schedule = Schedule(start=start, end=end, minutes=args.minutes, flat=args.flat)
         self.device = self.ranks.device(args.device)
         tokenizer = Tokenizer.from_file(str(args.data / "tokenizer.json"))
         self.characters = json.loads((args.data / "characters.json").read_text())
@@ -147,7 +200,7 @@ class Trainer:
             LEGS[self.args.leg],
             self.share,
             {"tile": tiles, "page": max(1, tiles // 6), "whole": max(1, tiles // 3)},
-            seed=self.args.seed,
+            seed=self.schedule.seed(self.args.seed),
             rank=self.ranks.rank,
             split=split,
         )
@@ -186,11 +239,6 @@ class Trainer:
         self.objective.corrupting = True
         return correct / max(1, len(held_out))
 
-    def factor(self, step: int, share: float) -> float:
-        """What the rates are multiplied with: 100 warm-up steps, flat, then linear to zero."""
-        flat = self.args.flat
-        return min(1.0, (step + 1) / 100, 1.0 if share <= flat else max(0.0, (1 - share) / (1 - flat)))
-
     def held_out(self) -> list[Batch]:
         """A few batches of pages, of what the end of the curriculum draws."""
         self.share.value = 0.999
@@ -198,31 +246,33 @@ class Trainer:
         return [batch for batch in (next(source) for _ in range(16)) if batch.view == "page"][:4]
 
     def run(self) -> None:
-        args, out, first = self.args, self.args.out, self.ranks.is_first
+        args, out, first, schedule = self.args, self.args.out, self.ranks.is_first, self.schedule
         out.mkdir(parents=True, exist_ok=True)
         held_out = self.held_out() if first else []
-        self.share.value = 0.0
+        self.share.value = schedule.start
         source, log, started = self.data("train", args.workers), Log(), time.monotonic()
-        minutes, step, next_check, next_save = 0.0, 0, 2.0, 6.0
+        minutes, step, next_check, next_save = 0.0, 0, 2.0, args.save_every
         while minutes < args.minutes and not (args.steps and step >= args.steps):
-            self.share.value = share = minutes / args.minutes
+            self.share.value = share = schedule.share(minutes)
             before = time.monotonic()
             batch = next(source)
             log.waited += time.monotonic() - before
             self.objective.settling = bool(args.weights) and step < SETTLING_STEPS
-            report, told = self.step(batch, self.factor(step, share), (time.monotonic() - started) / 60)
+            report, told = self.step(batch, schedule.factor(step, share), (time.monotonic() - started) / 60)
             step += 1
             log.count(batch, report if step % 25 == 0 or args.steps else {})
             if step % CLOCK_STEPS == 0 or self.ranks.world == 1:  # reading it waits for the device
                 minutes = told.item()
             if first and (step % 100 == 0 or args.steps):
-                log.tell(f"{minutes:.2f} min step {step} lr x{self.factor(step, share):.2f}")
+                log.tell(
+                    f"{minutes:.2f} min step {step} share {share:.3f} lr x{schedule.factor(step, share):.2f}"
+                )
             if first and minutes > next_check:
                 print(f"{minutes:.2f} min HELD-OUT pages: accuracy {self.validate(held_out):.4f}", flush=True)
                 next_check = minutes + 2
             if first and minutes > next_save:
                 save_weights(self.objective.model, out / "weights")
-                next_save = minutes + 6
+                next_save = minutes + args.save_every
         if first:
             save_weights(self.objective.model, out / "weights")
             print(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ocr import decoding, grounding
 from ocr.confidence import assess
+from ocr.placing.blocks import placed
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
 from ocr.types import Transcript
 from pipeline.config import DecodeConfig
@@ -91,6 +92,9 @@ def _result(
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         page_number=rendered.page.page_number,
+    )
+    parsed = placed(
+        parsed, page.tokens, loaded.characters, rendered.views, rendered.width_px, rendered.height_px
     )
     parsed, confidence = assess(parsed, transcript, loaded.tokenizer, opinion, loaded.calibration)
     return PageResult(

@@ -1,13 +1,16 @@
 """Stage render: a PDF page or image frame to pixels. Runs in workers; never imports torch."""
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from encoders.views import UInt8Array
+from ocr.parts.plan import plan
+from ocr.parts.types import PartPlan
 from ocr.tiling import layout
 from pipeline.stages import images, pdf, sniff
 from pipeline.stages.blank import is_blank
@@ -15,16 +18,20 @@ from pipeline.stages.failures import PageRenderError
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Page
 
+# A page in parts is rendered at no more than this: some 460 dpi of an A4 page.
+_MAX_PARTS_PX = 20_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles."""
+    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles; plan: how it is cut."""
 
     page: Page
     pixels: UInt8Array
     grid: tuple[int, int]
     dpi: float | None
     blank: bool
+    plan: PartPlan
     render_s: float
 
 
@@ -55,7 +62,8 @@ def render(
     """Returns the pixels of each page, in order.
 
     A PDF page's size at 144 dpi decides the grid; it is rendered at the resolution that fills the grid's
-    canvas, or at settings.dpi. Raises: DocumentError, PageRenderError, OSError.
+    canvas, one in parts at that which fills theirs, or either at settings.dpi.
+    Raises: DocumentError, PageRenderError, OSError.
     """
     return [_render_page(page, settings, tile, documents) for page in pages]
 
@@ -81,14 +89,27 @@ def _render_page(
     if blank and page.kind == "pdf" and document.is_repaired:
         # What was lost may have been on this page; calling it blank would hide that.
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
+    parts = plan(pixels, tile.max_tiles, grid, fine=tile.fine) if tile.parts and not blank else PartPlan()
+    if parts.parts and dpi is not None and page.kind == "pdf" and settings.dpi is None:
+        finer = replace(settings, dpi=dpi * _finer(parts, pixels))
+        pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
+        parts = parts.scaled(pixels.shape[1], pixels.shape[0])
     return PageImage(
         page=page,
         pixels=pixels,
         grid=grid,
         dpi=dpi,
         blank=blank,
+        plan=parts,
         render_s=time.perf_counter() - start,
     )
+
+
+def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:
+    """By how much more finely a page is to be rendered, so that none of its parts is enlarged."""
+    height_px, width_px, _ = pixels.shape
+    largest = max(part.scale for part in plan_.parts)
+    return max(1.0, min(largest, math.sqrt(_MAX_PARTS_PX / (height_px * width_px))))
 
 
 def _open_image(path: str) -> Any:

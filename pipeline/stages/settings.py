@@ -34,7 +34,13 @@ class RenderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSettings:
-    """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream)."""
+    """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream).
+
+    parts: whether a page with very much or very small text is read in parts, each with tiles of its own.
+    fine: whether every page is cut into small parts, as one that was read badly is.
+    """
 
     mode: Mode = "gundam"
     max_tiles: int = 6
+    parts: bool = False
+    fine: bool = False

@@ -3,15 +3,46 @@
 import time
 from collections.abc import Sequence
 
+from ocr.parts.sheet import lay_out
 from ocr.tiling import views
 from pipeline.stages.render import PageImage
 from pipeline.stages.settings import TileSettings
-from pipeline.types import RenderedPage
+from pipeline.types import DividedPage, PagePart, ReadyPage, RenderedPage
 
 
-def tile(images: Sequence[PageImage], settings: TileSettings) -> list[RenderedPage]:
+def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadyPage]:
     """Returns the views of each page, in order."""
-    return [_tile_page(image, settings) for image in images]
+    return [
+        _tile_parts(image, settings) if image.plan.parts else _tile_page(image, settings) for image in images
+    ]
+
+
+def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
+    start = time.perf_counter()
+    parts = []
+    for part, sheet in zip(image.plan.parts, lay_out(image.pixels, image.plan), strict=True):
+        height_px, width_px, _ = sheet.shape
+        rendered = RenderedPage(
+            page=image.page,
+            views=views(sheet, settings.mode, settings.max_tiles, part.grid),
+            width_px=width_px,
+            height_px=height_px,
+            dpi=image.dpi,
+            blank=False,
+            seconds={},
+        )
+        origin_px = part.frame_px[0], part.frame_px[1]
+        parts.append(PagePart(rendered=rendered, origin_px=origin_px, paragraph_break=part.paragraph_break))
+    height_px, width_px, _ = image.pixels.shape
+    return DividedPage(
+        page=image.page,
+        parts=tuple(parts),
+        width_px=width_px,
+        height_px=height_px,
+        dpi=image.dpi,
+        angle_deg=image.plan.angle_deg,
+        seconds={"render": image.render_s, "tile": time.perf_counter() - start},
+    )
 
 
 def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:

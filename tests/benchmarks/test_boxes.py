@@ -32,6 +32,26 @@ def test_blocks_are_found_by_the_best_box() -> None:
     assert (total.predicted, total.matched) == (3, 2)
 
 
+def test_blocks_read_as_one_are_told_from_those_that_came_apart() -> None:
+    total = BoxScore()
+    truth = [
+        PlacedBlock(kind="text", box=(0, 0, 100, 100), text="The first paragraph of all."),
+        PlacedBlock(kind="text", box=(0, 200, 100, 300), text="Another one, and placed badly."),
+        PlacedBlock(kind="table", box=(0, 400, 100, 500), text="one two three four"),
+        PlacedBlock(kind="image", box=(0, 600, 100, 700)),
+    ]
+    read = [
+        PlacedBlock(kind="text", box=(0, 0, 100, 90), text="The frst paragraph\nof all."),
+        PlacedBlock(kind="text", box=None, text="Another one, and placed badly"),
+        PlacedBlock(kind="text", box=(0, 400, 100, 440), text="one two"),
+        PlacedBlock(kind="text", box=(0, 440, 100, 500), text="three four"),
+    ]
+    total.add(truth, read)
+    assert (total.whole, total.whole_found) == (2, 1)
+    assert (total.found["text"], total.found["table"], total.predicted) == (1, 1, 3)
+    assert "of the 2 read as one block, its box: 1/2 (50.0%)" in list(total.lines())
+
+
 def test_truth_is_compared_with_what_was_stored(tmp_path: Path) -> None:
     page = a_page(
         "x", page_index=0, width_px=1000, height_px=2000,

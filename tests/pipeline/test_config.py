@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
@@ -10,7 +12,7 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings()
-    assert tile_settings(Config()) == TileSettings()
+    assert tile_settings(load(None, ["tile.parts=off"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
@@ -19,10 +21,21 @@ def test_workers_are_told_what_was_set() -> None:
     assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9)
 
 
+def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
+    assert tile_settings(Config()).parts
+    assert not tile_settings(load(None, ["tile.mode=base"])).parts
+    assert not tile_settings(load(None, ["tile.parts=off"])).parts
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
+    published = load(None, [f"model={tmp_path}"])
+    assert not tile_settings(published).parts
+    assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).parts
+
+
 TEXT_KEYS = {
     "render.dpi=200",
     "tile.mode=base",
     "tile.max_tiles=9",
+    "tile.parts=off",
     "decode.prompt='<image> read'",
     "decode.max_tokens=4000",
     "decode.pdf.size=3",
@@ -65,5 +78,5 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is() -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     assert (
-        settings_hash(Config(), WEIGHTS) == "05dee2bf23d77513b7b8db581146e527854f2ecb3d1f90af62ab3216d1e32aa5"
+        settings_hash(Config(), WEIGHTS) == "f373d60180be5370aadee200dd2bcf4fe2beb57679053096fc518b35f00ebd23"
     )

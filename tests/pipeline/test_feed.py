@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.views import PageViews
+from ocr.parts.plan import MAX_PARTS, MAX_TILES
 from pipeline.errors import StopRequest
 from pipeline.feed import PROBES_AHEAD, Feed, Taken, heaviest_page_bytes
 from pipeline.stages.settings import TileSettings
@@ -177,3 +178,5 @@ def test_a_stop_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_heaviest_page() -> None:
     assert heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6)) == 3 * (1024**2 + 6 * 640**2)
     assert heaviest_page_bytes(TileSettings(mode="tiny", max_tiles=6)) == 3 * 512**2
+    in_parts = heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6, parts=True))
+    assert in_parts == 3 * (MAX_PARTS * 1024**2 + MAX_TILES * 640**2)

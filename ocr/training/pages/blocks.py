@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from ocr.training.pages.text import TextSource, random_word
+from ocr.training.pages.text import MADE_UP, TextSource, random_word
 
 Kind = Literal[
     "title", "sub_title", "text", "list", "table", "table_caption", "code", "image", "image_caption",
@@ -105,7 +105,7 @@ class Writer:
 
     def cost(self, block: Block) -> int:
         """About how many tokens the block takes on this page."""
-        return block.num_tokens(rare=self.category == "random", grounded=self.grounded)
+        return block.num_tokens(rare=self.category in MADE_UP, grounded=self.grounded)
 
     def label(self, word: str, highest: int) -> str:
         """`Figure 3:` and the like."""

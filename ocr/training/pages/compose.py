@@ -15,7 +15,7 @@ from ocr.training.pages.genres import MIXED, Form, Genre
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import Sheet
+from ocr.training.pages.truth import Sheet, UnreadableError
 
 __all__ = ["Fonts", "compose", "compose_form"]
 MAX_CHARACTERS = 7500
@@ -33,6 +33,7 @@ def compose(
     columns: int = 1,
     fill: float = 1.0,
     furniture: bool = True,
+    margins: tuple[float, float] | None = None,
     category: str | None = None,
     genre: Genre = MIXED,
     pictures: PictureSource | None = None,
@@ -41,6 +42,7 @@ def compose(
     """A sheet of the given size; its text layer holds the truth in reading order.
 
     category: of the text source; None draws one. fill: share of the page that is written on; 0 is one block.
+    margins: the least and largest share of the width or height each takes; None is as pages have them.
     grounded: leave room for the boxes of the grounded answer.
 
     Raises: UnreadableError where this draw cannot be laid out.
@@ -49,7 +51,7 @@ def compose(
     category = "en_tech" if category == "code" else category
     style = choose_style(rng, fonts, size_pt, category, mono=genre.mono, tight=columns > 1)
     noted = furniture and columns == 1 and rng.random() < genre.margin_notes
-    frame = _frame(rng, width_pt, height_pt, right=0.24 if noted else 0.0)
+    frame = _frame(rng, width_pt, height_pt, right=0.24 if noted else 0.0, margins=margins)
     gap = rng.uniform(1.2, 3.0) * size_pt
     writer = Writer(
         rng=rng,
@@ -98,6 +100,8 @@ def compose_form(
         size_pt=form.size_pt,
         columns=form.columns,
         fill=form.fill,
+        furniture=form.furniture,
+        margins=form.margins,
         genre=form.genre,
         pictures=pictures,
         grounded=grounded,
@@ -114,10 +118,12 @@ def _size(block: Block) -> int:
     return len(block.visible()) + (600 if block.kind == "image" else 40)
 
 
-def _frame(rng: random.Random, width_pt: float, height_pt: float, right: float) -> pymupdf.Rect:
+def _frame(
+    rng: random.Random, width_pt: float, height_pt: float, right: float, margins: tuple[float, float] | None
+) -> pymupdf.Rect:
     """The page without its margins. right: the least share of the width left free at the right."""
-    low = 0.02 if width_pt < 400 else 0.06
-    left, free, top, bottom = (rng.uniform(low, 0.13) for _ in range(4))
+    low, high = margins or (0.02 if width_pt < 400 else 0.06, 0.13)
+    left, free, top, bottom = (rng.uniform(low, high) for _ in range(4))
     free = max(free, right)
     return pymupdf.Rect(left * width_pt, top * height_pt, (1 - free) * width_pt, (1 - bottom) * height_pt)
 
@@ -140,6 +146,8 @@ def _body(
         body.y0 = layout.place(opening, [body]) + w.size_pt
     elif capacity < 20:
         body.y0 += w.rng.uniform(0, 0.6) * frame.height
+    if body.height < w.size_pt:
+        raise UnreadableError("what opens the page leaves no room below it")
     step = w.width_pt + gap
     boxes = [
         pymupdf.Rect(body.x0 + i * step, body.y0, body.x0 + i * step + w.width_pt, body.y1)

@@ -28,8 +28,8 @@ from ocr.training.pages.prose import (
 )  # fmt: skip
 from ocr.training.pages.receipts import receipt
 from ocr.training.pages.records import form, invoice, letter
-from ocr.training.pages.repeats import described, repeating_lines, repeating_table
-from ocr.training.pages.tables import figures, key_values, table
+from ocr.training.pages.repeats import described, parameters, repeating_lines, repeating_table, units
+from ocr.training.pages.tables import figures, key_values, table, wrapped
 
 A4, LETTER, A5, TRADE = (595, 842), (612, 792), (420, 595), (432, 648)
 WIDE, SLIDE, SQUARE = (842, 595), (720, 405), (500, 500)
@@ -39,7 +39,7 @@ Size = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genre:
-    """share: of pages. formats: (width, height) in points with weights. columns: weights of one, two, three.
+    """share: of pages. formats: (width, height) in points with weights. columns: weights of one, two, three, four.
 
     sizes_pt: of the running text, drawn evenly on a logarithmic scale. blocks: makers with weights; first:
     makers whose blocks open a share of the pages, over all columns. fills: shares of the page that are written on.
@@ -49,7 +49,7 @@ class Genre:
     name: str
     share: float
     formats: tuple[tuple[Size, float], ...]
-    columns: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    columns: tuple[float, ...] = (1.0,)
     sizes_pt: tuple[float, float] = (8.0, 12.5)
     blocks: tuple[tuple[Maker, float], ...]
     first: tuple[Maker, ...] = ()
@@ -63,7 +63,11 @@ class Genre:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What compose needs to know of one page: drawn from a genre."""
+    """What compose needs to know of one page: drawn from a genre.
+
+    margins: least and largest share of the width or height that each margin takes; None leaves it to compose.
+    furniture: whether there may be headers, footers and notes.
+    """
 
     genre: Genre
     width_pt: float
@@ -71,13 +75,15 @@ class Form:
     size_pt: float
     columns: int
     fill: float
+    margins: tuple[float, float] | None = None
+    furniture: bool = True
 
 
 _PORTRAIT = ((A4, 10.0), (LETTER, 8.0), (A5, 1.5), (TRADE, 1.0))
 _OFFICE = ((A4, 10.0), (LETTER, 8.0))
 
 MIXED = Genre(
-    name="mixed", share=0.25,
+    name="mixed", share=0.19,
     formats=((A4, 10), (LETTER, 8), (WIDE, 1.5), (A5, 2), (SLIDE, 0.7), (SQUARE, 0.7), ((330, 900), 0.5)),
     columns=(0.72, 0.24, 0.04), sizes_pt=(7.0, 13.5), fills=(1.2, 1.2, 1.2, 0.7, 0.3, 0.08), footnotes=0.06,
     margin_notes=0.05,
@@ -86,14 +92,15 @@ MIXED = Genre(
         (small_print, 0.4), (quotation, 0.3), (boxed, 0.5), (rule, 0.3), (figure, 0.6), (mathematics, 0.5),
         (capitals, 0.15), (short_lines, 0.3), (definitions, 0.3), (key_values, 0.3), (logo, 0.15), (mail, 0.2),
         (large_print, 0.1), (long_paragraph, 0.3), (figures, 0.2), (reference, 0.1), (index, 0.1),
-        (repeating_table, 0.3), (described, 0.3), (repeating_lines, 0.2),
+        (repeating_table, 0.3), (described, 0.3), (repeating_lines, 0.2), (wrapped, 0.3), (units, 0.2),
+        (parameters, 0.2),
     ),
 )  # fmt: skip
 
 GENRES = (
     MIXED,
     Genre(
-        name="book", share=0.11, formats=((A5, 5), (TRADE, 5), (A4, 3), (LETTER, 3)), sizes_pt=(8.5, 12.5),
+        name="book", share=0.09, formats=((A5, 5), (TRADE, 5), (A4, 3), (LETTER, 3)), sizes_pt=(8.5, 12.5),
         footnotes=0.3, margin_notes=0.05, fills=(1.2, 1.2, 1.2, 1.2, 0.6),
         blocks=(
             (paragraph, 8), (long_paragraph, 2), (heading, 0.8), (quotation, 0.7), (short_lines, 0.5), (figure, 0.2),
@@ -101,7 +108,7 @@ GENRES = (
         ),
     ),
     Genre(
-        name="paper", share=0.16, formats=_OFFICE, columns=(0.25, 0.75, 0.0), sizes_pt=(6.0, 10.5),
+        name="paper", share=0.15, formats=_OFFICE, columns=(0.25, 0.75, 0.0), sizes_pt=(6.0, 10.5),
         first=(title, abstract), first_share=0.4, footnotes=0.25, fills=(1.2,),
         blocks=(
             (paragraph, 7), (mathematics, 2), (display, 1.5), (heading, 1.6), (figure, 0.6), (table, 0.4),
@@ -109,16 +116,25 @@ GENRES = (
         ),
     ),
     Genre(
-        name="manual", share=0.12, formats=_PORTRAIT, columns=(0.93, 0.07, 0.0), sizes_pt=(7.5, 11.5), footnotes=0.12,
+        name="manual", share=0.11, formats=_PORTRAIT, columns=(0.93, 0.07, 0.0), sizes_pt=(7.5, 11.5), footnotes=0.12,
         margin_notes=0.1,
         blocks=(
             (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2), (marked, 1), (bullets, 1), (table, 0.5),
             (boxed, 0.5), (shell, 0.6), (tree, 0.3), (diagram, 0.3), (figure, 0.3), (key_values, 0.2), (mail, 0.1),
-            (repeating_table, 0.6), (described, 0.8), (repeating_lines, 0.6),
+            (repeating_table, 0.6), (described, 0.8), (repeating_lines, 0.6), (units, 0.4), (parameters, 0.5),
+            (wrapped, 0.3),
         ),
     ),
     Genre(
-        name="contents", share=0.05, formats=_PORTRAIT, columns=(0.75, 0.25, 0.0), sizes_pt=(8.0, 12.0),
+        name="dense", share=0.07, formats=_OFFICE, columns=(0.1, 0.6, 0.2, 0.1), sizes_pt=(5.2, 8.5), fills=(1.2,),
+        first=(title,), first_share=0.2, footnotes=0.1,
+        blocks=(
+            (paragraph, 6), (long_paragraph, 2), (heading, 0.7), (reference, 1), (small_print, 1), (definitions, 0.5),
+            (units, 0.4), (marked, 0.3), (contents, 0.3), (wrapped, 0.3), (mathematics, 0.4),
+        ),
+    ),
+    Genre(
+        name="contents", share=0.07, formats=_PORTRAIT, columns=(0.62, 0.38), sizes_pt=(7.0, 12.0),
         blocks=((contents, 5), (heading, 0.5), (paragraph, 0.3), (names, 0.2)), fills=(1.2, 0.7, 0.4),
     ),
     Genre(
@@ -130,8 +146,8 @@ GENRES = (
         blocks=((entry, 8), (heading, 0.3), (figure, 0.1)),
     ),
     Genre(
-        name="newspaper", share=0.05, formats=((A4, 3), (LETTER, 3), ((640, 900), 3)), columns=(0.0, 0.4, 0.6),
-        sizes_pt=(6.5, 9.0), first=(title,), first_share=0.6, fills=(1.2,),
+        name="newspaper", share=0.05, formats=((A4, 3), (LETTER, 3), ((640, 900), 3)), columns=(0.0, 0.35, 0.45, 0.2),
+        sizes_pt=(5.5, 9.0), first=(title,), first_share=0.6, fills=(1.2,),
         blocks=((paragraph, 7), (heading, 1), (figure, 0.7), (quotation, 0.3), (large_print, 0.1), (boxed, 0.3)),
     ),
     Genre(
@@ -173,10 +189,10 @@ GENRES = (
         ),
     ),
     Genre(
-        name="tables", share=0.06, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.5, 10.5),
+        name="tables", share=0.08, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5),
         blocks=(
-            (table, 3), (repeating_table, 3), (described, 3), (figures, 3), (key_values, 1), (heading, 0.5),
-            (paragraph, 0.7), (small_print, 0.3),
+            (table, 3), (wrapped, 4), (units, 3), (parameters, 2), (repeating_table, 3), (described, 3), (figures, 3),
+            (key_values, 1), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),
         ),
     ),
     Genre(
@@ -204,7 +220,7 @@ def draw_form(rng: random.Random) -> Form:
     """The form of one page."""
     genre = rng.choices(GENRES, [g.share for g in GENRES])[0]
     width, height = rng.choices([f for f, _ in genre.formats], [s for _, s in genre.formats])[0]
-    columns = rng.choices([1, 2, 3], genre.columns)[0] if width > 400 else 1
+    columns = rng.choices(range(1, len(genre.columns) + 1), genre.columns)[0] if width > 400 else 1
     low, high = genre.sizes_pt
     size = math.exp(rng.uniform(math.log(low), math.log(high)))
     if columns > 1:

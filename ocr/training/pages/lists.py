@@ -101,21 +101,20 @@ def contents(w: Writer) -> list[Block]:
     """Lines of a table of contents: title, leader, page number at the right edge."""
     rng, entries, page = w.rng, [], w.number(2)
     leader = rng.choice([".", ".", " .", " .", " \u00a0.", "·", "_", "", "\u00a0"])
-    numbered, chapter, section = w.chance(0.6), rng.randint(1, 9), 0
+    numbered, long = w.chance(0.7), w.chance(0.3)
+    counts = [rng.randint(1, 9), 0, 0]
     for _ in range(rng.randint(4, 16 if leader.strip(".") else 24)):
         page += rng.randint(0, 12)
         level = rng.choice([0, 1, 1, 2]) if w.chance(0.8) else 0
-        chapter, section = (chapter + 1, 0) if level == 0 else (chapter, section + 1)
-        number = ""
-        if numbered:
-            number = [f"{chapter} ", f"{chapter}.{section} ", f"{chapter}.{section}.{rng.randint(1, 9)} "][
-                level
-            ]
-        title = w.words(1, 5)
+        level = level if counts[1] else min(level, 1)  # no 3.0.1
+        counts[level] += 1
+        counts[level + 1 :] = [0] * (2 - level)
+        number = ".".join(map(str, counts[: level + 1])) + " " if numbered else ""
+        title = number + w.words(1, 12 if long else 5)
         bold = level == 0 and w.chance(0.3)
-        entries.append(
-            _contents_line(w, number + title, str(page), "" if bold else leader, 1.5 * level, bold)
-        )
+        above, title = _broken(w, title, 1.5 * level)
+        entries += [f"<p class=line style='margin-left:{1.5 * level}em'>{above}</p>"] if above else []
+        entries.append(_contents_line(w, title, str(page), "" if bold else leader, 1.5 * level, bold))
     head = [
         Block(
             kind="title",
@@ -123,6 +122,18 @@ def contents(w: Writer) -> list[Block]:
         )
     ]
     return (head if w.chance(0.5) else []) + [Block(kind="text", html="".join(entries))]
+
+
+def _broken(w: Writer, title: str, indent_em: float) -> tuple[str, str]:
+    """What of a title too long for its line stands above, and what on the line with the page number."""
+    room_pt = 0.8 * (w.width_pt - indent_em * w.size_pt)
+    words = title.split(" ")
+    if w.measure(title) <= room_pt or len(words) < 3:
+        return "", title
+    end = next(
+        (i for i in range(2, len(words)) if w.measure(" ".join(words[: i + 1])) > room_pt), len(words) - 1
+    )
+    return " ".join(words[:end]), " ".join(words[end:])
 
 
 def _contents_line(w: Writer, text: str, page: str, leader: str, indent_em: float, bold: bool) -> str:

@@ -13,6 +13,15 @@ from ocr.training.pages.tables import grid, room
 from ocr.training.pages.text import random_word
 
 _UNITS = ["cm", "kg", "ms", "pb", "eV", "GeV", "%", "px", "pt", "Hz", "°C", "m s−1", "x = 1.0", "b−1"]
+_BASE_UNITS = [
+    ("electronvolt", "eV"), ("metre", "m"), ("gram", "g"), ("second", "s"), ("hertz", "Hz"), ("barn", "b"),
+    ("pascal", "Pa"), ("volt", "V"), ("ampere", "A"), ("watt", "W"), ("joule", "J"), ("litre", "l"), ("byte", "B"),
+    ("tesla", "T"), ("ohm", "Ω"), ("mole", "mol"), ("becquerel", "Bq"), ("farad", "F"), ("newton", "N"),
+]  # fmt: skip
+_PREFIXES = [
+    ("", "", 0), ("femto", "f", -15), ("pico", "p", -12), ("nano", "n", -9), ("micro", "µ", -6), ("milli", "m", -3),
+    ("centi", "c", -2), ("deci", "d", -1), ("kilo", "k", 3), ("mega", "M", 6), ("giga", "G", 9), ("tera", "T", 12),
+]  # fmt: skip
 _COMMANDS = ["\\", "--", "", "get_", "x.", "@", "No. ", "A-", "is", "Item", "fig:"]
 
 
@@ -58,6 +67,59 @@ def repeating_table(w: Writer) -> list[Block]:
     while len(body[0]) > 2 and room(w, body) > w.width_pt:
         body = [row[:-1] for row in body]
     return [grid(w, body, [False] * len(body[0]), wide=w.chance(0.2))]
+
+
+def units(w: Writer) -> list[Block]:
+    """Units with their multiples: rows that differ in a prefix, a letter or an exponent."""
+    rng = w.rng
+    some = rng.sample(_BASE_UNITS, rng.randint(1, 4))
+    slash = rng.choice(["\\", "", ".", "u."])
+    rows = []
+    for unit, symbol in some:
+        dimension = w.words(1, 2)
+        for prefix, letter, power in rng.sample(_PREFIXES, rng.randint(3, len(_PREFIXES))):
+            row = [
+                f"<code>{slash}{prefix}{unit}</code>",
+                f"{letter}{symbol}",
+                f"10<sup>{power}</sup> {symbol}" if power else f"1 {symbol}",
+                dimension,
+                f"{slash}{letter}{symbol}{rng.choice(['', 'per', 's', '2'])}",
+            ]
+            rows.append(row)
+    if w.chance(0.3):
+        rng.shuffle(rows)
+    columns = rng.randint(2, 5)
+    rows = [row[:columns] for row in rows[:30]]
+    if w.chance(0.6):
+        rows.insert(0, ["Name", "Symbol", "Value", "Dimension", "Macro"][:columns])
+    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
+        rows = [row[:-1] for row in rows]
+    return [grid(w, rows, [False] * len(rows[0]), wide=w.chance(0.3))]
+
+
+def parameters(w: Writer) -> list[Block]:
+    """Parameters with type, default, range and unit, the same few over and over."""
+    rng = w.rng
+    kinds = rng.sample(["int", "float", "bool", "str", "double", "length", "list[int]", "enum"], 2)
+    unit = rng.choice(_UNITS)
+    values = ["0", "1", "0.0", "1.0", "none", "auto", "true", "false", str(rng.randint(2, 999))]
+
+    def row(name: str) -> list[str]:
+        low = rng.choice([0, 0, 1, -1])
+        return [
+            f"<code>{html.escape(name)}</code>",
+            rng.choice(kinds),
+            rng.choice(values),
+            f"{low} … {low + 10 ** rng.randint(0, 3)}",
+            rng.choice([unit, unit, "–"]),
+        ]
+
+    columns = rng.randint(3, 5)
+    rows = [row(name)[:columns] for name in _names(rng, rng.randint(4, 24))]
+    rows.insert(0, ["Parameter", "Type", "Default", "Range", "Unit"][:columns])
+    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
+        rows = [cells[:-1] for cells in rows]
+    return [grid(w, rows, [False] * len(rows[0]), wide=w.chance(0.3))]
 
 
 def described(w: Writer) -> list[Block]:

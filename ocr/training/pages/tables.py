@@ -73,6 +73,36 @@ def table(w: Writer) -> list[Block]:
     return [caption, made] if w.chance(0.6) else [made, caption]
 
 
+def wrapped(w: Writer) -> list[Block]:
+    """Cells of one to three lines, mostly without a rule between them: read row by row, cell after cell."""
+    rng = w.rng
+    columns = rng.randint(2, max(2, min(4, int(w.width_pt / (w.size_pt * 9)))))
+    room_pt = w.width_pt / columns - 6
+    lines = [rng.choice([0.6, 1.4, 2.4]) for _ in range(columns)]
+    lines[rng.randrange(columns)] = 2.4
+
+    def cell(most: float) -> str:
+        if w.chance(0.03):
+            return ""
+        words = w.words(1, 12).split(" ")
+        while len(words) > 1 and w.measure(" ".join(words)) > most * room_pt:
+            words.pop()
+        return " ".join(words)
+
+    head = [w.words(1, 2) for _ in range(columns)]
+    rows = [head, *([cell(most) for most in lines] for _ in range(rng.randint(3, 11)))]
+    edge = rng.choice(_EDGES) if w.chance(0.25) else ""
+    top = "vertical-align:top" if w.chance(0.8) else ""
+    made = []
+    for number, row in enumerate(rows):
+        style = _style(edge, top, rng.choice(_HEADS) if number == 0 else "", f"width:{100 // columns}%")
+        made.append(f"<tr>{''.join(f'<td{style}>{text}</td>' for text in row)}</tr>")
+    name = w.element()
+    return [
+        Block(kind="table", html=f'<table id={name} style="width:100%">{"".join(made)}</table>', element=name)
+    ]
+
+
 def figures(w: Writer) -> list[Block]:
     """A table of nothing but numbers below a head."""
     rng = w.rng

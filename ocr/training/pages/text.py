@@ -6,10 +6,17 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 
-# How often a paragraph comes from a category. Languages share what is left.
-_WEIGHTS = {"en_prose": 0.52, "en_tech": 0.10, "code": 0.0}
-_LANGUAGE_SHARE = 0.20
-_RANDOM_SHARE = 0.18
+from ocr.training.pages.nonce import Latin, Nonce
+
+# How often a page comes from a category.
+_WEIGHTS = {"en_prose": 0.48, "en_tech": 0.10, "code": 0.0}
+_LANGUAGE_SHARE = 0.18
+MADE_UP = {"random": 0.16, "nonce": 0.05, "latin": 0.03}
+# How often a paragraph of a page of real text is made up all the same. With the pages of made-up text, about a tenth
+# of all paragraphs are nonce words, one in 25 is Latin, and three in ten cannot be guessed.
+_NONCE_SHARE, _LATIN_SHARE = 0.07, 0.015
+_SPRINKLED_SHARE = 0.08
+_LEARNT_CHARACTERS = 400_000  # of a category, to make words like its own
 
 
 class TextSource:
@@ -25,23 +32,52 @@ class TextSource:
             kept = [p for i, p in enumerate(found) if (i % 12 == 0) == (split == "valid") and p.strip()]
             self.paragraphs[file.name.removesuffix(".txt.xz")] = kept
         self.languages = [name for name in self.paragraphs if name not in _WEIGHTS]
+        self._nonce: dict[str, Nonce] = {}
+        self._latin = Latin()
 
     def category(self, rng: random.Random) -> str:
-        """The kind of text one page holds; "random" is made up on the spot."""
-        names = [*(n for n in _WEIGHTS if n in self.paragraphs), "random", *self.languages]
+        """The kind of text one page holds; "random", "nonce" and "latin" are made up on the spot."""
+        names = [*(n for n in _WEIGHTS if n in self.paragraphs), *MADE_UP, *self.languages]
         share = _LANGUAGE_SHARE / max(1, len(self.languages))
-        weights = [_WEIGHTS.get(n, _RANDOM_SHARE if n == "random" else share) for n in names]
+        weights = [_WEIGHTS.get(n, MADE_UP.get(n, share)) for n in names]
         return rng.choices(names, weights)[0]
 
     def paragraph(self, rng: random.Random, category: str, max_chars: int = 900) -> str:
         """One paragraph of at most about max_chars characters, cut at a word."""
         if category == "random":
             return random_words(rng, rng.randrange(8, 70))
+        draw = rng.random()
+        if category == "latin" or (draw < _LATIN_SHARE and category not in MADE_UP):
+            return self._latin.paragraph(rng, max_chars)
+        if category == "nonce" or (draw < _LATIN_SHARE + _NONCE_SHARE and category not in MADE_UP):
+            like = self._like(rng, category)
+            if rng.random() < 0.6:
+                return self.nonce(like).paragraph(rng, max_chars)
+            return self.nonce(like).disguise(rng, self._real(rng, like, max_chars))
+        text = self._real(rng, category, max_chars)
+        return sprinkle(rng, text, self.nonce(category)) if rng.random() < _SPRINKLED_SHARE else text
+
+    def nonce(self, category: str) -> Nonce:
+        """What makes words like those of a category of real text; learnt when first asked for."""
+        if category not in self._nonce:
+            paragraphs = self.paragraphs[category]
+            step = max(1, sum(map(len, paragraphs)) // _LEARNT_CHARACTERS)
+            self._nonce[category] = Nonce.of(" ".join(paragraphs[::step]))
+        return self._nonce[category]
+
+    def _like(self, rng: random.Random, category: str) -> str:
+        """The category of real text after which nonce words are made: half of the time English."""
+        if category in self.paragraphs and rng.random() < 0.5:
+            return category
+        known = [name for name in self.paragraphs if name != "code"]
+        return "en_prose" if "en_prose" in known and rng.random() < 0.5 else rng.choice(known)
+
+    def _real(self, rng: random.Random, category: str, max_chars: int) -> str:
         text = rng.choice(self.paragraphs[category])
         if len(text) > max_chars:
             start = text.find(" ", rng.randrange(len(text) - max_chars + 1)) + 1
             text = text[start : start + max_chars].rsplit(" ", 1)[0]
-        return text if rng.random() > 0.06 else sprinkle(rng, text)
+        return text
 
     def phrase(self, rng: random.Random, category: str, num_words: int) -> str:
         """A few consecutive words, as headings and cells hold."""
@@ -50,11 +86,15 @@ class TextSource:
         return " ".join(words[start : start + num_words])
 
 
-def sprinkle(rng: random.Random, text: str) -> str:
-    """The text with some words replaced by random ones, so that the reader cannot rely on language."""
+def sprinkle(rng: random.Random, text: str, nonce: Nonce | None = None) -> str:
+    """The text with some words replaced by random ones, so that the reader cannot rely on language.
+
+    nonce: makes half of them, where given.
+    """
     words = text.split(" ")
     for _ in range(max(1, len(words) // 12)):
-        words[rng.randrange(len(words))] = random_word(rng)
+        made = nonce.dressed(rng) if nonce and rng.random() < 0.5 else random_word(rng)
+        words[rng.randrange(len(words))] = made
     return " ".join(words)
 
 

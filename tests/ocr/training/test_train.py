@@ -14,7 +14,7 @@ from ocr.training.objective import Objective, Weights, initialise
 from ocr.training.package import package
 from ocr.training.small import small_config
 from ocr.training.tokens import CHARACTERS, SPECIAL
-from ocr.training.train import load_weights, save_weights
+from ocr.training.train import Schedule, arguments, load_weights, save_weights
 from tests.ocr.training.test_inputs import BOS, EOS, PROMPT, batch
 
 
@@ -63,3 +63,39 @@ def test_weights_travel_in_shards_and_load_in_production(
     torch.testing.assert_close(weight, model.language_model.layers[0].mlp.up_proj.weight, atol=2e-3, rtol=0)
     load_weights(again, tmp_path / "shipped")
     torch.testing.assert_close(again.language_model.layers[0].mlp.up_proj.weight, weight, atol=0, rtol=0)
+
+
+def test_runs_of_a_leg_follow_the_schedule_of_the_whole() -> None:
+    whole = Schedule(minutes=40, flat=0.45)
+    parts = [
+        Schedule(start=0, end=0.25, minutes=10, flat=0.45),
+        Schedule(start=0.25, end=1, minutes=30, flat=0.45),
+    ]
+    for minute in range(41):
+        part, within = (parts[0], minute) if minute < 10 else (parts[1], minute - 10)
+        share = part.share(within)
+        assert share == pytest.approx(whole.share(minute))
+        assert part.factor(1000, share) == pytest.approx(whole.factor(1000, whole.share(minute)))
+    assert parts[0].share(10) == 0.25
+    assert parts[1].factor(1000, parts[1].share(30)) == 0
+
+
+def test_every_run_warms_up_and_draws_its_own_pages() -> None:
+    first = Schedule(start=0, end=0.5, minutes=10, flat=0.9)
+    second = Schedule(start=0.5, end=1, minutes=10, flat=0.9)
+    for run in (first, second):
+        assert run.factor(0, run.share(0)) == pytest.approx(0.01)
+        assert run.factor(49, run.share(0)) == pytest.approx(0.5)
+        assert run.factor(99, run.share(0)) == 1
+    assert first.seed(7) == 7
+    assert second.seed(7) != 7
+
+
+@pytest.mark.parametrize("span", [("0.5", "0.5"), ("-0.1", "1"), ("0.2", "1.1"), ("0.9", "0.1")])
+def test_a_span_that_is_none_is_refused(span: tuple[str, str]) -> None:
+    given = ["--data", "d", "--out", "o"]
+    assert arguments(given).span == [0.0, 1.0]
+    assert arguments(given).save_every == 6
+    assert arguments([*given, "--span", "0.25", "0.5"]).span == [0.25, 0.5]
+    with pytest.raises(SystemExit):
+        arguments([*given, "--span", *span])

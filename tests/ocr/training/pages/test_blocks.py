@@ -91,3 +91,18 @@ def test_capitals_are_read_as_letters_without_gaps(corpus: Path) -> None:
     html = f"<p>{spaced_capitals('war and peace')}</p><p>{small_capitals('Leo Tolstoy')}</p>"
     text = extract(desk.sheet([Block(kind="text", html=html)])).text
     assert text.split() == ["WAR", "AND", "PEACE", "LEO", "TOLSTOY"]
+
+
+def test_numbers_of_contents_count_up_and_long_titles_go_on_below(corpus: Path) -> None:
+    numbered = two_lines = 0
+    for seed in range(40):
+        desk = Desk(corpus, seed)
+        desk.writer.width_pt = 180
+        block = contents(desk.writer)[-1]
+        numbers = [tuple(map(int, n.split("."))) for n in re.findall(r">((?:\d+\.)+\d+) ", block.html)]
+        numbered += len(numbers) > 2
+        assert numbers == sorted(numbers)
+        assert all(part > 0 for number in numbers for part in number)
+        two_lines += len(re.findall(r"<p class=line style='margin-left:[\d.]+em'>", block.html)) > 0
+    assert numbered > 8
+    assert two_lines > 5

@@ -1,12 +1,15 @@
 """Matter that nearly repeats: its blocks hold what was drawn, and little of it differs."""
 
+import html
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ocr.training.pages.blocks import Block, Writer
-from ocr.training.pages.repeats import described, repeating_lines, repeating_table
+from ocr.training.pages.repeats import described, parameters, repeating_lines, repeating_table, units
+from ocr.training.pages.truth import extract
 from tests.ocr.training.writers import Desk
 
 
@@ -24,3 +27,17 @@ def test_values_of_a_repeating_table_come_from_small_sets(corpus: Path) -> None:
     last_cells = {row.rsplit("<td", 1)[1] for row in rows}
     assert len(rows) >= 5
     assert len({cell.split(">", 1)[1] for cell in last_cells}) <= 6
+
+
+@pytest.mark.parametrize("make", [units, parameters])
+def test_rows_of_units_and_parameters_nearly_repeat_and_read_row_by_row(
+    corpus: Path, make: Callable[[Writer], list[Block]]
+) -> None:
+    for seed in range(6):
+        desk = Desk(corpus, seed)
+        [block] = make(desk.writer)
+        rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in block.html.split("<tr>")[1:]]
+        assert len(rows) >= 4
+        shown = "".join(extract(desk.sheet([block])).text.split())
+        written = "".join(html.unescape(re.sub("<[^>]*>", "", cell)) for row in rows for cell in row)
+        assert shown == "".join(written.split())

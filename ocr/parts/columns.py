@@ -1,0 +1,206 @@
+"""Columns of text that stand beside each other, told from the columns of a table.
+
+A table's rows belong together and are read across; columns of text are read one after the other. Text fills its
+lines and follows line upon line; a table's cells are short, or leave room between them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.parts.bands import bands_of
+from ocr.parts.ink import Mask
+from ocr.parts.types import Box
+
+# In heights of small letters.
+_MIN_GUTTER = 1.4
+_NARROWED = 1.2  # where a word sticks out into a gutter
+_LETTER_WIDTH = 0.85
+_MAX_WORD_SPACE = 3.2
+_MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
+_NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
+# In the middle of a column's lines: characters, and the share of the column that a line reaches over.
+_MIN_CHARS, _MIN_REACH = 15.0, 0.6
+_MIN_LINES = 5
+_MAX_START = 0.3  # of the height: a last column may end early, but none starts late
+_MAX_RULES = 2
+_SAMPLE = 24
+_HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
+_MAX_BANDS = 200
+_MAX_TRIES = 12
+_MOST = 0.93
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Rows of pixels top to bottom that hold columns of text. edges: x of each cut, left to right."""
+
+    top: int
+    bottom: int
+    edges: tuple[int, ...]
+
+
+def find_columns(obstacles: Mask, rules: Mask, box: Box, x_height_px: float) -> Columns | None:
+    """Returns the stretch of a box that splits best into columns of text; None where there is none.
+
+    What stands above or below it, a title over all columns say, is left out. The best stretch is the tallest, and
+    of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
+    """
+    x0, y0, x1, y1 = box
+    window, ruled = obstacles[y0:y1, x0:x1], rules[y0:y1, x0:x1]
+    bands = bands_of(window)
+    if not 1 <= len(bands) <= _MAX_BANDS:
+        return None
+    inked = np.array([_profile(window[top:bottom], x_height_px) for top, bottom in bands])
+    least_px = max(4, round(_MIN_GUTTER * x_height_px))
+    best: tuple[int, int, list[int]] | None = None
+    most, failed = 0, list[tuple[int, int, int]]()
+    for first, last in _stretches(inked, least_px):
+        top, bottom = bands[first][0], bands[last][1]
+        gutters = _gutters(np.any(inked[first : last + 1], axis=0), least_px)
+        if (bottom - top) * len(gutters) <= most or len(failed) == _MAX_TRIES:
+            continue
+        if any(_is_like((top, bottom, len(gutters)), other) for other in failed):
+            continue
+        edges = _text_edges(window[top:bottom], ruled[top:bottom], gutters, x_height_px)
+        if (bottom - top) * len(edges) > most:
+            most = (bottom - top) * len(edges)
+            best = first, last, edges
+        elif not edges:
+            failed.append((top, bottom, len(gutters)))
+    if best is None:
+        return None
+    first, last, edges = _extended(inked, bands, *best, x_height_px)
+    return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
+
+
+def _profile(band: Mask, x_height_px: float) -> npt.NDArray[np.bool_]:
+    """Which columns of a band have ink. A heading's wide word spaces are no gutters, and count as ink."""
+    inked: npt.NDArray[np.bool_] = np.count_nonzero(band, axis=0) > 0
+    if band.shape[0] <= _HIGHEST_LINE * x_height_px:
+        hits = np.flatnonzero(inked)
+        for index in np.flatnonzero(np.diff(hits) <= _HEADING_SPACE * band.shape[0]):
+            inked[hits[index] : hits[index + 1]] = True
+    return inked
+
+
+def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> bool:
+    """Whether a stretch is most of one that was no text: (top, bottom, gutters) each."""
+    top, bottom, number = stretch
+    inside = failed[0] <= top and bottom <= failed[1] and number == failed[2]
+    return inside and bottom - top > _MOST * (failed[1] - failed[0])
+
+
+def _extended(
+    inked: npt.NDArray[np.bool_],
+    bands: list[tuple[int, int]],
+    first: int,
+    last: int,
+    edges: list[int],
+    x_height_px: float,
+) -> tuple[int, int, list[int]]:
+    """The stretch with the bands next to it that leave its gutters open: what follows closely is of no other kind."""
+    room, far, line = _NEAR * x_height_px, _FAR * x_height_px, _LINE * x_height_px
+    # A header or page number stands alone, even if it happens to leave the gutter free.
+    while (
+        first < last
+        and bands[first][1] - bands[first][0] < line
+        and bands[first + 1][0] - bands[first][1] > far
+    ):
+        first += 1
+    while (
+        first < last and bands[last][1] - bands[last][0] < line and bands[last][0] - bands[last - 1][1] > far
+    ):
+        last -= 1
+
+    def with_band(band: int) -> list[int]:
+        """The gutters that are left with one more band, one for each edge; fewer where it crosses one."""
+        taken = np.any(inked[min(first, band) : max(last, band) + 1], axis=0)
+        open_ = _gutters(taken, max(3, round(_NARROWED * x_height_px)))
+        near = [
+            sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
+            for edge in edges
+        ]
+        return [x for nearest in near for _, x in nearest]
+
+    while first > 0 and bands[first][0] - bands[first - 1][1] <= room:
+        if len(moved := with_band(first - 1)) < len(edges):
+            break
+        first, edges = first - 1, moved
+    while last + 1 < len(bands) and bands[last + 1][0] - bands[last][1] <= room:
+        if len(moved := with_band(last + 1)) < len(edges):
+            break
+        last, edges = last + 1, moved
+    return first, last, edges
+
+
+def _stretches(inked: npt.NDArray[np.bool_], least_px: int) -> list[tuple[int, int]]:
+    """Runs of bands, first to last, that share gutters and would share fewer with the next band, tallest first."""
+    found: dict[tuple[int, int], None] = {}
+    for first in range(len(inked)):
+        taken, number = inked[first], len(_gutters(inked[first], least_px))
+        last = first
+        while number:
+            last += 1
+            with_next = taken | inked[last] if last < len(inked) else taken
+            now = len(_gutters(with_next, least_px)) if last < len(inked) else 0
+            if now < number:
+                found[first, last - 1] = None
+            taken, number = with_next, now
+    return sorted(found, key=lambda run: run[0] - run[1])
+
+
+def _gutters(inked: npt.NDArray[np.bool_], least_px: int) -> list[int]:
+    """The middles of white stretches between ink."""
+    hits = np.flatnonzero(inked)
+    wide = np.flatnonzero(np.diff(hits) > least_px)
+    return [int(hits[index] + hits[index + 1]) // 2 + 1 for index in wide]
+
+
+def _text_edges(window: Mask, rules: Mask, gutters: list[int], x_height_px: float) -> list[int]:
+    """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
+    edges = [0, *gutters, window.shape[1]]
+    kept: list[int] = []
+    left = 0
+    for edge in edges[1:]:
+        if _is_text(window[:, left:edge], x_height_px):
+            kept.append(edge)
+            left = edge
+    if left != edges[-1]:
+        return []
+    inner = kept[:-1]
+    return [] if any(_rules_across(rules, x) > _MAX_RULES for x in inner) else inner
+
+
+def _rules_across(rules: Mask, x: int) -> int:
+    """How many level rules cross a gutter."""
+    near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
+    return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))
+
+
+def _is_text(side: Mask, x_height_px: float) -> bool:
+    """Whether one side of a gutter is lines of text, long, filled and one upon the other."""
+    columns = np.flatnonzero(side.any(axis=0))
+    if not len(columns):
+        return False
+    width = int(columns[-1] - columns[0]) + 1
+    lines = [(top, bottom) for top, bottom in bands_of(side) if bottom - top >= 0.6 * x_height_px]
+    if not lines or lines[0][0] > _MAX_START * side.shape[0]:
+        return False
+    # Lines that touch count as often as they are high.
+    numbers = [max(1, round((bottom - top) / (_LINE_HEIGHT * x_height_px))) for top, bottom in lines]
+    if sum(numbers) < _MIN_LINES or lines[-1][1] - lines[0][0] > _MAX_PITCH * x_height_px * sum(numbers):
+        return False
+    chars, reach, spaces = [], [], []
+    step = max(1, len(lines) // _SAMPLE)
+    for (top, bottom), number in zip(lines[::step], numbers[::step], strict=True):
+        hits = np.flatnonzero(side[top:bottom].any(axis=0))
+        chars += [len(hits) / (_LETTER_WIDTH * x_height_px)] * number
+        reach += [(hits[-1] - hits[0] + 1) / width] * number
+        spaces += [float(np.diff(hits).max(initial=0))] * number
+    return bool(
+        np.median(chars) >= _MIN_CHARS
+        and np.median(reach) >= _MIN_REACH
+        and np.percentile(spaces, 60) <= _MAX_WORD_SPACE * x_height_px
+    )

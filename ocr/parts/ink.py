@@ -1,0 +1,121 @@
+"""Which pixels of a page are print, and which of those belong to rules and pictures.
+
+Uneven light, grain, specks and print that shines through from the back are no ink.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageFilter
+
+from encoders.views import UInt8Array
+
+Mask = npt.NDArray[np.bool_]
+
+_PAPER_CELL = 8
+_MIN_CONTRAST = 24
+# Of the contrast of a page's darkest print; what shines through from the back is fainter.
+_SHARE = 0.25
+_DARKEST_PERCENTILE = 90
+# Beyond the longest stroke of a letter, in shares of the page's width.
+_RULE_SHARE = 1 / 24
+_PICTURE_RADIUS_PX = 12
+# Of an area this dense nothing is text: bold print covers less than half of it.
+_PICTURE_DENSITY = 0.62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ink:
+    """text, rules, pictures: [H, W] bool each, together all ink. A picture's mask covers its whole area."""
+
+    text: Mask
+    rules: Mask
+    pictures: Mask
+
+    @property
+    def obstacles(self) -> Mask:
+        """What a cut must not cross: frames of boxes and rules of tables are no obstacle."""
+        return self.text | self.pictures
+
+    @property
+    def all(self) -> Mask:
+        return self.text | self.rules | self.pictures
+
+
+def find_ink(grey: Image.Image) -> Ink:
+    """Returns the ink of a page. grey: mode L."""
+    contrast = _contrast(grey)
+    strong = contrast[contrast > _MIN_CONTRAST]
+    if not strong.size:
+        nothing = np.zeros(contrast.shape, dtype=np.bool_)
+        return Ink(text=nothing, rules=nothing, pictures=nothing)
+    darkest = float(np.percentile(strong[:: max(1, strong.size // 100_000)], _DARKEST_PERCENTILE))
+    ink = _without_specks(contrast > max(_MIN_CONTRAST, _SHARE * darkest))
+    rule_px = max(40, round(_RULE_SHARE * ink.shape[1]))
+    level = np.ascontiguousarray(_long_runs(np.ascontiguousarray(ink.T), rule_px).T)
+    rules = level | _long_runs(ink, rule_px)
+    pictures = _dense(ink)
+    return Ink(text=ink & ~rules & ~pictures, rules=rules, pictures=pictures)
+
+
+def _contrast(grey: Image.Image) -> UInt8Array:
+    """How much darker each pixel is than the paper around it; lighter, on a page that is mostly dark.
+
+    Of large dark areas only the edges stand out.
+    """
+    small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
+    if np.median(np.asarray(small)) < 96:  # light print on dark paper
+        return _contrast(Image.eval(grey, lambda value: 255 - value))
+    paper = small.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(3))
+    near = np.asarray(paper.resize(grey.size, Image.Resampling.BILINEAR))
+    values = np.asarray(grey)
+    darker: UInt8Array = np.where(near > values, near - values, 0).astype(np.uint8)
+    return darker
+
+
+def _without_specks(ink: Mask) -> Mask:
+    """Drops what has fewer than three pixels in a square of 3 x 3."""
+    near = np.pad(ink, 1).view(np.uint8)
+    near = near[:, :-2] + near[:, 1:-1] + near[:, 2:]
+    near = near[:-2] + near[1:-1] + near[2:]
+    kept: Mask = ink & (near >= 3)
+    return kept
+
+
+def _long_runs(ink: Mask, length_px: int) -> Mask:
+    """The ink in upright runs of at least length_px."""
+    if ink.shape[0] < length_px:
+        return np.zeros_like(ink)
+    # Doubling steps: rows of which the next 2, 4, 8, ... are ink too.
+    starts = ink
+    for step in _doubling(length_px):
+        starts = starts[:-step] & starts[step:]
+    found = np.zeros_like(ink)
+    found[: len(starts)] = starts
+    for step in _doubling(length_px):
+        found[step:] |= found[:-step].copy()
+    return found
+
+
+def _doubling(length: int) -> list[int]:
+    """Steps 1, 2, 4, ... and a last one, that make `length` of 1."""
+    steps, reached = [], 1
+    while reached < length:
+        steps.append(min(reached, length - reached))
+        reached += steps[-1]
+    return steps
+
+
+def _dense(ink: Mask) -> Mask:
+    """Areas that are filled, grown back to their edges."""
+    factor = 4
+    small = Image.fromarray(ink.view(np.uint8) * np.uint8(255)).reduce(factor)
+    radius = _PICTURE_RADIUS_PX // factor
+    filled = np.asarray(small.filter(ImageFilter.BoxBlur(radius))) > 255 * _PICTURE_DENSITY
+    if not filled.any():
+        return np.zeros_like(ink)
+    cores = Image.fromarray(filled.view(np.uint8) * np.uint8(255))
+    grown = np.asarray(cores.filter(ImageFilter.BoxBlur(radius + 1))) > 0
+    areas: Mask = grown.repeat(factor, axis=0).repeat(factor, axis=1)[: ink.shape[0], : ink.shape[1]]
+    return areas

@@ -1,0 +1,142 @@
+"""Words that no dictionary holds but that look like words: letter by letter, each after the two before it.
+
+A reader that has learnt a language draws unknown words towards known ones; these teach it to read what stands there.
+"""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+
+_SHORTEST, _LONGEST = 2, 14
+_KEEP_SHORT = 0.5  # of two and three letters
+_TRIES = 6  # a word that comes out too long or too short is drawn again so often, then cut
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_START, _END = "  ", " "
+
+_SPECIMEN = """
+a ab ac accumsan adipiscing aenean aliqua aliquam aliquet aliquip amet ante anim aptent arcu at auctor augue aute
+autem bibendum blandit cillum class commodo condimentum congue consectetur consequat conubia convallis cras
+cubilia cupidatat curabitur curae cursus dapibus deserunt diam dictum dictumst dignissim dis do dolor dolore donec
+dui duis ea efficitur egestas eget eiusmod eleifend elementum elit enim erat eros esse est et etiam eu euismod ex
+excepteur exercitation facilisi facilisis fames faucibus felis fermentum feugiat finibus fringilla fugiat fusce
+gravida habitant habitasse hac hendrerit iaculis id imperdiet in inceptos incididunt integer interdum ipsum irure
+justo labore lacinia lacus laoreet lectus leo libero ligula litora lobortis lorem luctus maecenas magna magnis
+malesuada massa mattis mauris maximus metus mi minim mollis mollit montes morbi mus nam nascetur natoque nec neque
+netus nibh nisi nisl non nostra nostrud nulla nullam nunc occaecat odio officia orci ornare parturient pellentesque
+penatibus per pharetra phasellus placerat platea porta porttitor posuere potenti praesent pretium primis proident
+proin pulvinar purus quam quis quisque rhoncus ridiculus risus rutrum sagittis sapien scelerisque sed sem semper
+senectus sint sit sociosqu sodales sollicitudin sunt suscipit suspendisse taciti tellus tempor tempus tincidunt
+torquent tortor tristique turpis ullamco ullamcorper ultrices ultricies urna ut varius vehicula vel velit veniam
+venenatis vestibulum vitae vivamus viverra volutpat voluptate vulputate
+"""
+_LATIN = _SPECIMEN.split()
+_OPENING = "Lorem ipsum dolor sit amet, consectetur adipiscing elit"
+
+
+class Nonce:
+    """Makes words with the letter sequences of a language. Learnt once from its distinct words.
+
+    words: of the language; those used once count as much as those used often, so that made words vary.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        distinct = set(words)
+        for word in sorted(distinct):
+            letters = _START + word.lower() + _END
+            for i in range(len(letters) - 2):
+                counts[letters[i : i + 2]][letters[i + 2]] += 1
+        self._next = {pair: ("".join(c), list(accumulate(c.values()))) for pair, c in counts.items()}
+        self._capitals = sum(word[0].isupper() for word in distinct) / max(1, len(distinct))
+
+    @classmethod
+    def of(cls, text: str) -> "Nonce":
+        """Learnt from running text."""
+        return cls(_WORD.findall(text) or _LATIN)
+
+    def word(self, rng: random.Random) -> str:
+        """2 to 14 letters, small."""
+        made = ""
+        for _ in range(_TRIES):
+            made, pair = "", _START
+            while len(made) <= _LONGEST:
+                letters, weights = self._next[pair]
+                letter = rng.choices(letters, cum_weights=weights)[0]
+                if letter == _END:
+                    break
+                made, pair = made + letter, pair[1] + letter
+            if 4 <= len(made) <= _LONGEST or (_SHORTEST <= len(made) < 4 and rng.random() < _KEEP_SHORT):
+                return made
+        return (made + "us")[:_LONGEST]
+
+    def dressed(self, rng: random.Random) -> str:
+        """A word as it stands in running text: capitals now and then, joined to another, with an ending."""
+        word, draw = self.word(rng), rng.random()
+        if draw < 0.02:
+            return word.upper()
+        if draw < 0.04:
+            return f"{word}-{self.word(rng)}"
+        if draw < 0.06:
+            word += rng.choice(["'s", "’s", "s’"])
+        return word[0].upper() + word[1:] if rng.random() < self._capitals else word
+
+    def paragraph(self, rng: random.Random, max_chars: int) -> str:
+        """Sentences of nothing but made words."""
+        return _sentences(rng, max_chars, lambda: self.dressed(rng))
+
+    def disguise(self, rng: random.Random, text: str, share: float = 0.7) -> str:
+        """The text with most of its longer words replaced, their capitals kept: grammar without meaning."""
+
+        def replace(found: re.Match[str]) -> str:
+            word = found[0]
+            if len(word) < 4 or rng.random() > share:
+                return word
+            made = self.word(rng)
+            return made.upper() if word.isupper() else made.capitalize() if word[0].isupper() else made
+
+        return _WORD.sub(replace, text)
+
+    def rename(self, rng: random.Random, code: str, share: float = 0.6) -> str:
+        """Program text with most of its longer names replaced, each by one made name throughout."""
+        names: dict[str, str] = {}
+
+        def replace(found: re.Match[str]) -> str:
+            name = found[0]
+            if name not in names:
+                made = self.word(rng) if len(name) >= 4 and rng.random() < share else name
+                names[name] = made.upper() if name.isupper() else made
+            return names[name]
+
+        return _WORD.sub(replace, code)
+
+
+class Latin:
+    """The Latin of specimen pages: words of Lorem ipsum, and words made like them."""
+
+    def __init__(self) -> None:
+        self._nonce = Nonce(_LATIN)
+
+    def paragraph(self, rng: random.Random, max_chars: int) -> str:
+        made = rng.choice([0.0, 0.2, 0.5])  # the share of made words
+
+        def word() -> str:
+            return self._nonce.word(rng) if rng.random() < made else rng.choice(_LATIN)
+
+        opening = _OPENING if rng.random() < 0.15 else ""
+        return _sentences(rng, max_chars, word, opening)
+
+
+def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str], opening: str = "") -> str:
+    """Sentences up to about max_chars characters, cut at a word."""
+    text: list[str] = []
+    length, size = rng.randint(min(max_chars, 60), max_chars), 0
+    while size < length:
+        words = [opening] if opening and not text else []
+        words += [word() + ("," if rng.random() < 0.08 else "") for _ in range(rng.randint(3, 18))]
+        sentence = " ".join(words).rstrip(",") + rng.choices(".?!;:", [20, 1, 1, 1, 1])[0]
+        text.append(sentence[0].upper() + sentence[1:])
+        size += len(sentence) + 1
+    whole = " ".join(text)
+    return whole if len(whole) <= max_chars else whole[:max_chars].rsplit(" ", 1)[0]
