@@ -11,7 +11,7 @@ Finish = Literal["eos", "length", "loop"]
 class Block:
     """One region of a page.
 
-    box_px: (x0, y0, x1, y1) in page pixels, None where the model gave none. confidence: 0..1, None where it
+    box_px: (x0, y0, x1, y1) in page pixels, None where it is not known. confidence: 0..1, None where it
     is not known. raw_span: where it stands in the transcript's raw text, (start, end); None where tags
     inside it were dropped.
     """
