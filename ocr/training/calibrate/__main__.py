@@ -17,9 +17,11 @@ import numpy as np
 import torch
 from PIL import Image
 
+from encoders.views import UInt8Array
 from ocr import checkpoint, decoding, grounding
 from ocr.confidence import Calibration, block_features, page_features, signals
 from ocr.model_files import CONFIDENCE, find_directory
+from ocr.parts.plan import plan
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
 from ocr.tiling import views
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
@@ -34,6 +36,7 @@ from ocr.training.calibrate.reliability import (
 from ocr.types import Transcript
 
 _BATCH = 8
+_MAX_TILES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +55,13 @@ class Reading:
 def read(folder: Path, model: str) -> Iterator[Reading]:
     """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
 
-    Pages that are returned without text yield nothing: they have no confidence.
+    Pages that a run would read in parts are left out: the truth of a part is not known. Pages that are returned
+    without text yield nothing: they have no confidence.
     """
     loaded = checkpoint.load(model, device="cpu", dtype=torch.float32)
-    files = sorted((folder / "pages").iterdir())
+    every = sorted((folder / "pages").iterdir())
+    files = [file for file in every if not plan(_pixels(file), _MAX_TILES).parts]
+    print(f"{len(every) - len(files)} pages left out: a run reads them in parts", flush=True)
     for start in range(0, len(files), _BATCH):
         part = files[start : start + _BATCH]
         for number, (file, found) in enumerate(zip(part, _read_batch(loaded, part), strict=True), start):
@@ -64,13 +70,19 @@ def read(folder: Path, model: str) -> Iterator[Reading]:
         print(f"{start + len(part)} of {len(files)} pages read", flush=True)
 
 
+def _pixels(file: Path) -> UInt8Array:
+    """[H, W, 3] RGB."""
+    with Image.open(file) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
 @torch.inference_mode()
 def _read_batch(
     loaded: checkpoint.LoadedModel, files: Sequence[Path]
 ) -> list[tuple[Transcript, SecondOpinion | None] | None]:
     """A transcript and the second opinion for each page, None where nothing is to be read."""
-    images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
-    vision = loaded.model.encoder.encode([views(image, "gundam", 6) for image in images])
+    images = [_pixels(file) for file in files]
+    vision = loaded.model.encoder.encode([views(image, "gundam", _MAX_TILES) for image in images])
     opinions = [opinion_of(page, loaded.characters) for page in vision]
     seen = [index for index, found in enumerate(opinions) if found is None or found.num_marks]
     output = decoding.decode_pages(
