@@ -17,12 +17,28 @@ from ocr.parts.types import Box
 _MIN_GUTTER = 1.4
 _NARROWED = 1.2  # where a word sticks out into a gutter
 _LETTER_WIDTH = 0.85
-_MAX_WORD_SPACE = 3.2
 _MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
 _NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
-# In the middle of a column's lines: characters, and the share of the column that a line reaches over.
-_MIN_CHARS, _MIN_REACH = 15.0, 0.6
 _MIN_LINES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texture:
+    """What lines of a column of text are like, at least or at most.
+
+    chars: characters a line in the middle of all lines; reach: the share of the column that it reaches over;
+    word_space: the widest white within most lines, in heights of small letters.
+    """
+
+    chars: float
+    reach: float
+    word_space: float
+
+
+RUNNING_TEXT = Texture(chars=15.0, reach=0.6, word_space=3.2)
+# Of an index, or of a list in two columns. Some tables look so as well: only for where reading across has failed.
+LOOSE_TEXT = Texture(chars=7.5, reach=0.35, word_space=9.0)
+
 _MAX_START = 0.3  # of the height: a last column may end early, but none starts late
 _MAX_RULES = 2
 _SAMPLE = 24
@@ -41,7 +57,9 @@ class Columns:
     edges: tuple[int, ...]
 
 
-def find_columns(obstacles: Mask, rules: Mask, box: Box, x_height_px: float) -> Columns | None:
+def find_columns(
+    obstacles: Mask, rules: Mask, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT
+) -> Columns | None:
     """Returns the stretch of a box that splits best into columns of text; None where there is none.
 
     What stands above or below it, a title over all columns say, is left out. The best stretch is the tallest, and
@@ -63,7 +81,7 @@ def find_columns(obstacles: Mask, rules: Mask, box: Box, x_height_px: float) -> 
             continue
         if any(_is_like((top, bottom, len(gutters)), other) for other in failed):
             continue
-        edges = _text_edges(window[top:bottom], ruled[top:bottom], gutters, x_height_px)
+        edges = _text_edges(window[top:bottom], ruled[top:bottom], gutters, x_height_px, texture)
         if (bottom - top) * len(edges) > most:
             most = (bottom - top) * len(edges)
             best = first, last, edges
@@ -158,13 +176,15 @@ def _gutters(inked: npt.NDArray[np.bool_], least_px: int) -> list[int]:
     return [int(hits[index] + hits[index + 1]) // 2 + 1 for index in wide]
 
 
-def _text_edges(window: Mask, rules: Mask, gutters: list[int], x_height_px: float) -> list[int]:
+def _text_edges(
+    window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
+) -> list[int]:
     """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
     edges = [0, *gutters, window.shape[1]]
     kept: list[int] = []
     left = 0
     for edge in edges[1:]:
-        if _is_text(window[:, left:edge], x_height_px):
+        if _is_text(window[:, left:edge], x_height_px, texture):
             kept.append(edge)
             left = edge
     if left != edges[-1]:
@@ -179,7 +199,7 @@ def _rules_across(rules: Mask, x: int) -> int:
     return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))
 
 
-def _is_text(side: Mask, x_height_px: float) -> bool:
+def _is_text(side: Mask, x_height_px: float, texture: Texture) -> bool:
     """Whether one side of a gutter is lines of text, long, filled and one upon the other."""
     columns = np.flatnonzero(side.any(axis=0))
     if not len(columns):
@@ -200,7 +220,7 @@ def _is_text(side: Mask, x_height_px: float) -> bool:
         reach += [(hits[-1] - hits[0] + 1) / width] * number
         spaces += [float(np.diff(hits).max(initial=0))] * number
     return bool(
-        np.median(chars) >= _MIN_CHARS
-        and np.median(reach) >= _MIN_REACH
-        and np.percentile(spaces, 60) <= _MAX_WORD_SPACE * x_height_px
+        np.median(chars) >= texture.chars
+        and np.median(reach) >= texture.reach
+        and np.percentile(spaces, 60) <= texture.word_space * x_height_px
     )

@@ -15,7 +15,7 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.parts.burden import burden
-from ocr.parts.columns import find_columns
+from ocr.parts.columns import LOOSE_TEXT, RUNNING_TEXT, Texture, find_columns
 from ocr.parts.frame import frame
 from ocr.parts.ink import Ink, Mask, find_ink
 from ocr.parts.lines import Lines, find_lines
@@ -48,7 +48,7 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
     """Returns how a page is cut; no parts where it is to be read whole.
 
     pixels: [H, W, 3] uint8 RGB. grid: that of the whole page where something else than its size decided it.
-    fine: cut a page that could be read whole too, into small parts.
+    fine: cut a page that could be read whole too, into small parts, and along gutters that may be a table's.
     """
     grey = Image.fromarray(pixels).convert("L")
     factor = max(1, math.ceil(max(grey.size) / _ANALYSIS_PX))
@@ -64,14 +64,16 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
     is_dense = burden(ink.obstacles, lines, page) > DENSE_CHARS
     if not (fine or is_dense) and lines.x_height_px() * scale >= MIN_X_HEIGHT_PX:
         return PartPlan()
-    max_chars = FINE_CHARS if fine else MAX_CHARS
+    max_chars, texture = (FINE_CHARS, LOOSE_TEXT) if fine else (MAX_CHARS, RUNNING_TEXT)
     angle = skew_deg(ink.text)
     angle = angle if abs(angle) >= _MIN_SKEW_DEG else 0.0
     if angle:
         ink = _turned(ink, angle)
         lines = find_lines(ink.text)
     for leniency in (1.0, 1.35, 1.8, 2.5):
-        cutter = _Cutter(ink, lines, max_tiles, leniency * max_chars, MIN_X_HEIGHT_PX / leniency**0.5)
+        cutter = _Cutter(
+            ink, lines, max_tiles, leniency * max_chars, MIN_X_HEIGHT_PX / leniency**0.5, texture
+        )
         found = cutter.cut(page, paragraph_break=True)
         if fits := len(found) <= MAX_PARTS and sum(part.num_tiles for part in found) <= MAX_TILES:
             break
@@ -107,12 +109,19 @@ class _Gap:
 
 class _Cutter:
     def __init__(
-        self, ink: Ink, lines: Lines, max_tiles: int, max_chars: float, min_x_height_px: float
+        self,
+        ink: Ink,
+        lines: Lines,
+        max_tiles: int,
+        max_chars: float,
+        min_x_height_px: float,
+        texture: Texture,
     ) -> None:
         self._obstacles, self._rules = ink.obstacles, ink.rules
         self._lines = lines
         self._max_tiles = max_tiles
         self._max_chars, self._min_x_height_px = max_chars, min_x_height_px
+        self._texture = texture
 
     def cut(self, box: Box, *, paragraph_break: bool) -> list[Part]:
         """Returns the parts of a box in reading order; none where it has no ink."""
@@ -131,7 +140,7 @@ class _Cutter:
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
         x_height_px = lines.x_height_px(0.5)
-        found = find_columns(self._obstacles, self._rules, box, x_height_px)
+        found = find_columns(self._obstacles, self._rules, box, x_height_px, self._texture)
         if found is None:
             return []
         x0, y0, x1, y1 = box

@@ -119,13 +119,13 @@ def score(db: Database, truth: Path) -> BoxScore:
     }
     for file in sorted(truth.glob("*/*.json")):
         row = attempts.get((file.parent.name, int(file.stem)))
-        if row is None or row["attempt_id"] is None or not row["width_px"]:
-            total.missing_pages += 1
+        was_read = row is not None and row["attempt_id"] is not None and bool(row["width_px"])
+        total.missing_pages += not was_read
         wanted = [
             PlacedBlock(kind=b["kind"], box=tuple(b["box"]), text=b["text"])
             for b in json.loads(file.read_text())
         ]
-        total.add(wanted, _blocks(db, row) if row else [])
+        total.add(wanted, _blocks(db, row) if row is not None and was_read else [])
     return total
 
 

@@ -129,3 +129,28 @@ def test_a_page_of_many_parts_stays_within_the_bound() -> None:
     found = plan(pages.small_print(4), 6)
     assert 2 <= len(found.parts) <= MAX_PARTS
     assert sum(part.num_tiles for part in found.parts) <= MAX_TILES
+
+
+def test_a_page_that_was_read_badly_is_cut_though_it_could_be_read_whole() -> None:
+    page = pages.ordinary()
+    assert not plan(page, 6).parts
+    fine = plan(page, 6, fine=True).parts
+    assert len(fine) >= 2
+    assert all(upper.box_px[3] <= lower.box_px[1] for upper, lower in pairwise(fine))
+
+
+def test_a_list_in_two_columns_is_read_across_first_and_by_columns_then() -> None:
+    page = pages.new_page()
+    for column in range(2):
+        for row in range(60):
+            x, y = 70 + 235 * column, 70 + 12 * row
+            page.insert_text((x, y), f"0 8{column} {row + 10}", fontsize=9, fontname="tiro")
+            page.insert_text((x + 65, y), pages.words(3, seed=60 * column + row), fontsize=9, fontname="tiro")
+    pixels = pages.pixels(page)
+    middle = pixels.shape[1] // 2
+    first, fine = plan(pixels, 6).parts, plan(pixels, 6, fine=True).parts
+    assert all(part.box_px[0] < middle < part.box_px[2] for part in first)
+    sides = [part.box_px[0] > middle - 40 for part in fine]
+    assert sides == sorted(sides), "the left column, then the right one"
+    assert sides.count(False) >= 1
+    assert sides.count(True) >= 1
