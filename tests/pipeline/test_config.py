@@ -12,7 +12,7 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings()
-    assert tile_settings(load(None, ["tile.parts=off"])) == TileSettings()
+    assert tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
@@ -24,7 +24,7 @@ def test_workers_are_told_what_was_set() -> None:
 def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
     assert tile_settings(Config()).parts
     assert not tile_settings(load(None, ["tile.mode=base"])).parts
-    assert not tile_settings(load(None, ["tile.parts=off"])).parts
+    assert not tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])).parts
     (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     published = load(None, [f"model={tmp_path}"])
     assert not tile_settings(published).parts
@@ -36,6 +36,7 @@ TEXT_KEYS = {
     "tile.mode=base",
     "tile.max_tiles=9",
     "tile.parts=off",
+    "tile.retry_below=0.5",
     "decode.prompt='<image> read'",
     "decode.max_tokens=4000",
     "decode.pdf.size=3",
@@ -78,5 +79,5 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is() -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     assert (
-        settings_hash(Config(), WEIGHTS) == "f373d60180be5370aadee200dd2bcf4fe2beb57679053096fc518b35f00ebd23"
+        settings_hash(Config(), WEIGHTS) == "a1d7940e566732e6c259056794595cfc3d58eb17317c8ee9211d56eabfeadc0e"
     )
