@@ -117,12 +117,12 @@ class _Run:
         self._store.finish_run(self._run_id, exit_code=int(code), counts=self._summary.counts())
 
     def _read_all(self, inputs: Iterator[Candidate | Document]) -> None:
-        config = self._config
+        config, tile = self._config, tile_settings(self._config)
         with WorkerPool(
             max_workers=render_workers(config),
             ingest=ingest_settings(config),
             render=render_settings(config),
-            tile=tile_settings(config),
+            tile=tile,
             page_timeout_s=config.render.page_timeout_s,
             probe_timeout_s=config.ingest.probe_timeout_s,
         ) as workers:
@@ -132,13 +132,13 @@ class _Run:
                 plan=self._plan,
                 check=self._stop.check,
                 budget_bytes=config.run.inflight_mb << 20,
-                page_bytes=heaviest_page_bytes(tile_settings(config)),
+                page_bytes=heaviest_page_bytes(tile),
             )
             second_look = SecondLook(
                 render=partial(workers.render, fine=True),
                 read=self._read_parts,
                 check=self._stop.check,
-                below=config.tile.retry_below if tile_settings(config).parts else 0.0,
+                below=config.tile.retry_below if tile.parts else 0.0,
             )
             while taken := feed.take(self._batch_size()):
                 self._store_all(taken.ended)
