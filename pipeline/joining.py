@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ocr.types import Block, ParsedText
 from pipeline.results import failed_result, render_timings
@@ -21,41 +21,84 @@ def readings(page: ReadyPage) -> Sequence[RenderedPage]:
     return [page] if isinstance(page, RenderedPage) else [part.rendered for part in page.parts]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What was read of a part of a page, its blocks where they lie on the page."""
+
+    result: PageResult
+    paragraph_break: bool
+
+
 def join(page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
     """Returns the page's result, given one for each of its readings. A part that failed is left out."""
     if isinstance(page, RenderedPage):
         assert len(results) == 1, "a page that is read whole has one result"
         return results[0]
-    timings = (*render_timings(page), *summed(results))
-    read = [
-        (part, result, result.parsed)
+    return join_pieces(page, pieces(page, results), (*render_timings(page), *summed(results)))
+
+
+def pieces(page: DividedPage, results: Sequence[PageResult]) -> list[Piece]:
+    """Returns each part's result with its blocks where they lie on the page."""
+    return [
+        Piece(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
         for part, result in zip(page.parts, results, strict=True)
-        if result.parsed is not None
     ]
-    if not read:
+
+
+def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTiming, ...]) -> PageResult:
+    """Returns the result of a page whose parts these are, in reading order. One that failed is left out."""
+    results = [piece.result for piece in read]
+    texts = [(piece, piece.result.parsed) for piece in read if piece.result.parsed is not None]
+    if not texts:
         error = results[0].error
         assert error is not None, "a part without a text has failed"
         return failed_result(page.page, error, timings)
     text = markdown = ""
     blocks: list[Block] = []
-    for part, _, parsed in read:
-        separator = "\n\n" if part.paragraph_break else "\n"
+    for piece, parsed in texts:
+        separator = "\n\n" if piece.paragraph_break else "\n"
         text += (separator if text and parsed.text else "") + parsed.text
         numbered = _numbered(parsed.markdown, sum(block.label == "image" for block in blocks))
         markdown += (separator if markdown and numbered else "") + numbered
-        blocks += [_placed(block, page, part) for block in parsed.blocks]
+        blocks += parsed.blocks
     return PageResult(
         page=page.page,
         status=_status(results),
         parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks)),
         error=None,
-        confidence=_confidence([result for _, result, _ in read]),
+        confidence=_confidence([piece.result for piece, _ in texts]),
         num_tokens=sum(result.num_tokens for result in results),
         width_px=page.width_px,
         height_px=page.height_px,
         dpi=page.dpi,
         timings=timings,
     )
+
+
+def on_page(result: PageResult, page: DividedPage) -> PageResult:
+    """Returns the result of a page with its boxes as they are on the page at another resolution."""
+    if result.parsed is None or not result.width_px or not result.height_px:
+        return result
+    across, down = page.width_px / result.width_px, page.height_px / result.height_px
+    blocks = tuple(
+        replace(block, box_px=_scaled(block.box_px, across, down)) for block in result.parsed.blocks
+    )
+    parsed = replace(result.parsed, blocks=blocks)
+    return replace(result, parsed=parsed, width_px=page.width_px, height_px=page.height_px, dpi=page.dpi)
+
+
+def _scaled(box_px: BoxPx | None, across: float, down: float) -> BoxPx | None:
+    if box_px is None:
+        return None
+    x0, y0, x1, y1 = box_px
+    return round(x0 * across), round(y0 * down), round(x1 * across), round(y1 * down)
+
+
+def _placed_on(page: DividedPage, part: PagePart, result: PageResult) -> PageResult:
+    if result.parsed is None:
+        return result
+    blocks = tuple(_placed(block, page, part) for block in result.parsed.blocks)
+    return replace(result, parsed=replace(result.parsed, blocks=blocks))
 
 
 def _status(results: Sequence[PageResult]) -> PageStatus:

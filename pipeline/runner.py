@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import metadata
-from itertools import islice
+from itertools import islice, starmap
 from platform import python_version
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
 from pipeline.errors import ConfigError, DeviceLostError, StopRequest, exit_code
 from pipeline.feed import Feed, heaviest_page_bytes
-from pipeline.joining import join, readings
+from pipeline.joining import readings
 from pipeline.loading import BATCH_SIZES, load_model, render_workers
 from pipeline.results import failed_result, render_timings
 from pipeline.second_look import SecondLook
@@ -135,14 +135,15 @@ class _Run:
                 page_bytes=heaviest_page_bytes(tile),
             )
             second_look = SecondLook(
-                render=partial(workers.render, fine=True),
+                render_fine=partial(workers.render, cut="fine"),
+                render_whole=partial(workers.render, cut="never"),
                 read=self._read_parts,
                 check=self._stop.check,
                 below=config.tile.retry_below if tile.parts else 0.0,
             )
             while taken := feed.take(self._batch_size()):
                 self._store_all(taken.ended)
-                self._store_all(map(second_look, self._read(taken.to_read)))
+                self._store_all(starmap(second_look, self._read(taken.to_read)))
         self._summary.num_missing = self._store.mark_missing(self._run_id, config.ingest.paths)
 
     def _plan(self, document: Document) -> Sequence[Page]:
@@ -181,14 +182,14 @@ class _Run:
         device = "cpu" if self._loaded is None else self._loaded.model.lm_head.weight.device.type
         return min(self._config.decode.batch_size or BATCH_SIZES[device], self._most_pages)
 
-    def _read(self, pages: Sequence[ReadyPage]) -> Iterator[PageResult]:
-        """Yields a result for each page, in order, as soon as all of its parts are read.
+    def _read(self, pages: Sequence[ReadyPage]) -> Iterator[tuple[ReadyPage, list[PageResult]]]:
+        """Yields each page with the results of its readings, in order, as soon as there are all of them.
 
         A part counts as much as a page in how many are read at once.
         """
         results = self._results([reading for page in pages for reading in readings(page)])
         for page in pages:
-            yield join(page, list(islice(results, len(readings(page)))))
+            yield page, list(islice(results, len(readings(page))))
 
     def _read_parts(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
         return list(self._results(parts))

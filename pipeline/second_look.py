@@ -1,49 +1,93 @@
-"""A doubtful page is read once more, cut into small parts, and the better of both readings is kept.
+"""What was read with doubt is read once more, otherwise cut, and the better of both readings is kept.
 
 A reader that loses its line among many that look alike rarely does so again where only a few of them stand on
-what it sees. That costs a second reading, so only pages whose confidence says that they went wrong get one.
+what it sees: so a doubtful page is cut into small parts, and of a page in parts each doubtful part. Where that does
+not help either, the cuts may be to blame, and a page in parts is read whole. All that costs further readings, so
+only what the confidence says went wrong gets one.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 
-from pipeline.joining import join, readings, summed
+from pipeline.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
 from pipeline.types import DividedPage, Page, PageError, PageResult, ReadyPage, RenderedPage
 
 # How often the waiting main thread looks whether it should stop.
 _POLL_S = 0.5
 _ENDED_WELL = ("ok", "blank")
+Render = Callable[[Page], Future[ReadyPage | PageError]]
 
 
 class SecondLook:
-    """render: cuts a page into small parts. read: gives a result for each part. check: may raise to stop.
+    """render_fine: cuts a page, or its parts, into small parts; render_whole: does not cut it.
 
-    below: the confidence under which a page is doubtful; 0 never is.
+    read: gives a result for each part. check: may raise to stop. below: the confidence under which a reading is
+    doubtful; 0 never is.
     """
 
     def __init__(
         self,
         *,
-        render: Callable[[Page], Future[ReadyPage | PageError]],
+        render_fine: Render,
+        render_whole: Render,
         read: Callable[[Sequence[RenderedPage]], list[PageResult]],
         check: Callable[[], None],
         below: float,
     ) -> None:
-        self._render, self._read, self._check, self._below = render, read, check, below
+        self._render_fine, self._render_whole = render_fine, render_whole
+        self._read, self._check, self._below = read, check, below
 
-    def __call__(self, first: PageResult) -> PageResult:
-        """Returns the page's better result, with the time that both took."""
-        if first.confidence is None or first.confidence >= self._below:
+    def __call__(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+        """Returns the page's best result, with the time that all readings took. results: of its readings."""
+        first = join(page, results)
+        if not any(map(self._is_doubtful, results)):
             return first
-        future = self._render(first.page)
+        fine = self._rendered(self._render_fine, page)
+        if not isinstance(fine, DividedPage):  # no clear white space to cut along, or the file is gone
+            return first
+        if isinstance(page, RenderedPage):
+            return _better(first, self._read_page(fine))
+        if any(part.within is None for part in fine.parts):
+            best = _better(first, self._read_page(fine))
+        else:
+            best = self._with_pieces(page, results, fine)
+        if not self._is_doubtful(best):
+            return best
+        whole = self._rendered(self._render_whole, page)
+        if not isinstance(whole, RenderedPage):
+            return best
+        return _better(best, self._read_page(whole))
+
+    def _read_page(self, page: ReadyPage) -> PageResult:
+        return join(page, self._read(readings(page)))
+
+    def _with_pieces(self, page: DividedPage, results: Sequence[PageResult], fine: DividedPage) -> PageResult:
+        """The page with pieces in place of those doubtful parts that are read better so."""
+        kept: list[Piece] = []
+        spent = [join(page, results)]
+        for number, piece in enumerate(pieces(page, results)):
+            group = tuple(part for part in fine.parts if part.within == number)
+            if len(group) > 1 and self._is_doubtful(piece.result):
+                region = replace(fine, parts=group, seconds=fine.seconds if len(spent) == 1 else {})
+                second = self._read_page(region)
+                spent.append(second)
+                piece = replace(piece, result=max(piece.result, on_page(second, page), key=_merit))
+            kept.append(piece)
+        return join_pieces(page, kept, tuple(summed(spent)))
+
+    def _is_doubtful(self, result: PageResult) -> bool:
+        return result.confidence is not None and result.confidence < self._below
+
+    def _rendered(self, render: Render, page: ReadyPage) -> ReadyPage | PageError:
+        future = render(page.page)
         while not wait([future], timeout=_POLL_S).done:
             self._check()
-        page = future.result()
-        if not isinstance(page, DividedPage):  # no clear white space to cut along, or the file is gone
-            return first
-        second = join(page, self._read(readings(page)))
-        return replace(max(first, second, key=_merit), timings=tuple(summed([first, second])))
+        return future.result()
+
+
+def _better(first: PageResult, second: PageResult) -> PageResult:
+    return replace(max(first, second, key=_merit), timings=tuple(summed([first, second])))
 
 
 def _merit(result: PageResult) -> tuple[bool, float]:

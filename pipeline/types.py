@@ -70,11 +70,13 @@ class PagePart:
     """One part of a page, as views. origin_px: where its frame's upper left corner lies on the page, (x, y).
 
     paragraph_break: whether its text is set off from the part before it, rather than going on from there.
+    within: the number of the larger part, from 0, that this one is a piece of; None for a part of the page.
     """
 
     rendered: RenderedPage
     origin_px: tuple[int, int]
     paragraph_break: bool
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -82,10 +82,12 @@ class WorkerPool:
 
         return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
 
-    def render(self, page: Page, *, fine: bool = False) -> Future[ReadyPage | PageError]:
+    def render(
+        self, page: Page, *, cut: Literal["as_needed", "fine", "never"] = "as_needed"
+    ) -> Future[ReadyPage | PageError]:
         """Returns the future of the page's views; its result is a PageError whatever goes wrong.
 
-        fine: cut into small parts.
+        cut: whether the page is cut into parts: where it holds too much, all the same and finely, or not at all.
         """
         limit_s = self._page_timeout_s
 
@@ -93,7 +95,8 @@ class WorkerPool:
             category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
             return PageError(stage="render", category=category, message=f"rendering the page {happened}")
 
-        arguments = (page, self._render, replace(self._tile, fine=fine), limit_s)
+        tile = replace(self._tile, parts=self._tile.parts and cut != "never", fine=cut == "fine")
+        arguments = (page, self._render, tile, limit_s)
         return self._submit(worker.render_task, arguments, limit_s, failed)
 
     def _submit(

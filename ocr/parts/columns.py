@@ -5,45 +5,26 @@ lines and follows line upon line; a table's cells are short, or leave room betwe
 """
 
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from ocr.parts.bands import bands_of
 from ocr.parts.ink import Mask
+from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_text
 from ocr.parts.types import Box
 
 # In heights of small letters.
-_MIN_GUTTER = 1.4
 _NARROWED = 1.2  # where a word sticks out into a gutter
-_LETTER_WIDTH = 0.85
-_MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
 _NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
-_MIN_LINES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texture:
-    """What lines of a column of text are like, at least or at most.
-
-    chars: characters a line in the middle of all lines; reach: the share of the column that it reaches over;
-    word_space: the widest white within most lines, in heights of small letters.
-    """
-
-    chars: float
-    reach: float
-    word_space: float
-
-
-RUNNING_TEXT = Texture(chars=15.0, reach=0.6, word_space=3.2)
-# Of an index, or of a list in two columns. Some tables look so as well: only for where reading across has failed.
-LOOSE_TEXT = Texture(chars=7.5, reach=0.35, word_space=9.0)
-
-_MAX_START = 0.3  # of the height: a last column may end early, but none starts late
 _MAX_RULES = 2
-_SAMPLE = 24
+_MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
 _HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
 _MAX_BANDS = 200
+_DOT = 0.4  # the most that a leader's dot measures
 _MAX_TRIES = 12
 _MOST = 0.93
 
@@ -71,7 +52,7 @@ def find_columns(
     if not 1 <= len(bands) <= _MAX_BANDS:
         return None
     inked = np.array([_profile(window[top:bottom], x_height_px) for top, bottom in bands])
-    least_px = max(4, round(_MIN_GUTTER * x_height_px))
+    least_px = max(4, round(texture.gutter * x_height_px))
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
     for first, last in _stretches(inked, least_px):
@@ -94,13 +75,24 @@ def find_columns(
 
 
 def _profile(band: Mask, x_height_px: float) -> npt.NDArray[np.bool_]:
-    """Which columns of a band have ink. A heading's wide word spaces are no gutters, and count as ink."""
+    """Which columns of a band have ink. Wide word spaces of headings and gaps in leaders count as ink."""
     inked: npt.NDArray[np.bool_] = np.count_nonzero(band, axis=0) > 0
     if band.shape[0] <= _HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
         for index in np.flatnonzero(np.diff(hits) <= _HEADING_SPACE * band.shape[0]):
             inked[hits[index] : hits[index + 1]] = True
+        for index in np.flatnonzero(np.diff(hits) > _HEADING_SPACE * band.shape[0]):
+            left, right = hits[index], hits[index + 1]
+            if _is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px):
+                inked[left:right] = True
     return inked
+
+
+def _is_dot(band: Mask, x: int, step: int, x_height_px: float) -> bool:
+    """Whether the mark that begins at x, to the right or (step -1) to the left, is a leader's dot."""
+    most = max(3, round(_DOT * x_height_px))
+    near = band[:, x : x + most + 1] if step > 0 else band[:, max(0, x - most) : x + 1][:, ::-1]
+    return not near.any(axis=0).all() and int(np.count_nonzero(near.any(axis=1))) <= most
 
 
 def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> bool:
@@ -180,11 +172,13 @@ def _text_edges(
     window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
+    if texture.even:
+        return _even_edges(window, rules, gutters, x_height_px, texture)
     edges = [0, *gutters, window.shape[1]]
     kept: list[int] = []
     left = 0
     for edge in edges[1:]:
-        if _is_text(window[:, left:edge], x_height_px, texture):
+        if is_text(window[:, left:edge], x_height_px, texture):
             kept.append(edge)
             left = edge
     if left != edges[-1]:
@@ -193,34 +187,20 @@ def _text_edges(
     return [] if any(_rules_across(rules, x) > _MAX_RULES for x in inner) else inner
 
 
+def _even_edges(
+    window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
+) -> list[int]:
+    """Those of the gutters that part the window into the most columns of one width, all of them text."""
+    free = [x for x in gutters if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
+    for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
+        for edges in combinations(free, number):
+            sides = [window[:, left:right] for left, right in pairwise([0, *edges, window.shape[1]])]
+            if are_even(window, edges) and all(is_text(side, x_height_px, texture) for side in sides):
+                return list(edges)
+    return []
+
+
 def _rules_across(rules: Mask, x: int) -> int:
     """How many level rules cross a gutter."""
     near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
     return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))
-
-
-def _is_text(side: Mask, x_height_px: float, texture: Texture) -> bool:
-    """Whether one side of a gutter is lines of text, long, filled and one upon the other."""
-    columns = np.flatnonzero(side.any(axis=0))
-    if not len(columns):
-        return False
-    width = int(columns[-1] - columns[0]) + 1
-    lines = [(top, bottom) for top, bottom in bands_of(side) if bottom - top >= 0.6 * x_height_px]
-    if not lines or lines[0][0] > _MAX_START * side.shape[0]:
-        return False
-    # Lines that touch count as often as they are high.
-    numbers = [max(1, round((bottom - top) / (_LINE_HEIGHT * x_height_px))) for top, bottom in lines]
-    if sum(numbers) < _MIN_LINES or lines[-1][1] - lines[0][0] > _MAX_PITCH * x_height_px * sum(numbers):
-        return False
-    chars, reach, spaces = [], [], []
-    step = max(1, len(lines) // _SAMPLE)
-    for (top, bottom), number in zip(lines[::step], numbers[::step], strict=True):
-        hits = np.flatnonzero(side[top:bottom].any(axis=0))
-        chars += [len(hits) / (_LETTER_WIDTH * x_height_px)] * number
-        reach += [(hits[-1] - hits[0] + 1) / width] * number
-        spaces += [float(np.diff(hits).max(initial=0))] * number
-    return bool(
-        np.median(chars) >= texture.chars
-        and np.median(reach) >= texture.reach
-        and np.percentile(spaces, 60) <= texture.word_space * x_height_px
-    )

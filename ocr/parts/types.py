@@ -21,12 +21,14 @@ class Part:
     box_px: (x0, y0, x1, y1), what of the page it shows. frame_px: the little page it is laid on, in page pixels
     too; around the box it is blank, and it may reach beyond the page. grid: (columns, rows) of its tiles.
     paragraph_break: whether its text is set off from the part before it, rather than going on from there.
+    within: the number of the larger part, from 0, that this one is a piece of; None for a part of the page.
     """
 
     box_px: Box
     frame_px: Box
     grid: Grid
     paragraph_break: bool
+    within: int | None = None
 
     @property
     def num_tiles(self) -> int:

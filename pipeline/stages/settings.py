@@ -37,7 +37,7 @@ class TileSettings:
     """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream).
 
     parts: whether a page with very much or very small text is read in parts, each with tiles of its own.
-    fine: whether every page is cut into small parts, as one that was read badly is.
+    fine: whether every page is cut into small parts, as one that was read badly is, and each part into smaller ones.
     """
 
     mode: Mode = "gundam"

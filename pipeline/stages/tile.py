@@ -32,7 +32,14 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
             seconds={},
         )
         origin_px = part.frame_px[0], part.frame_px[1]
-        parts.append(PagePart(rendered=rendered, origin_px=origin_px, paragraph_break=part.paragraph_break))
+        parts.append(
+            PagePart(
+                rendered=rendered,
+                origin_px=origin_px,
+                paragraph_break=part.paragraph_break,
+                within=part.within,
+            )
+        )
     height_px, width_px, _ = image.pixels.shape
     return DividedPage(
         page=image.page,

@@ -35,10 +35,18 @@ def rendered(side: int = 100) -> RenderedPage:
     )
 
 
-def divided(*origins: tuple[int, int], breaks: tuple[bool, ...] = (), angle_deg: float = 0.0) -> DividedPage:
+def divided(
+    *origins: tuple[int, int],
+    breaks: tuple[bool, ...] = (),
+    within: tuple[int, ...] = (),
+    angle_deg: float = 0.0,
+) -> DividedPage:
     parts = tuple(
         PagePart(
-            rendered=rendered(), origin_px=origin, paragraph_break=(breaks or (True,) * len(origins))[index]
+            rendered=rendered(),
+            origin_px=origin,
+            paragraph_break=(breaks or (True,) * len(origins))[index],
+            within=within[index] if within else None,
         )
         for index, origin in enumerate(origins)
     )

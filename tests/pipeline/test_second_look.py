@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
@@ -13,35 +14,71 @@ DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)
 TWO_PARTS = divided((0, 0), (0, 500))
 
 
+UNREADABLE = PageError(stage="render", category="unreadable", message="the file is gone")
+
+
 class Model:
     """Answers with given results, and counts what it was asked."""
 
-    def __init__(self, again: ReadyPage | PageError, *results: PageResult) -> None:
-        self.again, self.results = again, list(results)
-        self.rendered: list[Page] = []
+    def __init__(
+        self, fine: ReadyPage | PageError, *results: PageResult, whole: ReadyPage | PageError = UNREADABLE
+    ) -> None:
+        self.fine, self.whole, self.results = fine, whole, list(results)
+        self.rendered: list[str] = []
         self.checks = 0
 
-    def render(self, page: Page) -> Future[ReadyPage | PageError]:
-        self.rendered.append(page)
-        future: Future[ReadyPage | PageError] = Future()
-        future.set_result(self.again)
-        return future
+    def render_fine(self, page: Page) -> Future[ReadyPage | PageError]:
+        assert page == PAGE
+        self.rendered.append("fine")
+        return done(self.fine)
+
+    def render_whole(self, page: Page) -> Future[ReadyPage | PageError]:
+        assert page == PAGE
+        self.rendered.append("whole")
+        return done(self.whole)
 
     def read(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
-        assert len(parts) == len(self.results)
-        return self.results
+        taken, self.results = self.results[: len(parts)], self.results[len(parts) :]
+        assert len(taken) == len(parts)
+        return taken
 
     def check(self) -> None:
         self.checks += 1
 
-    def look(self, first: PageResult, below: float = 0.9) -> PageResult:
-        return SecondLook(render=self.render, read=self.read, check=self.check, below=below)(first)
+    def look(self, *first: PageResult, page: ReadyPage | None = None, below: float = 0.9) -> PageResult:
+        look = SecondLook(
+            render_fine=self.render_fine,
+            render_whole=self.render_whole,
+            read=self.read,
+            check=self.check,
+            below=below,
+        )
+        found = look(page or rendered(), first)
+        assert not self.results, "everything was read"
+        return found
+
+
+def done(page: ReadyPage | PageError) -> Future[ReadyPage | PageError]:
+    future: Future[ReadyPage | PageError] = Future()
+    future.set_result(page)
+    return future
+
+
+def text(result: PageResult) -> str:
+    assert result.parsed is not None
+    return result.parsed.text
+
+
+def seconds(result: PageResult) -> dict[str, float]:
+    stages = [timing.stage for timing in result.timings]
+    assert len(stages) == len(set(stages)), "one timing a stage"
+    return {timing.stage: timing.share_s for timing in result.timings}
 
 
 @pytest.mark.parametrize(("confidence", "below"), [(0.9, 0.9), (0.95, 0.9), (0.1, 0.0), (None, 0.9)])
 def test_a_page_that_is_not_doubtful_is_left_alone(confidence: float | None, below: float) -> None:
     model, first = Model(TWO_PARTS), read("all of it", confidence=confidence)
-    assert model.look(first, below) is first
+    assert model.look(first, below=below) is first
     assert model.rendered == []
 
 
@@ -52,32 +89,60 @@ def test_the_better_reading_is_kept_with_the_time_of_both() -> None:
         read("lower", confidence=0.95, timings=(DECODE,)),
     )
     kept = model.look(read("up up up", confidence=0.5, timings=(DECODE,)))
-    assert model.rendered == [PAGE]
-    assert kept.parsed is not None
-    assert kept.parsed.text == "upper\n\nlower"
+    assert model.rendered == ["fine"]
+    assert text(kept) == "upper\n\nlower"
     assert kept.confidence == pytest.approx(0.96)
-    generate = next(timing for timing in kept.timings if timing.stage == "decode_generate")
-    assert generate.share_s == 6.0
+    assert seconds(kept)["decode_generate"] == 6.0
 
 
 def test_a_second_reading_that_is_no_better_is_dropped() -> None:
     model = Model(TWO_PARTS, read("upper", confidence=0.5), read("lower", confidence=0.6))
-    kept = model.look(read("all of it", confidence=0.8))
-    assert kept.parsed is not None
-    assert kept.parsed.text == "all of it"
+    assert text(model.look(read("all of it", confidence=0.8))) == "all of it"
 
 
 def test_a_reading_to_its_end_wins_over_one_that_repeats_itself() -> None:
     model = Model(TWO_PARTS, read("upper", confidence=0.6), read("lower", confidence=0.6))
-    kept = model.look(read("up up up", "repeated", confidence=0.8))
-    assert kept.status == "ok"
+    assert model.look(read("up up up", "repeated", confidence=0.8)).status == "ok"
     model = Model(TWO_PARTS, read("upper", "repeated", confidence=0.9), read("lower", confidence=0.9))
     assert model.look(read("all of it", confidence=0.8)).status == "ok"
 
 
-@pytest.mark.parametrize(
-    "again", [rendered(), PageError(stage="render", category="unreadable", message="the file is gone")]
-)
+def test_of_a_page_in_parts_only_the_doubtful_part_is_read_again() -> None:
+    fine = replace(divided((0, 0), (0, 1000), (0, 1500), within=(0, 1, 1)), width_px=2000, height_px=4000)
+    model = Model(
+        fine,
+        read("third", confidence=0.98, timings=(DECODE,)),
+        read("fourth", confidence=0.98, timings=(DECODE,)),
+    )
+    first = [read("upper", confidence=0.95, timings=(DECODE,)), read("lo lo lo", confidence=0.4, timings=())]
+    kept = model.look(*first, page=TWO_PARTS)
+    assert text(kept) == "upper\n\nthird\n\nfourth"
+    assert kept.parsed is not None
+    # The second rendering had twice the resolution.
+    boxes = [block.box_px for block in kept.parsed.blocks]
+    assert boxes == [(10, 20, 60, 40), (5, 510, 30, 520), (5, 760, 30, 770)]
+    assert (kept.width_px, kept.height_px) == (1000, 2000)
+    assert seconds(kept) == {"render": 1.0, "tile": 0.5, "decode_generate": 6.0}
+    assert model.rendered == ["fine"]
+
+
+def test_a_part_that_cannot_be_cut_further_is_not_read_again() -> None:
+    model = Model(divided((0, 0), (0, 500), within=(0, 1)))
+    assert text(model.look(read("upper"), read("lower", confidence=0.8), page=TWO_PARTS)) == "upper\n\nlower"
+    assert model.rendered == ["fine", "whole"]
+
+
+def test_a_page_that_is_doubtful_in_parts_is_read_whole() -> None:
+    fine = divided((0, 0), (0, 200), (0, 500), within=(0, 0, 1))
+    again = read("first", confidence=0.3), read("second", confidence=0.3)
+    model = Model(fine, *again, read("all of it", confidence=0.85), whole=rendered())
+    first = read("up up up", confidence=0.5), read("lower", confidence=0.9)
+    assert text(model.look(*first, page=TWO_PARTS)) == "all of it"
+    model = Model(fine, *again, read("all of it", confidence=0.6), whole=rendered())
+    assert text(model.look(*first, page=TWO_PARTS)) == "up up up\n\nlower"
+
+
+@pytest.mark.parametrize("again", [rendered(), UNREADABLE])
 def test_a_page_that_cannot_be_cut_keeps_its_first_reading(again: ReadyPage | PageError) -> None:
     first = read("all of it", confidence=0.3)
     assert Model(again).look(first) is first
@@ -87,6 +152,9 @@ def test_a_waiting_run_can_be_stopped() -> None:
     def check() -> None:
         raise KeyboardInterrupt
 
-    look = SecondLook(render=lambda page: Future(), read=lambda parts: [], check=check, below=0.9)
+    def never(page: Page) -> Future[ReadyPage | PageError]:
+        return Future()
+
+    look = SecondLook(render_fine=never, render_whole=never, read=lambda parts: [], check=check, below=0.9)
     with pytest.raises(KeyboardInterrupt):
-        look(read("all of it", confidence=0.3))
+        look(rendered(), [read("all of it", confidence=0.3)])

@@ -139,6 +139,20 @@ def test_a_page_that_was_read_badly_is_cut_though_it_could_be_read_whole() -> No
     assert all(upper.box_px[3] <= lower.box_px[1] for upper, lower in pairwise(fine))
 
 
+def test_parts_that_were_read_badly_are_cut_further_each() -> None:
+    page = pages.two_columns()
+    coarse, fine = plan(page, 6).parts, plan(page, 6, fine=True).parts
+    assert all(part.within is None for part in coarse)
+    numbers = [part.within for part in fine if part.within is not None]
+    assert len(numbers) == len(fine)
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) == len(coarse) < len(fine)
+    for part, number in zip(fine, numbers, strict=True):
+        x0, y0, x1, y1 = coarse[number].box_px
+        assert x0 <= part.box_px[0] < part.box_px[2] <= x1
+        assert y0 <= part.box_px[1] < part.box_px[3] <= y1
+
+
 def test_a_list_in_two_columns_is_read_across_first_and_by_columns_then() -> None:
     page = pages.new_page()
     for column in range(2):
