@@ -121,7 +121,8 @@ def _paragraphs(head: str) -> Iterator[Block]:
     starts = [0, *(after for _, after in ends)]
     for start, end in zip(starts, [*(before for before, _ in ends), len(text)], strict=True):
         if paragraph := text[start:end].strip():
-            span = (start, end) if text == head else None
+            first = text.index(paragraph, start)
+            span = (first, first + len(paragraph)) if text == head else None
             yield Block(label="text", text=paragraph, raw_span=span)
 
 

@@ -40,9 +40,27 @@ class Canvas:
         """A box on the canvas in whole pixels of the page, inside it and at least one pixel wide and high."""
         left, top, right, bottom = self.box
         across, down = self.width_px / (right - left), self.height_px / (bottom - top)
-        x0, x1 = _inside((box[0] - left) * across, (box[2] - left) * across, self.width_px)
-        y0, y1 = _inside((box[1] - top) * down, (box[3] - top) * down, self.height_px)
+        x0, y0, x1, y1 = box
+        return self.inside((
+            (x0 - left) * across, (y0 - top) * down, (x1 - left) * across, (y1 - top) * down
+        ))  # fmt: skip
+
+    def inside(self, box: Box) -> tuple[int, int, int, int]:
+        """A box on the page in whole pixels, inside it and at least one pixel wide and high."""
+        x0, x1 = _inside(box[0], box[2], self.width_px)
+        y0, y1 = _inside(box[1], box[3], self.height_px)
         return x0, y0, x1, y1
+
+    def to_page_x(self, x: float) -> float:
+        """A column of the canvas in pixels of the page."""
+        left, _, right, _ = self.box
+        return (x - left) * self.width_px / (right - left)
+
+    def from_page(self, point: tuple[float, float]) -> tuple[float, float]:
+        """A point of the page on the canvas."""
+        left, top, right, bottom = self.box
+        x, y = point
+        return left + x * (right - left) / self.width_px, top + y * (bottom - top) / self.height_px
 
 
 def _joined(views: PageViews) -> UInt8Array:

@@ -18,7 +18,7 @@ def first_leg(share: float) -> Mix:
 
 def further_leg(share: float) -> Mix:
     """From weights that read: mostly pages, half of them real, some to be written as markdown with boxes."""
-    return Mix(tile=0.08, page=0.85, whole=0.07, short=0.15, real=0.5, grounded=0.08)
+    return Mix(tile=0.08, page=0.85, whole=0.07, short=0.15, real=0.5, grounded=0.15)
 
 
 LEGS = {"first": first_leg, "further": further_leg}

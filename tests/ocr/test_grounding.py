@@ -40,6 +40,9 @@ def test_blocks_say_where_in_the_output_they_stand() -> None:
             assert written.strip() == block.text
         else:
             assert "<|ref|>image<|/ref|>" in written
+    assert [block.raw_span for block in page(" one\n\n\n two \n").blocks] == [(1, 4), (8, 11)], (
+        "without white space"
+    )
     assert [block.raw_span for block in page("<|/det|>one\n\ntwo").blocks] == [None, None]
 
 

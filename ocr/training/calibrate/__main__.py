@@ -17,11 +17,13 @@ import numpy as np
 import torch
 from PIL import Image
 
-from encoders.views import UInt8Array
+from encoders.types import VisionTokens
+from encoders.views import PageViews, UInt8Array
 from ocr import checkpoint, decoding, grounding
 from ocr.confidence import Calibration, block_features, page_features, signals
 from ocr.model_files import CONFIDENCE, find_directory
 from ocr.parts.plan import plan
+from ocr.placing.blocks import placed
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
 from ocr.tiling import views
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
@@ -52,6 +54,17 @@ class Reading:
     is_page: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A page as it was seen and read. size_px: (width, height)."""
+
+    transcript: Transcript
+    opinion: SecondOpinion | None
+    tokens: VisionTokens
+    views: PageViews
+    size_px: tuple[int, int]
+
+
 def read(folder: Path, model: str) -> Iterator[Reading]:
     """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
 
@@ -77,14 +90,13 @@ def _pixels(file: Path) -> UInt8Array:
 
 
 @torch.inference_mode()
-def _read_batch(
-    loaded: checkpoint.LoadedModel, files: Sequence[Path]
-) -> list[tuple[Transcript, SecondOpinion | None] | None]:
-    """A transcript and the second opinion for each page, None where nothing is to be read."""
+def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_Read | None]:
+    """What was read of each page, None where nothing is to be read."""
     images = [_pixels(file) for file in files]
-    vision = loaded.model.encoder.encode([views(image, "gundam", _MAX_TILES) for image in images])
+    seen_as = [views(image, "gundam", _MAX_TILES) for image in images]
+    vision = loaded.model.encoder.encode(seen_as)
     opinions = [opinion_of(page, loaded.characters) for page in vision]
-    seen = [index for index, found in enumerate(opinions) if found is None or found.num_marks]
+    seen = [index for index, opinion in enumerate(opinions) if opinion is None or opinion.num_marks]
     output = decoding.decode_pages(
         loaded,
         [vision[index] for index in seen],
@@ -92,23 +104,34 @@ def _read_batch(
         settings=[decoding.settings_for("image")] * len(seen),
         opinions=[opinions[index] for index in seen],
     )
-    read = dict(zip(seen, output.transcripts, strict=True))
-    return [(read[index], found) if index in read else None for index, found in enumerate(opinions)]
+    found: list[_Read | None] = [None] * len(files)
+    for index, transcript in zip(seen, output.transcripts, strict=True):
+        height_px, width_px, _ = images[index].shape
+        found[index] = _Read(
+            transcript=transcript,
+            opinion=opinions[index],
+            tokens=vision[index],
+            views=seen_as[index],
+            size_px=(width_px, height_px),
+        )
+    return found
 
 
 def _rate(
     loaded: checkpoint.LoadedModel,
     number: int,
     kind: str,
-    found: tuple[Transcript, SecondOpinion | None] | None,
+    found: _Read | None,
     truth: str,
 ) -> Iterator[Reading]:
     if found is None:
         return
-    transcript, opinion = found
+    transcript, opinion = found.transcript, found.opinion
     if not transcript.logprobs or (opinion is not None and opinion.is_none_of(visible(transcript.raw))):
         return
-    parsed = grounding.parse(transcript.raw, width_px=1000, height_px=1000)
+    width_px, height_px = found.size_px
+    parsed = grounding.parse(transcript.raw, width_px=width_px, height_px=height_px)
+    parsed = placed(parsed, found.tokens, loaded.characters, found.views, width_px, height_px)
     page, blocks = signals(parsed, transcript, loaded.tokenizer, opinion)
     accuracy = page_accuracy(parsed.text, truth)
     rated = Rated(features=page_features(page), accuracy=accuracy, group=number)

@@ -15,8 +15,8 @@ Kind = Literal[
 ]  # fmt: skip
 
 _TAG = re.compile(r"<[^>]*>")
-_PIECE = re.compile(r"[^\W\d_]{1,4}|\d|[^\w\s]|_+")
-_RARE_PIECE = re.compile(r"[^\W\d_]{1,2}|\d|[^\w\s]|_+")
+_PIECE = re.compile(r"[^\W\d_]{1,4}|\d|[^\w\s]|_|\s(?=\d)")
+_RARE_PIECE = re.compile(r"[^\W\d_]{1,2}|\d|[^\w\s]|_|\s(?=\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,13 @@ class Block:
 
     def num_tokens(self, *, rare: bool, grounded: bool) -> int:
         """About how many tokens the answer takes. rare: strings that no vocabulary holds. grounded: with boxes."""
-        written = len((_RARE_PIECE if rare else _PIECE).findall(self.visible())) + 4
+        visible = self.visible()
+        written = (
+            len((_RARE_PIECE if rare else _PIECE).findall(visible))
+            + visible.count("·")
+            + visible.count("–")
+            + 4
+        )
         return written + (28 + self.html.count("<td") + self.html.count("<p") if grounded else 0)
 
 

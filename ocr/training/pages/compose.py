@@ -12,6 +12,7 @@ from ocr.training.pages.blocks import Block, PictureSource, Writer
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
 from ocr.training.pages.genres import MIXED, Form, Genre
+from ocr.training.pages.nested import notes, outline, plan, rulers
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.text import TextSource
@@ -47,7 +48,7 @@ def compose(
 
     Raises: UnreadableError where this draw cannot be laid out.
     """
-    category = category or source.category(rng)
+    category = category or _category(rng, source, genre)
     category = "en_tech" if category == "code" else category
     style = choose_style(rng, fonts, size_pt, category, mono=genre.mono, tight=columns > 1)
     noted = furniture and columns == 1 and rng.random() < genre.margin_notes
@@ -71,7 +72,10 @@ def compose(
     furniture = furniture and not genre.plain
     if furniture and rng.random() < 0.35:
         layout.place(header(writer), [above])
-    _body(writer, layout, genre, frame, gap, capacity, notes=furniture and rng.random() < genre.footnotes)
+    if genre.nested:
+        _nested(writer, layout, genre, frame, gap, fill)
+    else:
+        _body(writer, layout, genre, frame, gap, capacity, notes=furniture and rng.random() < genre.footnotes)
     if noted:
         edge = frame.x1 + 0.8 * size_pt
         top = rng.uniform(frame.y0, frame.y0 + 0.6 * frame.height)
@@ -108,6 +112,13 @@ def compose_form(
     )
 
 
+def _category(rng: random.Random, source: TextSource, genre: Genre) -> str:
+    """The kind of text: of another language than English for a share of some genres, else as the source has it."""
+    if source.languages and rng.random() < genre.foreign:
+        return rng.choice(source.languages)
+    return source.category(rng)
+
+
 def _capacity(box: pymupdf.Rect, size_pt: float) -> float:
     """About how many characters a box holds."""
     return float(box.width * box.height / (size_pt**2 * 0.62))
@@ -129,14 +140,25 @@ def _frame(
 
 
 def _body(
-    w: Writer, layout: Layout, genre: Genre, frame: pymupdf.Rect, gap: float, capacity: int, *, notes: bool
+    w: Writer,
+    layout: Layout,
+    genre: Genre,
+    frame: pymupdf.Rect,
+    gap: float,
+    capacity: int,
+    *,
+    notes: bool = False,
+    spent: int = 0,
 ) -> None:
-    """The page's matter: what opens it over all columns, the columns, footnotes below them."""
+    """The page's matter: what opens it over all columns, the columns, footnotes below them.
+
+    spent: tokens that other parts of the page need.
+    """
     column_pt, w.width_pt = w.width_pt, frame.width
     opening = [b for make in genre.first for b in make(w)] if w.chance(genre.first_share) else []
     foot = footnotes(w) if notes else []
     w.width_pt = column_pt
-    blocks = _write(w, genre, capacity, sum(map(w.cost, opening + foot)))
+    blocks = _write(w, genre, capacity, spent + sum(map(w.cost, opening + foot)))
     body = pymupdf.Rect(frame)
     if foot:
         body.y1 -= layout.height(foot, frame) + 0.5 * w.size_pt
@@ -160,6 +182,24 @@ def _body(
     layout.place(blocks, boxes)
     if foot:
         layout.place(foot, [pymupdf.Rect(frame.x0, body.y1 + 0.5 * w.size_pt, frame.x1, frame.y1 + 1)])
+
+
+def _nested(w: Writer, layout: Layout, genre: Genre, frame: pymupdf.Rect, gap: float, fill: float) -> None:
+    """Pages in the page, with notes at their sides, and running text below them."""
+    made = plan(w.rng, frame, w.size_pt, w.columns)
+    outline(w, layout, made)
+    sides, ruled = (rulers(w, layout, made), True) if w.chance(0.4) else (made.sides, False)
+    pad = w.rng.uniform(0.6, 3.0) * w.size_pt
+    spent = MAX_TOKENS - int(0.7 * MAX_TOKENS / len(made.pages))
+    for page in made.pages:
+        inner = pymupdf.Rect(page.x0 + pad, page.y0 + pad, page.x1 - pad, page.y1 - pad)
+        w.width_pt = (inner.width - gap * (w.columns - 1)) / w.columns
+        _body(w, layout, genre, inner, gap, int(_capacity(inner, w.size_pt) * fill) + 10, spent=spent)
+    notes(w, layout, sides, ruled=ruled)
+    if made.below.height > 3 * w.size_pt:
+        w.columns, w.width_pt = 1, frame.width
+        capacity = int(_capacity(made.below, w.size_pt) * fill) + 10
+        _body(w, layout, genre, made.below, gap, capacity, spent=int(0.8 * MAX_TOKENS))
 
 
 def _write(w: Writer, genre: Genre, capacity: int, spent: int) -> list[Block]:

@@ -5,9 +5,12 @@ import random
 from dataclasses import dataclass
 
 from ocr.training.pages.blocks import Maker
+from ocr.training.pages.cells import wrapped
+from ocr.training.pages.contents import contents
 from ocr.training.pages.figures import figure, logo
+from ocr.training.pages.indexes import concordance, index, values
 from ocr.training.pages.listings import code, diagram, mail, shell, tree
-from ocr.training.pages.lists import bullets, contents, definitions, index, marked, names
+from ocr.training.pages.lists import bullets, definitions, marked, names
 from ocr.training.pages.maths import display
 from ocr.training.pages.prose import (
     abstract,
@@ -29,7 +32,8 @@ from ocr.training.pages.prose import (
 from ocr.training.pages.receipts import receipt
 from ocr.training.pages.records import form, invoice, letter
 from ocr.training.pages.repeats import described, parameters, repeating_lines, repeating_table, units
-from ocr.training.pages.tables import figures, key_values, table, wrapped
+from ocr.training.pages.rows import long_table
+from ocr.training.pages.tables import figures, key_values, table
 
 A4, LETTER, A5, TRADE = (595, 842), (612, 792), (420, 595), (432, 648)
 WIDE, SLIDE, SQUARE = (842, 595), (720, 405), (500, 500)
@@ -39,11 +43,12 @@ Size = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genre:
-    """share: of pages. formats: (width, height) in points with weights. columns: weights of one, two, three, four.
+    """share: of pages. formats: (width, height) in points with weights. columns: weights of one, two, three and more.
 
     sizes_pt: of the running text, drawn evenly on a logarithmic scale. blocks: makers with weights; first:
     makers whose blocks open a share of the pages, over all columns. fills: shares of the page that are written on.
-    footnotes, margin_notes: shares of pages with them. mono: typewritten; plain: no headers and footers.
+    foreign: share of pages that are surely in another language than English. footnotes, margin_notes: shares of
+    pages with them. mono: typewritten; nested: smaller pages drawn in the page; plain: no headers and footers.
     """
 
     name: str
@@ -55,9 +60,11 @@ class Genre:
     first: tuple[Maker, ...] = ()
     first_share: float = 1.0
     fills: tuple[float, ...] = (1.2, 1.2, 1.2, 0.7, 0.3)
+    foreign: float = 0.0
     footnotes: float = 0.0
     margin_notes: float = 0.0
     mono: bool = False
+    nested: bool = False
     plain: bool = False
 
 
@@ -122,7 +129,7 @@ GENRES = (
             (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2), (marked, 1), (bullets, 1), (table, 0.5),
             (boxed, 0.5), (shell, 0.6), (tree, 0.3), (diagram, 0.3), (figure, 0.3), (key_values, 0.2), (mail, 0.1),
             (repeating_table, 0.6), (described, 0.8), (repeating_lines, 0.6), (units, 0.4), (parameters, 0.5),
-            (wrapped, 0.3),
+            (wrapped, 0.5), (long_table, 0.3),
         ),
     ),
     Genre(
@@ -134,15 +141,15 @@ GENRES = (
         ),
     ),
     Genre(
-        name="contents", share=0.07, formats=_PORTRAIT, columns=(0.62, 0.38), sizes_pt=(7.0, 12.0),
+        name="contents", share=0.12, formats=_PORTRAIT, columns=(0.62, 0.38), sizes_pt=(7.0, 12.0),
         blocks=((contents, 5), (heading, 0.5), (paragraph, 0.3), (names, 0.2)), fills=(1.2, 0.7, 0.4),
     ),
     Genre(
-        name="index", share=0.03, formats=_PORTRAIT, columns=(0.1, 0.6, 0.3), sizes_pt=(6.5, 9.5),
-        blocks=((index, 5), (heading, 0.3)),
+        name="index", share=0.09, formats=_PORTRAIT, columns=(0.08, 0.44, 0.3, 0.12, 0.04, 0.02), sizes_pt=(6.0, 9.5),
+        blocks=((index, 4), (concordance, 4), (values, 2), (heading, 0.3)),
     ),
     Genre(
-        name="dictionary", share=0.03, formats=_PORTRAIT, columns=(0.15, 0.65, 0.2), sizes_pt=(6.5, 9.0),
+        name="dictionary", share=0.03, formats=_PORTRAIT, columns=(0.15, 0.65, 0.2), sizes_pt=(6.5, 9.0), foreign=0.1,
         blocks=((entry, 8), (heading, 0.3), (figure, 0.1)),
     ),
     Genre(
@@ -151,7 +158,7 @@ GENRES = (
         blocks=((paragraph, 7), (heading, 1), (figure, 0.7), (quotation, 0.3), (large_print, 0.1), (boxed, 0.3)),
     ),
     Genre(
-        name="letter", share=0.04, formats=_OFFICE, sizes_pt=(9.0, 12.5), first=(letter,),
+        name="letter", share=0.05, formats=_OFFICE, sizes_pt=(9.0, 12.5), first=(letter,), foreign=0.4,
         blocks=((paragraph, 1), (small_print, 0.3), (logo, 0.1)), fills=(0.3, 0.5, 0.05),
     ),
     Genre(
@@ -189,10 +196,18 @@ GENRES = (
         ),
     ),
     Genre(
-        name="tables", share=0.08, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5),
+        name="tables", share=0.19, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5), foreign=0.1,
         blocks=(
-            (table, 3), (wrapped, 4), (units, 3), (parameters, 2), (repeating_table, 3), (described, 3), (figures, 3),
-            (key_values, 1), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),
+            (table, 3), (wrapped, 7), (long_table, 5), (units, 2), (parameters, 2), (repeating_table, 3),
+            (described, 3), (figures, 3), (key_values, 1), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),
+        ),
+    ),
+    Genre(
+        name="nested", share=0.04, nested=True, formats=(*_OFFICE, (WIDE, 8)), columns=(0.5, 0.5), sizes_pt=(5.5, 9.0),
+        first=(title,), first_share=0.5, fills=(1.2, 1.2, 0.6),
+        blocks=(
+            (paragraph, 6), (heading, 1), (marked, 0.5), (table, 0.4), (figure, 0.4), (small_print, 0.4), (code, 0.3),
+            (contents, 0.2),
         ),
     ),
     Genre(

@@ -1,4 +1,4 @@
-"""Lists: bullets of many shapes, numbers, nested lists, descriptions, tables of contents and indexes."""
+"""Lists: bullets of many shapes, numbers, nested lists, descriptions."""
 
 from ocr.training.pages.blocks import Block, Writer
 from ocr.training.pages.prose import paragraph, small_capitals
@@ -95,77 +95,6 @@ def definitions(w: Writer) -> list[Block]:
             html = f"<p class=term>{head}</p><p class=meaning>{text}</p>"
         blocks.append(Block(kind="text", html=html))
     return blocks
-
-
-def contents(w: Writer) -> list[Block]:
-    """Lines of a table of contents: title, leader, page number at the right edge."""
-    rng, entries, page = w.rng, [], w.number(2)
-    leader = rng.choice([".", ".", " .", " .", " \u00a0.", "·", "_", "", "\u00a0"])
-    numbered, long = w.chance(0.7), w.chance(0.3)
-    counts = [rng.randint(1, 9), 0, 0]
-    for _ in range(rng.randint(4, 16 if leader.strip(".") else 24)):
-        page += rng.randint(0, 12)
-        level = rng.choice([0, 1, 1, 2]) if w.chance(0.8) else 0
-        level = level if counts[1] else min(level, 1)  # no 3.0.1
-        counts[level] += 1
-        counts[level + 1 :] = [0] * (2 - level)
-        number = ".".join(map(str, counts[: level + 1])) + " " if numbered else ""
-        title = number + w.words(1, 12 if long else 5)
-        bold = level == 0 and w.chance(0.3)
-        above, title = _broken(w, title, 1.5 * level)
-        entries += [f"<p class=line style='margin-left:{1.5 * level}em'>{above}</p>"] if above else []
-        entries.append(_contents_line(w, title, str(page), "" if bold else leader, 1.5 * level, bold))
-    head = [
-        Block(
-            kind="title",
-            html=f"<h1>{rng.choice(['Contents', 'Table of Contents', 'Inhalt', 'List of Figures'])}</h1>",
-        )
-    ]
-    return (head if w.chance(0.5) else []) + [Block(kind="text", html="".join(entries))]
-
-
-def _broken(w: Writer, title: str, indent_em: float) -> tuple[str, str]:
-    """What of a title too long for its line stands above, and what on the line with the page number."""
-    room_pt = 0.8 * (w.width_pt - indent_em * w.size_pt)
-    words = title.split(" ")
-    if w.measure(title) <= room_pt or len(words) < 3:
-        return "", title
-    end = next(
-        (i for i in range(2, len(words)) if w.measure(" ".join(words[: i + 1])) > room_pt), len(words) - 1
-    )
-    return " ".join(words[:end]), " ".join(words[end:])
-
-
-def _contents_line(w: Writer, text: str, page: str, leader: str, indent_em: float, bold: bool) -> str:
-    """A line filled up to the right edge: as many leaders as its measured width leaves room for."""
-    free = w.width_pt - indent_em * w.size_pt - w.measure(text) * (1.1 if bold else 1.0) - w.measure(page)
-    step = w.measure(leader) if leader else 1.0
-    weight = "font-weight:bold" if bold else ""
-    if leader.strip() and free > 6 * step:
-        # Room for a space on each side; one step less, for what kerning changes.
-        fill = leader * int((free - 2 * w.measure(" ")) / step * 0.985 - 1)
-        return f"<p class=line style='margin-left:{indent_em}em;{weight}'>{text} {fill.strip()} {page}</p>"
-    if free < 2 * w.measure("m"):
-        return f"<p class=left style='margin:0'>{text} {page}</p>"
-    cells = f"<td style='padding-left:{indent_em}em'>{text}</td><td style='text-align:right'>{page}</td>"
-    return f"<table class=plain style='width:100%;{weight}'><tr>{cells}</tr></table>"
-
-
-def index(w: Writer) -> list[Block]:
-    """Entries of an alphabetical index with their pages."""
-    rng, lines = w.rng, []
-    for _ in range(rng.randint(4, 18)):
-        pages = ", ".join(
-            f"{n}–{n + rng.randint(1, 9)}" if w.chance(0.15) else str(n)
-            for n in sorted(w.number(3) for _ in range(rng.choice([1, 1, 2, 3, 5])))
-        )
-        term = w.words(1, 3)
-        term = f"<code>{term}</code>" if w.chance(0.1) else term
-        lines.append(f"<p class=entry{rng.choice([0, 0, 1])}>{term}, {pages}</p>")
-    head = []
-    if w.chance(0.3):
-        head = [Block(kind="sub_title", html=f"<h3>{rng.choice('ABCDEFGHIKLMNOPRSTUVWZ')}</h3>")]
-    return [*head, Block(kind="text", html="".join(lines))]
 
 
 def names(w: Writer) -> list[Block]:

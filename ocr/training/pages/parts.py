@@ -22,7 +22,7 @@ _FORMATS: tuple[tuple[Size, float], ...] = (
 )  # fmt: skip
 # What dense pages are made of.
 _GENRES = {
-    "dense": 4.0, "paper": 2.5, "contents": 2.0, "tables": 2.5, "index": 1.0, "dictionary": 1.0, "book": 1.0,
+    "dense": 4.0, "paper": 2.5, "contents": 2.5, "tables": 4.5, "index": 2.0, "dictionary": 1.0, "book": 1.0,
     "manual": 1.5, "newspaper": 1.0, "mixed": 2.5,
 }  # fmt: skip
 _CHOICES = tuple((genre, _GENRES[genre.name]) for genre in GENRES if genre.name in _GENRES)

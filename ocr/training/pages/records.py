@@ -1,17 +1,34 @@
 """Business papers: forms, invoices and letters."""
 
 from ocr.training.pages.blocks import Block, Writer
+from ocr.training.pages.cells import wrapped
 from ocr.training.pages.prose import heading, paragraph
 from ocr.training.pages.receipts import amount
-from ocr.training.pages.tables import grid
+from ocr.training.pages.tables import figures, grid, key_values, table
 
 _GREETINGS = [
     "Dear Sir or Madam,", "Dear {},", "Hello {},", "Sehr geehrte Damen und Herren,", "Madame, Monsieur,",
+    "Chère Madame,", "Estimado señor {}:", "Gentile dottoressa {},", "Vážený pane {},", "Kære {},",
+    "Szanowna Pani,", "Tisztelt {}!", "Prezado Senhor,", "Hyvä {},", "Bästa {},", "Stimată doamnă,",
 ]  # fmt: skip
 _CLOSINGS = [
     "Yours sincerely,", "Yours faithfully,", "Kind regards,", "Mit freundlichen Grüßen", "Cordialement,",
+    "Veuillez agréer, Madame, l’expression de mes sentiments distingués.", "Atentamente,", "Cordiali saluti,",
+    "S pozdravem", "Z poważaniem,", "Üdvözlettel,", "Com os melhores cumprimentos,", "Med vänlig hälsning",
 ]  # fmt: skip
-_MONTHS = ["March", "May", "July", "August", "December"]
+_MONTHS = [
+    "March",
+    "May",
+    "July",
+    "August",
+    "December",
+    "février",
+    "août",
+    "März",
+    "março",
+    "září",
+    "października",
+]
 
 
 def form(w: Writer) -> list[Block]:
@@ -73,6 +90,10 @@ def letter(w: Writer) -> list[Block]:
         head.insert(0, Block(kind="text", html=f"<p class=right>{_address(w)}</p>"))
     place = f"{w.words(1, 1)}, {rng.randint(1, 31)} {rng.choice(_MONTHS)} {rng.randint(1950, 2030)}"
     body = [block for _ in range(rng.randint(1, 4)) for block in paragraph(w)]
+    if w.chance(0.45):
+        made = rng.choice([table, wrapped, figures, key_values])(w)
+        at = rng.randint(1, len(body))
+        body[at:at] = made
     return [
         *head,
         Block(kind="text", html=f"<p class={rng.choice(['left', 'right'])}>{place}</p>"),

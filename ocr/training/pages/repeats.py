@@ -9,6 +9,7 @@ import random
 import string
 
 from ocr.training.pages.blocks import Block, Writer
+from ocr.training.pages.naming import COMMANDS, alike, stem
 from ocr.training.pages.tables import grid, room
 from ocr.training.pages.text import random_word
 
@@ -22,22 +23,6 @@ _PREFIXES = [
     ("", "", 0), ("femto", "f", -15), ("pico", "p", -12), ("nano", "n", -9), ("micro", "µ", -6), ("milli", "m", -3),
     ("centi", "c", -2), ("deci", "d", -1), ("kilo", "k", 3), ("mega", "M", 6), ("giga", "G", 9), ("tera", "T", 12),
 ]  # fmt: skip
-_COMMANDS = ["\\", "--", "", "get_", "x.", "@", "No. ", "A-", "is", "Item", "fig:"]
-
-
-def _stem(rng: random.Random) -> str:
-    return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 7)))
-
-
-def _names(rng: random.Random, count: int) -> list[str]:
-    """Names that differ little: one beginning, or one ending."""
-    head, stems = rng.choice(_COMMANDS), [_stem(rng) for _ in range(rng.randint(2, 6))]
-    tails = ["", "s", "Color", "_at", *(_stem(rng)[:3] for _ in range(3))]
-    if rng.random() < 0.3:
-        return [f"{head}{stems[0]}{number}" for number in range(count)]
-    return [
-        f"{head}{rng.choice(stems)}{rng.choice(['', '', *stems])}{rng.choice(tails)}" for _ in range(count)
-    ]
 
 
 def _few_values(rng: random.Random) -> list[str]:
@@ -61,7 +46,7 @@ def repeating_table(w: Writer) -> list[Block]:
     tag = rng.choice(["code", "code", "b", "span"])
     body = [
         [f"<{tag}>{html.escape(name)}</{tag}>", *(rng.choice(column) for column in values)]
-        for name in _names(rng, rows)
+        for name in alike(rng, rows)
     ]
     body.insert(0, [w.words(1, 1) for _ in range(columns)])
     while len(body[0]) > 2 and room(w, body) > w.width_pt:
@@ -115,7 +100,7 @@ def parameters(w: Writer) -> list[Block]:
         ]
 
     columns = rng.randint(3, 5)
-    rows = [row(name)[:columns] for name in _names(rng, rng.randint(4, 24))]
+    rows = [row(name)[:columns] for name in alike(rng, rng.randint(4, 24))]
     rows.insert(0, ["Parameter", "Type", "Default", "Range", "Unit"][:columns])
     while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
         rows = [cells[:-1] for cells in rows]
@@ -125,7 +110,7 @@ def parameters(w: Writer) -> list[Block]:
 def described(w: Writer) -> list[Block]:
     """Names, perhaps a short value, and a description over several lines: read row by row."""
     rng = w.rng
-    names = _names(rng, rng.randint(3, 16))
+    names = alike(rng, rng.randint(3, 16))
     values = _few_values(rng) if w.chance(0.5) else []
     common = w.words(2, 5) if w.chance(0.4) else ""
     rows = [
@@ -140,12 +125,12 @@ def repeating_lines(w: Writer) -> list[Block]:
     rng = w.rng
     shapes = [
         [
-            rng.choice(_COMMANDS) + _stem(rng),
+            rng.choice(COMMANDS) + stem(rng),
             *rng.choices(["(", "{", "[", " = ", "->", " ", ", ", "$", "}"], k=4),
         ]
         for _ in range(rng.randint(1, 4))
     ]
-    names = _names(rng, rng.randint(2, 5))
+    names = alike(rng, rng.randint(2, 5))
 
     def line() -> str:
         first, *joints = rng.choice(shapes)

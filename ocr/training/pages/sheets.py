@@ -11,6 +11,7 @@ from ocr.training.pages.styles import Style
 from ocr.training.pages.truth import Sheet, UnreadableError
 
 Box = tuple[float, float, float, float]
+Point = tuple[float, float]
 _OVER_PT = 1.5  # how far a line may stick out of its box
 
 
@@ -53,6 +54,24 @@ class Layout:
         frames = tuple((box.x0, box.y0, box.x1, box.y1) for box in boxes)
         self.flows.append(Flow(blocks=tuple(blocks), frames=frames, rectangles=rectangles))
         return bottom
+
+    def stroke(
+        self, rects: list[pymupdf.Rect], lines: list[tuple[Point, Point]], *, width_pt: float, grey: float
+    ) -> None:
+        """Draws frames and lines. grey: 0 is black, 1 white."""
+        with pymupdf.open() as document:
+            page = document.new_page(width=self.width_pt, height=self.height_pt)
+            shape = page.new_shape()
+            for rect in rects:
+                shape.draw_rect(rect)
+            for start, end in lines:
+                shape.draw_line(start, end)
+            shape.finish(color=(grey,) * 3, width=width_pt)
+            shape.commit()
+            drawn, whole = page.get_displaylist(), pymupdf.mupdf.FzRect(*page.rect)
+            pymupdf.mupdf.fz_run_display_list(
+                drawn.this, self._device.this, pymupdf.mupdf.FzMatrix(), whole, pymupdf.mupdf.FzCookie()
+            )
 
     def height(self, blocks: list[Block], box: pymupdf.Rect) -> float:
         """The height in points that all of the blocks take. Raises UnreadableError where the box is too small."""

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import pymupdf
 
@@ -32,14 +33,25 @@ class Style:
     def measure(self, fonts: Fonts, *, code: bool = False) -> Callable[[str], float]:
         """The width in points of a text (markup is left out) in the regular face of running text, or of code."""
         family, size_pt = (self.code, self.code_pt) if code else (self.body, self.size_pt)
+        file = str(fonts.folder / family.styles["regular"])
+        known = _advances(file)
         loaded: list[pymupdf.Font] = []
 
         def width(text: str) -> float:
-            if not loaded:
-                loaded.append(pymupdf.Font(fontfile=str(fonts.folder / family.styles["regular"])))
-            return float(loaded[0].text_length(html.unescape(_TAG.sub("", text)), size_pt))
+            shown = html.unescape(_TAG.sub("", text))
+            for mark in set(shown) - known.keys():
+                if not loaded:
+                    loaded.append(pymupdf.Font(fontfile=file))
+                known[mark] = float(loaded[0].text_length(mark, 1.0))
+            return size_pt * sum(map(known.__getitem__, shown))
 
         return width
+
+
+@cache
+def _advances(file: str) -> dict[str, float]:
+    """The width of each character of a typeface at 1 pt, as far as one was asked for: slow to get from MuPDF."""
+    return {}
 
 
 def choose_style(

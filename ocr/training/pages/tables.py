@@ -3,7 +3,7 @@
 from ocr.training.pages.blocks import Block, Writer
 from ocr.training.pages.maths import formula
 
-_HEADS = [
+HEADS = [
     "background-color:#222;color:#fff",
     "background-color:#ddd",
     "font-weight:bold",
@@ -14,7 +14,8 @@ _STRIPES = ["#eee", "#e8eef8", "#f3efe0"]
 _EDGES = ["", "border:1px solid #000", "border:1px solid #999", "border-bottom:1px solid #888"]
 
 
-def _style(*parts: str) -> str:
+def style_of(*parts: str) -> str:
+    """The attribute of an element with these declarations, if there are any."""
     found = ";".join(filter(None, parts))
     return f' style="{found}"' if found else ""
 
@@ -28,7 +29,7 @@ def room(w: Writer, rows: list[list[str]], pad_px: int = 5) -> float:
 def grid(w: Writer, rows: list[list[str]], numeric: list[bool], *, wide: bool | None = None) -> Block:
     """A table of escaped cells; the first row is its head. numeric: columns set flush right, most of the time."""
     rng = w.rng
-    edge, stripe, head = rng.choice(_EDGES), rng.choice(["", "", *_STRIPES]), rng.choice(_HEADS)
+    edge, stripe, head = rng.choice(_EDGES), rng.choice(["", "", *_STRIPES]), rng.choice(HEADS)
     right = rng.random() < 0.7
     tag = "th" if w.chance(0.3) else "td"
     lines = []
@@ -38,12 +39,12 @@ def grid(w: Writer, rows: list[list[str]], numeric: list[bool], *, wide: bool | 
         for text, is_number in zip(row, numeric, strict=True):
             align = "text-align:right" if is_number and right else ""
             name = tag if number == 0 else "td"
-            cells.append(f"<{name}{_style(edge, head if number == 0 else ground, align)}>{text}</{name}>")
+            cells.append(f"<{name}{style_of(edge, head if number == 0 else ground, align)}>{text}</{name}>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     name = w.element()
     full = w.chance(0.4) if wide is None else wide
     collapse = "border-collapse:collapse" if edge and w.chance(0.7) else ""
-    style = _style(
+    style = style_of(
         "width:100%" if full else "", collapse, "white-space:nowrap" if room(w, rows) < w.width_pt else ""
     )
     return Block(kind="table", html=f"<table id={name}{style}>{''.join(lines)}</table>", element=name)
@@ -65,42 +66,16 @@ def table(w: Writer) -> list[Block]:
     body = [[cell(n and row > 0) for n in numeric] for row in range(rows)]
     while len(numeric) > 2 and room(w, body) > w.width_pt:  # a cell that is broken is hard to put in order
         numeric, body = numeric[:-1], [row[:-1] for row in body]
-    made = grid(w, body, numeric)
-    if not w.chance(0.3):
+    return captioned(w, grid(w, body, numeric), share=0.3)
+
+
+def captioned(w: Writer, made: Block, share: float) -> list[Block]:
+    """A table, and a caption with a share of them."""
+    if not w.chance(share):
         return [made]
-    label = w.label(rng.choice(["Table", "Table", "Tab.", "TABLE", "Tabelle", "Tableau"]), 30)
+    label = w.label(w.rng.choice(["Table", "Table", "Tab.", "TABLE", "Tabelle", "Tableau"]), 30)
     caption = Block(kind="table_caption", html=f"<p class=caption>{label} {w.words(3, 14)}</p>")
     return [caption, made] if w.chance(0.6) else [made, caption]
-
-
-def wrapped(w: Writer) -> list[Block]:
-    """Cells of one to three lines, mostly without a rule between them: read row by row, cell after cell."""
-    rng = w.rng
-    columns = rng.randint(2, max(2, min(4, int(w.width_pt / (w.size_pt * 9)))))
-    room_pt = w.width_pt / columns - 6
-    lines = [rng.choice([0.6, 1.4, 2.4]) for _ in range(columns)]
-    lines[rng.randrange(columns)] = 2.4
-
-    def cell(most: float) -> str:
-        if w.chance(0.03):
-            return ""
-        words = w.words(1, 12).split(" ")
-        while len(words) > 1 and w.measure(" ".join(words)) > most * room_pt:
-            words.pop()
-        return " ".join(words)
-
-    head = [w.words(1, 2) for _ in range(columns)]
-    rows = [head, *([cell(most) for most in lines] for _ in range(rng.randint(3, 11)))]
-    edge = rng.choice(_EDGES) if w.chance(0.25) else ""
-    top = "vertical-align:top" if w.chance(0.8) else ""
-    made = []
-    for number, row in enumerate(rows):
-        style = _style(edge, top, rng.choice(_HEADS) if number == 0 else "", f"width:{100 // columns}%")
-        made.append(f"<tr>{''.join(f'<td{style}>{text}</td>' for text in row)}</tr>")
-    name = w.element()
-    return [
-        Block(kind="table", html=f'<table id={name} style="width:100%">{"".join(made)}</table>', element=name)
-    ]
 
 
 def figures(w: Writer) -> list[Block]:

@@ -30,3 +30,10 @@ def test_a_box_beyond_the_page_is_cut_and_never_empty() -> None:
     )
     assert canvas.to_page((-5, 10, 2000, 700)) == (0, 20, 2560, 1280)
     assert canvas.to_page((1280, 640, 1280, 640)) == (2559, 1279, 2560, 1280)
+
+
+def test_points_of_the_page_are_found_back_from_the_canvas() -> None:
+    canvas = Canvas(grey=np.zeros((640, 640), np.uint8), box=(80, 0, 560, 640), width_px=960, height_px=1280)
+    assert canvas.from_page((240, 640)) == (200, 320)
+    assert canvas.to_page_x(200) == 240
+    assert canvas.inside((-3, 5.4, 2000, 5.6)) == (0, 5, 960, 6)
