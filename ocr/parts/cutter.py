@@ -1,4 +1,4 @@
-"""One box of a page into parts: along columns of text first, then between lines."""
+"""One box of a page into parts: around a frame, along columns of text, then between lines."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ocr.parts.burden import burden
 from ocr.parts.columns import find_columns
 from ocr.parts.frame import frame
+from ocr.parts.framed import find_frame
 from ocr.parts.ink import Ink
 from ocr.parts.lines import Lines
 from ocr.parts.texture import Texture
@@ -73,11 +74,29 @@ class Cutter:
         whole = [self._part(tight, lines, paragraph_break)]
         if lines.total_chars <= _FEW_CHARS:
             return whole
+        # In the box itself: a frame may go around all of its ink.
+        if parts := self._by_frame(box, paragraph_break):
+            return parts
         if parts := self._by_columns(tight, lines, paragraph_break):
             return parts
         if self._fits(tight, lines):
             return whole
         return self._by_rows(tight, lines, paragraph_break) or whole
+
+    def _by_frame(self, box: Box, paragraph_break: bool) -> list[Part]:
+        """Cuts what is above a frame, what is left of it, in it, right of it, and below."""
+        found = find_frame(self._obstacles, self._rules, box)
+        if found is None:
+            return []
+        x0, y0, x1, y1 = box
+        left, top, right, bottom = found
+        x_height_px = self._lines.x_height_px(0.5)
+        top = top if self._has_marks((x0, y0, x1, top), x_height_px) else y0
+        bottom = bottom if self._has_marks((x0, bottom, x1, y1), x_height_px) else y1
+        parts = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
+        for side in ((x0, top, left, bottom), found, (right, top, x1, bottom)):
+            parts += self.cut(side, paragraph_break=paragraph_break or bool(parts))
+        return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
         x_height_px = lines.x_height_px(0.5)
