@@ -9,13 +9,16 @@ only what the confidence says went wrong gets one.
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from string import whitespace
 
+from ocr.types import ParsedText
 from pipeline.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
 from pipeline.types import DividedPage, Page, PageError, PageResult, ReadyPage, RenderedPage
 
 # How often the waiting main thread looks whether it should stop.
 _POLL_S = 0.5
 _ENDED_WELL = ("ok", "blank")
+_SCRAP = 2
 Render = Callable[[Page], Future[ReadyPage | PageError]]
 
 
@@ -39,7 +42,14 @@ class SecondLook:
         self._read, self._check, self._below = read, check, below
 
     def __call__(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
-        """Returns the page's best result, with the time that all readings took. results: of its readings."""
+        """Returns the page's best result, with the time that all readings took. results: of its readings.
+
+        A page of pictures on which no more than a doubtful scrap of text was seen has no text.
+        """
+        best = self._best(page, results)
+        return _blank(best) if self._is_doubtful(best) and _is_scrap(best) else best
+
+    def _best(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
         first = join(page, results)
         if not any(map(self._is_doubtful, results)):
             return first
@@ -88,6 +98,15 @@ class SecondLook:
 
 def _better(first: PageResult, second: PageResult) -> PageResult:
     return replace(max(first, second, key=_merit), timings=tuple(summed([first, second])))
+
+
+def _is_scrap(result: PageResult) -> bool:
+    """Whether a text is nothing but one or two characters, over and over: the corners of a pattern, say."""
+    return result.parsed is not None and len(set(result.parsed.text) - set(whitespace)) <= _SCRAP
+
+
+def _blank(result: PageResult) -> PageResult:
+    return replace(result, status="blank", parsed=ParsedText(text="", markdown=""), confidence=None)
 
 
 def _merit(result: PageResult) -> tuple[bool, float]:

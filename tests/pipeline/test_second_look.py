@@ -148,6 +148,16 @@ def test_a_page_that_cannot_be_cut_keeps_its_first_reading(again: ReadyPage | Pa
     assert Model(again).look(first) is first
 
 
+@pytest.mark.parametrize(
+    ("written", "confidence", "status"),
+    [("12\n\n2\n2", 0.4, "blank"), ("1", 0.8, "blank"), ("1", 0.95, "ok"), ("No. 2", 0.4, "ok")],
+)
+def test_a_doubtful_scrap_is_no_text(written: str, confidence: float, status: str) -> None:
+    kept = Model(UNREADABLE).look(read(written, confidence=confidence))
+    assert kept.status == status
+    assert text(kept) == ("" if status == "blank" else written)
+
+
 def test_a_waiting_run_can_be_stopped() -> None:
     def check() -> None:
         raise KeyboardInterrupt
