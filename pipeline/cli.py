@@ -162,6 +162,82 @@ def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
     click.echo(json.dumps(result.as_dict(), indent=2) if as_json else "\n".join(evaluation_lines(result)))
 
 
+@cli.group()
+def bench() -> None:
+    """Measure how fast parts of ocrbatch are on this machine."""
+
+
+@bench.command("encoder")
+@click.option(
+    "--model",
+    metavar="M",
+    default="small",
+    show_default=True,
+    help='"small", a directory, an id; "random": full size, random weights.',
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
+)
+@click.option("--arms", metavar="A,B", default="reference,eager", show_default=True, help="What is compared.")
+@click.option("--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Images or pages.")
+@click.option(
+    "--num-warmups",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Batches before the clock runs, in every arm.",
+)
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=1, show_default=True, help="Pages encoded at once."
+)
+@click.option(
+    "--buckets",
+    metavar="SIZES",
+    default="{(1024, 1024): 1.0}",
+    show_default=True,
+    help="Random images: (height, width) and how often.",
+)
+@click.option("--pages", metavar="DIR", help="Pages of real documents instead.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+@verbose_option
+def bench_encoder(
+    model: str,
+    device: str,
+    dtype: str,
+    arms: str,
+    num_prompts: int,
+    num_warmups: int,
+    batch_size: int,
+    buckets: str,
+    pages: str | None,
+    seed: int,
+    output_json: str | None,
+    verbose: bool,
+) -> None:
+    """Time the vision encoder: transformers' own classes and ours, in the table of `vllm bench mm-processor`."""
+    _start_logging(verbose)
+    from pipeline.bench import report
+    from pipeline.bench.requests import parse_buckets
+
+    result = report.run(
+        model=model,
+        device=device,
+        dtype=dtype,
+        arms=arms,
+        num_prompts=num_prompts,
+        num_warmups=num_warmups,
+        batch_size=batch_size,
+        buckets=parse_buckets(buckets),
+        pages=pages,
+        seed=seed,
+    )
+    click.echo("\n".join(report.lines(result)))
+    if output_json:
+        report.write(result, output_json)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints an error where a command raised one."""
     try:

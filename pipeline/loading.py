@@ -21,15 +21,26 @@ def load_model(config: Config) -> "LoadedModel":
 
     from ocr import checkpoint
 
-    device = config.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: cuda was asked for, but PyTorch finds no CUDA GPU; use auto or cpu")
+    device = choose_device(config.device)
     torch.set_num_threads(config.threads or available_cpus())
-    bfloat16 = config.dtype == "bfloat16" or (config.dtype == "auto" and device == "cuda")
-    dtype = torch.bfloat16 if bfloat16 else torch.float32
+    dtype: torch.dtype = getattr(torch, choose_dtype(config.dtype, device))
     return checkpoint.load(config.model, device=torch.device(device), dtype=dtype)
+
+
+def choose_device(asked: str) -> str:
+    """Returns "cuda" or "cpu". Raises: ConfigError for a device that is not here."""
+    import torch
+
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: cuda was asked for, but PyTorch finds no CUDA GPU; use auto or cpu")
+    return asked
+
+
+def choose_dtype(asked: str, device: str) -> str:
+    """Returns "bfloat16" or "float32"."""
+    return asked if asked != "auto" else "bfloat16" if device == "cuda" else "float32"
 
 
 def calm_threads() -> None:

@@ -37,7 +37,11 @@ COMMANDS = list(documented_commands())
 
 def parse(command: str) -> click.Context:
     name, *args = shlex.split(command)[1:]
-    return cli.commands[name].make_context(name, args)
+    found = cli.commands[name]
+    while isinstance(found, click.Group):
+        name, *args = args
+        found = found.commands[name]
+    return found.make_context(name, args)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if "--help" not in command])

@@ -1,10 +1,7 @@
 """A model with every structural feature of the published one, small enough for tests, and its reference."""
 
-from pathlib import Path
-
 import torch
 from tokenizers import Tokenizer, models
-from transformers import UnlimitedOcrConfig, UnlimitedOcrForConditionalGeneration
 
 from encoders.clip import ClipConfig
 from encoders.deepseek import EncoderConfig
@@ -12,6 +9,9 @@ from encoders.sam import SamConfig
 from ocr.checkpoint import BOS, EOS, IMAGE
 from ocr.model import LanguageConfig, OcrConfig, OcrModel
 from ocr.random_weights import redraw
+from ocr.reference import reference_config, reference_model
+
+__all__ = ["TINY", "reference_config", "reference_model", "relative_error", "tiny_model", "tiny_tokenizer"]
 
 # Windowed and global blocks with relative positions; a dense layer, then experts; grouped-query attention.
 TINY = OcrConfig(
@@ -40,35 +40,6 @@ def tiny_model(config: OcrConfig = TINY, seed: int = 0) -> OcrModel:
 def tiny_tokenizer() -> Tokenizer:
     words = [BOS, EOS, IMAGE, *(f"w{i}" for i in range(60))]
     return Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="w0"))
-
-
-def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
-    """The same shape in transformers' own words."""
-    sam, clip = config.encoder.sam, config.encoder.clip
-    return UnlimitedOcrConfig(
-        vision_config={
-            "sam_config": {
-                "hidden_size": sam.width, "num_hidden_layers": sam.num_layers,
-                "num_attention_heads": sam.num_heads,
-                "mlp_dim": sam.mlp_dim, "image_size": sam.pos_grid * sam.patch_px, "window_size": sam.window,
-                "global_attn_indexes": list(sam.global_layers), "use_rel_pos": sam.use_rel_pos,
-                "output_channels": sam.neck_channels, "downsample_channels": list(sam.downsample_channels),
-            },
-            "encoder_config": {
-                "hidden_size": clip.width, "num_hidden_layers": clip.num_layers,
-                "num_attention_heads": clip.num_heads, "intermediate_size": clip.mlp_dim,
-            },
-        },
-        text_config=config.language.to_transformers().to_dict(),
-        image_token_id=2,
-    )  # fmt: skip
-
-
-def reference_model(directory: Path, config: OcrConfig) -> UnlimitedOcrForConditionalGeneration:
-    """transformers' model with the weights of a checkpoint directory, which it reads by its own rules."""
-    return UnlimitedOcrForConditionalGeneration.from_pretrained(
-        directory, config=reference_config(config), dtype=torch.float32
-    ).eval()
 
 
 def relative_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:

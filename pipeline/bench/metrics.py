@@ -1,0 +1,113 @@
+"""Times in the table that `vllm bench mm-processor` prints, so that its published figures can be laid beside ours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Of a stage's times over the requests, in milliseconds."""
+
+    mean: float
+    median: float
+    std: float
+    p99: float
+
+    @classmethod
+    def of(cls, values_s: Sequence[float]) -> "Spread":
+        times = np.asarray(values_s) * 1e3
+        return cls(
+            mean=float(times.mean()),
+            median=float(np.median(times)),
+            std=float(times.std()),
+            p99=float(np.percentile(times, 99)),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class ArmTimes:
+    """What one arm took. stages: name -> seconds of every request; calls: forwards of the encoder in all.
+
+    statistics: of the arm's graphs, empty for arms without any.
+    """
+
+    name: str
+    stages: dict[str, list[float]] = field(default_factory=dict)
+    calls: int = 0
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Counts one request."""
+        for stage, value in seconds.items():
+            self.stages.setdefault(stage, []).append(value)
+
+    @property
+    def num_requests(self) -> int:
+        return len(self.stages.get("encoder_forward", ()))
+
+    def spreads(self) -> dict[str, Spread]:
+        """Returns the spread of every stage, of preprocessing in all, of the encoder, and from end to end."""
+        before = {stage: times for stage, times in self.stages.items() if stage != "encoder_forward"}
+        forward = self.stages["encoder_forward"]
+        preprocessing = [sum(times) for times in zip(*before.values(), strict=True)] or [0.0] * len(forward)
+        rows = {f"{stage}_ms": Spread.of(times) for stage, times in before.items()}
+        rows["preprocessor_total_ms"] = Spread.of(preprocessing)
+        rows["encoder_forward_ms"] = Spread.of(forward)
+        rows["end_to_end_ms"] = Spread.of([a + b for a, b in zip(preprocessing, forward, strict=True)])
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "arm": self.name,
+            "num_requests": self.num_requests,
+            "num_encoder_calls": self.calls,
+            "statistics": dict(self.statistics),
+            **{stage: asdict(spread) for stage, spread in self.spreads().items()},
+        }
+
+
+def table(arm: ArmTimes) -> Iterator[str]:
+    """Yields the lines of one arm's report."""
+    rows = arm.spreads()
+    end_to_end = rows.pop("end_to_end_ms")
+    yield "=" * _WIDTH
+    yield f"Multimodal Processor Benchmark Result: {arm.name}".center(_WIDTH).rstrip()
+    yield "=" * _WIDTH
+    yield "MM Processor Metrics:"
+    yield _row("Stage", "Mean", "Median", "Std", "P99.0")
+    for stage, spread in rows.items():
+        yield _row(stage, *_figures(spread))
+    yield f"Summary: {arm.calls} total encoder calls across {arm.num_requests} requests."
+    yield ""
+    yield "End-to-End Latency (ms):"
+    yield _row("", "Mean", "Median", "Std", "P99.0")
+    yield _row("", *_figures(end_to_end))
+
+
+def comparison(arms: Sequence[ArmTimes]) -> Iterator[str]:
+    """Yields the arms' encoder times side by side, and how much faster each is than the first."""
+    first = arms[0].spreads()["encoder_forward_ms"].median
+    yield "=" * _WIDTH
+    yield _row("Encoder forward (ms)", "Mean", "Median", "P99.0", "Speed")
+    for arm in arms:
+        found = arm.spreads()["encoder_forward_ms"]
+        yield _row(
+            arm.name,
+            f"{found.mean:.2f}",
+            f"{found.median:.2f}",
+            f"{found.p99:.2f}",
+            f"{first / found.median:.2f}x",
+        )
+
+
+def _figures(spread: Spread) -> tuple[str, str, str, str]:
+    return f"{spread.mean:.2f}", f"{spread.median:.2f}", f"{spread.std:.2f}", f"{spread.p99:.2f}"
+
+
+def _row(name: str, *cells: str) -> str:
+    return f"{name:<28}" + "".join(f"{cell:>13}" for cell in cells)

@@ -1,0 +1,46 @@
+"""What `ocrbatch bench encoder` is asked, and what it prints and writes. Imports torch only to run."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import ConfigError
+from pipeline.loading import calm_threads, choose_device, choose_dtype
+
+if TYPE_CHECKING:
+    from pipeline.bench.encoder import BenchResult
+
+
+def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult":
+    """Measures on the device and in the type that a run would choose. Raises: CheckpointError, ConfigError."""
+    calm_threads()
+    from pipeline.bench.arms import ARMS
+    from pipeline.bench.encoder import BenchSettings, bench
+
+    names = [name.strip() for name in arms.split(",")]
+    if unknown := set(names) - set(ARMS):
+        raise ConfigError(f"--arms {arms}: there is no {min(unknown)!r}; choose from {', '.join(ARMS)}")
+    chosen = choose_device(device)
+    return bench(
+        BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=tuple(names), **settings)
+    )
+
+
+def lines(result: "BenchResult") -> Iterator[str]:
+    """Yields the report: a table for every arm, then the arms side by side."""
+    from pipeline.bench.metrics import comparison, table
+
+    yield ", ".join(f"{key} {value}" for key, value in result.machine.items())
+    for arm in result.arms:
+        yield from table(arm)
+        yield ""
+    yield from comparison(result.arms)
+    for name, error in result.errors.items():
+        yield f"{name}: relative error to {result.arms[0].name} {error:.1e}"
+
+
+def write(result: "BenchResult", path: str) -> None:
+    """Writes all figures as one JSON object. Raises: OSError."""
+    found: Mapping[str, Any] = result.to_json()
+    Path(path).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
