@@ -2,7 +2,7 @@
 
 Shapes: B views, h = w = S/16 patches a side, C width, H heads, d = C/H, N = h*w.
 Source: facebookresearch/segment-anything and deepseek-ai/DeepSeek-OCR (deepencoder.py). Differs in that
-attention runs through scaled_dot_product_attention and position tables are computed once per resolution.
+attention never stores a global block's N x N bias and position tables are computed once per resolution.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoders.attention import rel_pos_attention
 from encoders.tables import TableCache
 
 
@@ -114,22 +115,8 @@ class SamAttention(nn.Module):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, rel_pos: RelPos) -> Tensor:
         """q, k, v: [B, H, N, d]. Softmax over q.k*scale + q.row(q, k) + q.col(q, k)."""
-        B, H, N, d = q.shape
-        side = rel_pos.rows_qkd.shape[0]
-        grid = q.reshape(B, H, side, side, d)
-        rows = torch.einsum("bnhwd,hkd->bnhwk", grid, rel_pos.rows_qkd)
-        cols = torch.einsum("bnhwd,wkd->bnhwk", grid, rel_pos.cols_qkd)
-        if rel_pos.key_axes is None:
-            bias = (rows[..., :, None] + cols[..., None, :]).reshape(B, H, N, N)
-            return functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
-        # Exact without an N x N bias: the row and column terms become further channels of query and key.
-        axes = rel_pos.key_axes.to(k.dtype).expand(B, H, N, 2 * side)
-        query = torch.cat([q * self.scale, rows.reshape(B, H, N, side), cols.reshape(B, H, N, side)], dim=-1)
-        key = torch.cat([k, axes], dim=-1)
-        if v.device.type == "cpu":  # its fused kernel wants equal widths; the other one stores N x N scores
-            padded = functional.pad(v, (0, 2 * side))
-            return functional.scaled_dot_product_attention(query, key, padded, scale=1.0)[..., :d]
-        return functional.scaled_dot_product_attention(query, key, v, scale=1.0)
+        rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
+        return rel_pos_attention(q, k, v, rows, cols, self.scale, rel_pos.key_axes)
 
 
 class SamMlp(nn.Module):

@@ -26,7 +26,7 @@ class SecondLook:
     """render_fine: cuts a page, or its parts, into small parts; render_whole: does not cut it.
 
     read: gives a result for each part. check: may raise to stop. below: the confidence under which a reading is
-    doubtful; 0 never is.
+    doubtful, as is one that did not come to its end; 0: none ever is.
     """
 
     def __init__(
@@ -87,7 +87,9 @@ class SecondLook:
         return join_pieces(page, kept, tuple(summed(spent)))
 
     def _is_doubtful(self, result: PageResult) -> bool:
-        return result.confidence is not None and result.confidence < self._below
+        if result.confidence is None or not self._below:
+            return False
+        return result.confidence < self._below or result.status not in _ENDED_WELL
 
     def _rendered(self, render: Render, page: ReadyPage) -> ReadyPage | PageError:
         future = render(page.page)

@@ -107,6 +107,13 @@ def test_a_reading_to_its_end_wins_over_one_that_repeats_itself() -> None:
     assert model.look(read("all of it", confidence=0.8)).status == "ok"
 
 
+def test_a_reading_that_did_not_end_is_doubtful_however_sure() -> None:
+    again = read("upper", confidence=0.91), read("lower", confidence=0.91)
+    first = read("up up up", "repeated", confidence=0.95)
+    assert text(Model(TWO_PARTS, *again).look(first)) == "upper\n\nlower"
+    assert Model(TWO_PARTS).look(first, below=0.0) is first
+
+
 def test_of_a_page_in_parts_only_the_doubtful_part_is_read_again() -> None:
     fine = replace(divided((0, 0), (0, 1000), (0, 1500), within=(0, 1, 1)), width_px=2000, height_px=4000)
     model = Model(
