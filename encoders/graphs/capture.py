@@ -1,0 +1,207 @@
+"""Capturing a forward at a fixed size, and replaying it. CUDA graphs, or the same steps run eagerly."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.buffers import StaticBuffers
+from encoders.graphs.errors import GraphStaleError
+from encoders.graphs.path import GraphPath, Tensors
+
+Stamp = tuple[int, int, torch.Size, torch.dtype, torch.device]
+Run = Callable[[], object]
+
+
+@dataclass(slots=True, eq=False)
+class Graph:
+    """A forward captured for `tokens` tokens.
+
+    inputs, outputs: prefixes of the static buffers. watched, kept: what was captured beside them, kept alive.
+    buffer_stamps, watched_stamps: what they were at capture. recaptures: how often it replaced a stale one.
+    """
+
+    tokens: int
+    inputs: Tensors
+    outputs: Tensors
+    watched: list[Tensor]
+    kept: list[Tensor]
+    buffer_stamps: list[Stamp]
+    watched_stamps: list[tuple[int, int]]
+    launch: Callable[[], None]
+    release: Callable[[], None]
+    recaptures: int = 0
+
+    def check(self, buffers: StaticBuffers, watched: Sequence[Tensor]) -> None:
+        """Raises GraphStaleError if a buffer or a watched tensor is not where and what it was at capture.
+
+        A weight changed in place counts as well: tables made from it may have been captured.
+        """
+        if _buffer_stamps(buffers, self.inputs, self.outputs) != self.buffer_stamps:
+            raise GraphStaleError(
+                f"a buffer of the graph of {self.tokens} tokens has moved: capture it again"
+            )
+        if _watched_stamps(watched) != self.watched_stamps:
+            raise GraphStaleError(
+                f"weights of the graph of {self.tokens} tokens have moved or changed: capture it again"
+            )
+
+
+class Capture(ABC):
+    """Captures forwards on one device. poison: outputs are filled with NaN before every replay, for tests."""
+
+    def __init__(
+        self,
+        device: torch.device,
+        *,
+        poison: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.device = device
+        self._poison = poison
+        self._clock = clock
+
+    @property
+    def pool_bytes(self) -> int:
+        """Memory of all graphs beside their static buffers."""
+        return 0
+
+    def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
+        """The path's forward at this size. The first one of some buffers must be the largest."""
+        inputs = buffers.prefix(tokens)
+        with torch.inference_mode():
+            outputs = buffers.own(self._warm_up(lambda: path.forward(inputs)))
+            watched, kept = list(path.watched(axis)), list(path.kept(axis))
+
+            def run() -> None:
+                for name, value in path.forward(inputs).items():
+                    outputs[name].copy_(value)
+
+            launch, release = self._record(run)
+        return Graph(
+            tokens=tokens,
+            inputs=inputs,
+            outputs=outputs,
+            watched=watched,
+            kept=kept,
+            buffer_stamps=_buffer_stamps(buffers, inputs, outputs),
+            watched_stamps=_watched_stamps(watched),
+            launch=launch,
+            release=release,
+        )
+
+    def replay(self, graph: Graph) -> None:
+        """Runs the graph on what its inputs hold; its outputs are overwritten."""
+        if self._poison:
+            for output in graph.outputs.values():
+                _fill_with_nonsense(output)
+        graph.launch()
+
+    def measure(self, run: Run, repeats: int) -> float:
+        """Median seconds of so many runs, each from an idle device to an idle device, after one that does not count."""
+        run()
+        self.synchronize()
+        seconds = []
+        for _ in range(repeats):
+            start = self._clock()
+            run()
+            self.synchronize()
+            seconds.append(self._clock() - start)
+        return median(seconds)
+
+    def synchronize(self) -> None:
+        """Waits for the device, where there is something to wait for."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
+        return forward()
+
+    @abstractmethod
+    def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
+        """How to replay the run, and how to free it."""
+
+
+class EagerCapture(Capture):
+    """Runs the forward on the padded static buffers, launch by launch: the same results and rules on any device."""
+
+    def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
+        return run, lambda: None
+
+
+class CudaGraphCapture(Capture):
+    """CUDA graphs out of one memory pool. They share it, so they must be replayed on one stream at a time.
+
+    Source: pytorch.org/docs/stable/notes/cuda.html#cuda-graphs.
+    """
+
+    def __init__(self, device: torch.device, *, poison: bool = False) -> None:
+        super().__init__(device, poison=poison)
+        self._pool = torch.cuda.graph_pool_handle()
+        self._pool_bytes = 0
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    @property
+    def pool_bytes(self) -> int:
+        """What the device's allocator reserved during captures, as far as it was not given back."""
+        return self._pool_bytes
+
+    def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
+        current = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            outputs = forward()
+        current.wait_stream(self._stream)
+        self.synchronize()
+        return outputs
+
+    def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
+        torch.cuda.empty_cache()  # so that what is reserved grows by the graph alone
+        before = torch.cuda.memory_reserved(self.device)
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may go on using the device meanwhile: only this one's calls are held to the rules of capture.
+        recording = torch.cuda.graph(
+            graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+        )
+        current = torch.cuda.current_stream(self.device)
+        try:
+            with torch.cuda.device(self.device), recording:
+                run()
+        finally:  # a capture that fails leaves its own stream current
+            torch.cuda.set_stream(current)
+        self._pool_bytes += torch.cuda.memory_reserved(self.device) - before
+
+        def release() -> None:
+            self.synchronize()
+            torch.cuda.empty_cache()
+            held = torch.cuda.memory_reserved(self.device)
+            graph.reset()
+            torch.cuda.empty_cache()
+            self._pool_bytes -= held - torch.cuda.memory_reserved(self.device)
+
+        return graph.replay, release
+
+
+def _fill_with_nonsense(output: Tensor) -> None:
+    if output.is_floating_point():
+        output.fill_(torch.nan)
+    else:
+        output.fill_(torch.iinfo(output.dtype).min)
+
+
+def _buffer_stamps(buffers: StaticBuffers, inputs: Tensors, outputs: Tensors) -> list[Stamp]:
+    """Where the whole buffers are, and what the graph's prefixes of them are."""
+    pairs = [(buffers.inputs[name], view) for name, view in inputs.items()]
+    pairs += [(buffers.outputs[name], view) for name, view in outputs.items()]
+    return [
+        (whole.data_ptr(), view.data_ptr(), view.shape, whole.dtype, whole.device) for whole, view in pairs
+    ]
+
+
+def _watched_stamps(watched: Sequence[Tensor]) -> list[tuple[int, int]]:
+    """Address and version: there are hundreds, and this is asked before every replay."""
+    return [(tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version) for tensor in watched]

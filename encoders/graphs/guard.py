@@ -1,0 +1,64 @@
+"""Finds replays that cannot be believed, and gives their graphs up."""
+
+import logging
+from collections.abc import Sequence
+
+from encoders.graphs.axis_graphs import AxisGraphs
+from encoders.graphs.capture import Graph
+from encoders.graphs.checks import all_finite, difference
+from encoders.graphs.path import Tensors, Unit
+from encoders.graphs.settings import GraphSettings
+
+logger = logging.getLogger(__name__)
+
+
+class Guard:
+    """Each kind of trouble is logged once a path; the statistics count the rest."""
+
+    def __init__(self, settings: GraphSettings) -> None:
+        self._settings = settings
+        self._warned: set[tuple[str, str]] = set()
+
+    def sample(
+        self, state: AxisGraphs, graph: Graph, units: Sequence[Unit], outputs: Tensors
+    ) -> Tensors | None:
+        """Compares every parity_every-th replay with eager. What eager returned, where the graph is given up for it."""
+        every = self._settings.parity_every
+        if not every or state.stats.replays % every:
+            return None
+        state.stats.parity_checks += 1
+        expected = state.eager(units)
+        apart = difference(outputs, expected)
+        if apart <= self._settings.parity_tolerance or not bool(all_finite(expected)):
+            return None
+        state.stats.parity_failures += 1
+        self._give_up(state, graph, "parity", f"differed from eager by {apart:.2g}")
+        return expected
+
+    def retry(self, state: AxisGraphs, graph: Graph, units: Sequence[Unit]) -> Tensors:
+        """What eager returns for a replay that was not finite. If that is not either, the graph is not to blame."""
+        outputs = state.eager(units)
+        state.stats.eager_batches += 1
+        if bool(all_finite(outputs)):
+            state.stats.nan_traps += 1
+            self._give_up(state, graph, "nan", "returned NaN or infinity where eager does not")
+        else:
+            state.stats.nonfinite_batches += 1
+            name = state.path.name
+            self._warn(
+                name, "nonfinite", f"path {name} returns NaN or infinity for some units, eagerly as well"
+            )
+        return outputs
+
+    def _give_up(self, state: AxisGraphs, graph: Graph, kind: str, reason: str) -> None:
+        if state.drop(graph.tokens):
+            state.stats.dropped_graphs += 1
+        name = state.path.name
+        self._warn(
+            name, kind, f"the graph of {graph.tokens} tokens of path {name} {reason}: it is not used any more"
+        )
+
+    def _warn(self, path: str, kind: str, message: str) -> None:
+        if (path, kind) not in self._warned:
+            self._warned.add((path, kind))
+            logger.warning(message)

@@ -1,0 +1,36 @@
+"""Measured latencies of one path and axis, which decide what a graph is used for."""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Latencies:
+    """Seconds by tokens: of a replay of each captured size, and of eager runs of sizes between."""
+
+    replay: dict[int, float] = field(default_factory=dict)
+    eager: dict[int, float] = field(default_factory=dict)
+
+    def eager_at(self, tokens: int) -> float:
+        """Seconds of an eager batch of this many tokens: linear between the sizes measured.
+
+        Below the least it is the least's, above the most proportional. Needs one measurement.
+        """
+        sizes = sorted(self.eager)
+        place = bisect_left(sizes, tokens)
+        if place == 0:
+            return self.eager[sizes[0]]
+        if place == len(sizes):
+            return self.eager[sizes[-1]] * tokens / sizes[-1]
+        low, high = sizes[place - 1], sizes[place]
+        share = (tokens - low) / (high - low)
+        return self.eager[low] * (1 - share) + self.eager[high] * share
+
+    def wins(self, size: int, tokens: int) -> bool:
+        """Whether replaying the graph of this size is faster than running so many tokens eagerly."""
+        return self.replay[size] < self.eager_at(tokens)
+
+    def cost(self, size: int | None, tokens: int) -> float:
+        """Seconds of a batch: eager if size is None, or if its graph does not win."""
+        eager = self.eager_at(tokens)
+        return eager if size is None else min(self.replay[size], eager)

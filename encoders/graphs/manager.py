@@ -1,0 +1,215 @@
+"""The encoder graph manager: units of any number of pages in, outputs in the same order out."""
+
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from encoders.graphs.axis_graphs import AxisGraphs, by_axis
+from encoders.graphs.buffers import check_units
+from encoders.graphs.capture import Capture, CudaGraphCapture, Graph
+from encoders.graphs.checks import all_finite
+from encoders.graphs.errors import GraphSettingsError, ManagerClosedError, UnitError
+from encoders.graphs.guard import Guard
+from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.settings import GraphSettings
+from encoders.graphs.stats import PathStats
+from encoders.graphs.wanted import user_budgets, wanted_sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EncodedUnit:
+    """outputs: the unit's own rows; the units of a batch share memory, which no later call touches.
+
+    use: whether it was replayed ("hit"), had no fitting graph ("miss"), or was not to be ("eager").
+    """
+
+    outputs: Tensors
+    use: Use
+
+
+@dataclass(slots=True, eq=False)
+class _Replayed:
+    """A replay whose finiteness is looked at once all batches are under way."""
+
+    graphs: AxisGraphs
+    graph: Graph
+    members: list[int]
+    finite: torch.Tensor
+
+
+class EncoderGraphManager:
+    """Runs each path's units in full batches, through graphs where they were measured to win.
+
+    Not safe for several threads. capture: how to capture; by default CUDA graphs on a CUDA device, and
+    otherwise nothing is captured: all units run eagerly, in the same batches and with the same statistics.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[GraphPath],
+        settings: GraphSettings,
+        device: torch.device,
+        capture: Capture | None = None,
+    ) -> None:
+        self._paths = {path.name: path for path in paths}
+        if len(self._paths) != len(paths):
+            raise GraphSettingsError(f"two paths have one name: {[path.name for path in paths]}")
+        self._settings = settings
+        self._device = device
+        if settings.graphs == "off":
+            capture = None
+        elif capture is None and device.type == "cuda":
+            capture = CudaGraphCapture(device)
+        self._capture = capture
+        self._budgets = user_budgets(paths, settings)
+        self._stats = {name: PathStats() for name in self._paths}
+        self._axes: dict[tuple[str, Hashable], AxisGraphs] = {}
+        self._templates: dict[str, dict[Hashable, Tensors]] = {name: {} for name in self._paths}
+        self._guard = Guard(settings)
+        self._closed = False
+
+    def warm_up(
+        self,
+        axes: Mapping[str, Sequence[Hashable]],
+        histogram: Mapping[tuple[str, Hashable], Mapping[int, int]] | None = None,
+    ) -> None:
+        """Captures and times the graphs of these axes, and keeps those that win and agree with eager.
+
+        Units of other axes run eagerly. histogram: how often batches of so many tokens are expected, by path
+        and axis; by default what this manager has seen. It counts where budgets are "auto"; calling this
+        again chooses anew. Raises BudgetError for a budget that memory_limit can never hold.
+        """
+        self._require_open()
+        states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
+        with torch.inference_mode():
+            for state in states:
+                state.close()
+                state.stats.left_out.pop(str(state.axis), None)
+            jobs = [
+                (state.store.input_bytes(size), size, state.store, state.path.name)
+                for state in states
+                if state.store is not None
+                for size in state.wanted
+            ]
+            for _, size, store, name in sorted(jobs, key=lambda job: (-job[0], -job[1])):
+                start = time.perf_counter()
+                store.add(size, self._room())
+                self._stats[name].capture_seconds += time.perf_counter() - start
+            for state in states:
+                start = time.perf_counter()
+                seen = (histogram or {}).get((state.path.name, state.axis), state.observed)
+                choosing = self._settings.budgets_of(state.path.name) == "auto"
+                state.settle(seen if choosing else None)
+                self._stats[state.path.name].capture_seconds += time.perf_counter() - start
+
+    def encode(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
+        """Each path's outputs, in the order of its units; a path without units has none.
+
+        Raises UnitError for a unit that is not made for its path, ManagerClosedError after close().
+        """
+        self._require_open()
+        for name in units:
+            if name not in self._paths:
+                raise UnitError(f"there is no path {name}, only {', '.join(self._paths)}")
+        with torch.inference_mode():
+            return {name: self._encode_path(name, its_units) for name, its_units in units.items()}
+
+    def stats(self) -> dict[str, PathStats]:
+        """Counts of each path so far; after close() as they were then."""
+        for name, stats in () if self._closed else self._stats.items():
+            states = [state for (path, _), state in self._axes.items() if path == name]
+            stats.graph_bytes = sum(state.num_bytes for state in states)
+            stats.budgets = {str(state.axis): state.sizes for state in states}
+        return self._stats
+
+    def close(self) -> None:
+        """Frees all graphs and buffers. A closed manager can only tell its statistics; closing twice is harmless."""
+        if not self._closed:
+            self.stats()
+            for state in self._axes.values():
+                state.close()
+            self._axes.clear()
+            self._closed = True
+
+    def _encode_path(self, name: str, units: Sequence[Unit]) -> list[EncodedUnit]:
+        path = self._paths[name]
+        check_units(path, units, self._templates[name])
+        done: dict[int, EncodedUnit] = {}
+        replayed: list[_Replayed] = []
+        for axis, indices in by_axis(units).items():
+            state = self._state(name, axis)
+            for batch in state.plan([units[index] for index in indices]):
+                members = [indices[index] for index in batch.indices]
+                chosen = [units[index] for index in members]
+                outputs, graph, use = self._run(state, chosen)
+                done.update(_finished(path, members, chosen, outputs, use))
+                if graph is not None:
+                    replayed.append(_Replayed(state, graph, members, all_finite(outputs)))
+        for entry in _not_finite(replayed):
+            chosen = [units[index] for index in entry.members]
+            outputs = self._guard.retry(entry.graphs, entry.graph, chosen)
+            done.update(_finished(path, entry.members, chosen, outputs, "eager"))
+        uses = [unit.use for unit in done.values()]
+        stats = self._stats[name]
+        stats.hits += uses.count("hit")
+        stats.misses += uses.count("miss")
+        stats.eager += uses.count("eager")
+        return [done[index] for index in range(len(units))]
+
+    def _run(self, state: AxisGraphs, units: Sequence[Unit]) -> tuple[Tensors, Graph | None, Use]:
+        """One batch, and the graph if it was replayed."""
+        stats = self._stats[state.path.name]
+        graph, use = state.pick(units)
+        if graph is None:
+            stats.eager_batches += 1
+            return state.eager(units), None, use
+        outputs = state.replay(graph, units)
+        tokens = sum(unit.tokens for unit in units)
+        stats.replays += 1
+        stats.replayed_tokens += tokens
+        stats.padding_tokens += graph.tokens - tokens
+        expected = self._guard.sample(state, graph, units, outputs)
+        if expected is not None:
+            return expected, None, "eager"
+        return outputs, graph, "hit"
+
+    def _state(self, name: str, axis: Hashable) -> AxisGraphs:
+        key = (name, axis)
+        if key not in self._axes:
+            path = self._paths[name]
+            wanted = wanted_sizes(path, axis, self._settings, self._budgets.get(name))
+            self._axes[key] = AxisGraphs(
+                path, axis, wanted, self._settings, self._device, self._capture, self._stats[name]
+            )
+        return self._axes[key]
+
+    def _room(self) -> int | None:
+        """Bytes that memory_limit leaves."""
+        if self._settings.memory_limit is None:
+            return None
+        return self._settings.memory_limit - sum(state.num_bytes for state in self._axes.values())
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ManagerClosedError("this encoder graph manager was closed: make a new one")
+
+
+def _not_finite(replayed: Sequence[_Replayed]) -> list[_Replayed]:
+    """Waits for the device, once for all replays."""
+    if not replayed:
+        return []
+    flags = torch.stack([entry.finite for entry in replayed]).tolist()
+    return [entry for entry, finite in zip(replayed, flags, strict=True) if not finite]
+
+
+def _finished(
+    path: GraphPath, members: Sequence[int], units: Sequence[Unit], outputs: Tensors, use: Use
+) -> dict[int, EncodedUnit]:
+    """Each member's own rows, by its index."""
+    parts = path.split(outputs, units)
+    return {
+        index: EncodedUnit(outputs=path.finish(unit, part), use=use)
+        for index, unit, part in zip(members, units, parts, strict=True)
+    }

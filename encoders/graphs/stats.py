@@ -1,0 +1,70 @@
+"""What the graphs did, counted for each path."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(slots=True)
+class PathStats:
+    """Units: hits were replayed, misses had no fitting graph, eager ones were not to be or not worth it.
+
+    replays, eager_batches: how often the device ran. replayed_tokens, padding_tokens: real and padded tokens of
+    all replays. parity_checks, parity_failures: replays compared with eager. nan_traps: replays that were not
+    finite where eager was; nonfinite_batches: where eager was not either. stale_graphs: replays refused
+    because memory had moved; recaptures: graphs captured again for it. dropped_graphs: given up at run time.
+    losing_graphs: captured, but slower than eager. capture_seconds: warm-up, capture and timing. graph_bytes:
+    graphs and static buffers. budgets: captured sizes in tokens, by axis; left_out: those that memory_limit or
+    an error forbade.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    eager: int = 0
+    replays: int = 0
+    eager_batches: int = 0
+    replayed_tokens: int = 0
+    padding_tokens: int = 0
+    parity_checks: int = 0
+    parity_failures: int = 0
+    nan_traps: int = 0
+    nonfinite_batches: int = 0
+    stale_graphs: int = 0
+    recaptures: int = 0
+    dropped_graphs: int = 0
+    losing_graphs: int = 0
+    capture_seconds: float = 0.0
+    graph_bytes: int = 0
+    budgets: dict[str, list[int]] = field(default_factory=dict)
+    left_out: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def units(self) -> int:
+        return self.hits + self.misses + self.eager
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the units; 0 without any."""
+        return self.hits / self.units if self.units else 0.0
+
+    @property
+    def padding_share(self) -> float:
+        """Padding among all tokens replayed; 0 without any."""
+        total = self.replayed_tokens + self.padding_tokens
+        return self.padding_tokens / total if total else 0.0
+
+    def merge(self, other: "PathStats") -> "PathStats":
+        """Both together, as of two ranks or two runs. Sizes of an axis are united."""
+        merged = PathStats()
+        for entry in fields(self):
+            mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
+            both = _united(mine, theirs) if isinstance(mine, dict) else mine + theirs
+            setattr(merged, entry.name, both)
+        return merged
+
+    def as_dict(self) -> dict[str, Any]:
+        """All counts and the two shares, ready for JSON."""
+        return asdict(self) | {"hit_rate": self.hit_rate, "padding_share": self.padding_share}
+
+
+def _united(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:
+    return {axis: sorted({*left.get(axis, []), *right.get(axis, [])}) for axis in {**left, **right}}

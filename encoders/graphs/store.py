@@ -1,0 +1,113 @@
+"""The captured graphs of one path and axis: captured, replaced when stale, freed."""
+
+import logging
+from collections.abc import Hashable
+
+import torch
+
+from encoders.graphs.buffers import META, StaticBuffers
+from encoders.graphs.capture import Capture, Graph
+from encoders.graphs.errors import GraphStaleError, UnitError
+from encoders.graphs.path import GraphPath
+from encoders.graphs.stats import PathStats
+
+logger = logging.getLogger(__name__)
+
+# A graph whose memory moves again and again costs more in captures than it saves.
+MAX_RECAPTURES = 3
+
+
+class GraphStore:
+    """graphs: by their tokens. buffers: None as long as nothing is captured."""
+
+    def __init__(
+        self, path: GraphPath, axis: Hashable, device: torch.device, capture: Capture, stats: PathStats
+    ) -> None:
+        self.graphs: dict[int, Graph] = {}
+        self.buffers: StaticBuffers | None = None
+        self._path = path
+        self._axis = axis
+        self._device = device
+        self._capture = capture
+        self._stats = stats
+        self._pool_bytes = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Of the graphs and their buffers."""
+        return self._pool_bytes + (0 if self.buffers is None else self.buffers.num_bytes)
+
+    def input_bytes(self, size: int) -> int:
+        """Of the input buffers of a graph of this size."""
+        return sum(like.nbytes for like in self._path.buffers(self._axis, size, META).values())
+
+    def add(self, size: int, room: int | None) -> None:
+        """Captures one size, the largest first. One that needs more than the bytes of room is left out."""
+        held = self.num_bytes
+        if self.buffers is None and room is not None and self.input_bytes(size) > room:
+            self._leave_out(size, f"its buffers need more than the {room} bytes left")
+            return
+        try:
+            self.graphs[size] = self._captured(size)
+        except RuntimeError as error:  # an operation that cannot be captured, or no memory
+            self._leave_out(size, str(error))
+        if size in self.graphs and room is not None and self.num_bytes - held > room:
+            self.drop(size)
+            self._leave_out(size, f"it takes more than the {room} bytes left")
+        if not self.graphs:
+            self.buffers = None
+
+    def sound(self, graph: Graph) -> Graph | None:
+        """The graph, a fresh one if what it was captured with has moved, or None if that cannot be."""
+        assert self.buffers is not None, "a graph without buffers"
+        try:
+            graph.check(self.buffers, self._path.watched(self._axis))
+        except GraphStaleError as stale:
+            self._stats.stale_graphs += 1
+            logger.warning("%s: %s", self.label(graph.tokens), stale)
+            return self._replace(graph)
+        return graph
+
+    def drop(self, size: int) -> None:
+        """Frees one graph."""
+        before = self._capture.pool_bytes
+        self.graphs.pop(size).release()
+        self._pool_bytes += self._capture.pool_bytes - before
+
+    def close(self) -> None:
+        """Frees all graphs and buffers."""
+        for size in list(self.graphs):
+            self.drop(size)
+        self.buffers = None
+
+    def label(self, size: int) -> str:
+        """The graph's name in messages."""
+        return f"encoder graph of {size} tokens, path {self._path.name}, axis {self._axis}"
+
+    def _captured(self, size: int) -> Graph:
+        if self.buffers is None:
+            self.buffers = StaticBuffers(self._path, self._axis, size, self._device)
+        before = self._capture.pool_bytes
+        try:
+            return self._capture.capture(self._path, self._axis, size, self.buffers)
+        finally:
+            self._pool_bytes += self._capture.pool_bytes - before
+
+    def _replace(self, stale: Graph) -> Graph | None:
+        self.drop(stale.tokens)
+        if stale.recaptures < MAX_RECAPTURES:
+            try:
+                fresh = self._captured(stale.tokens)
+            except (RuntimeError, UnitError) as error:
+                logger.warning("%s cannot be captured again: %s", self.label(stale.tokens), error)
+            else:
+                fresh.recaptures = stale.recaptures + 1
+                self.graphs[fresh.tokens] = fresh
+                self._stats.recaptures += 1
+                return fresh
+        self._stats.dropped_graphs += 1
+        return None
+
+    def _leave_out(self, size: int, reason: str) -> None:
+        logger.warning("%s is not captured: %s", self.label(size), reason)
+        self._stats.left_out.setdefault(str(self._axis), []).append(size)

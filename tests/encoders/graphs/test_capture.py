@@ -1,0 +1,107 @@
+import pytest
+import torch
+
+from encoders.graphs.buffers import StaticBuffers
+from encoders.graphs.capture import EagerCapture, Graph
+from encoders.graphs.checks import all_finite, difference
+from encoders.graphs.errors import GraphStaleError
+from tests.encoders.graphs.toys import CPU, Clock, ToyCapture, ViewPath
+
+
+def captured(path: ViewPath, *, poison: bool = False) -> tuple[EagerCapture, StaticBuffers, Graph]:
+    capture = EagerCapture(CPU, poison=poison)
+    buffers = StaticBuffers(path, 8, 64, CPU)
+    return capture, buffers, capture.capture(path, 8, 64, buffers)
+
+
+def test_a_replay_computes_what_its_inputs_hold() -> None:
+    path = ViewPath()
+    capture, buffers, graph = captured(path, poison=True)
+    units = [path.unit(8, 0), path.unit(8, 1)]
+    with torch.inference_mode():
+        buffers.write(units)
+        capture.replay(graph)
+    expected = path.forward(path.collate(units, CPU))
+    assert torch.equal(graph.outputs["tokens"][:2], expected["tokens"])
+    assert torch.equal(graph.outputs["brightest"][:2], expected["brightest"])
+    graph.check(buffers, path.watched(8))
+
+
+def test_poison_shows_rows_that_a_replay_does_not_write() -> None:
+    path = ViewPath()
+    capture, _, graph = captured(path, poison=True)
+    graph.launch = lambda: None
+    with torch.inference_mode():
+        capture.replay(graph)
+    assert graph.outputs["tokens"].isnan().all()
+    assert (graph.outputs["brightest"] == torch.iinfo(torch.int16).min).all()
+
+
+def move_input(path: ViewPath, buffers: StaticBuffers) -> None:
+    buffers.inputs["pixels"] = buffers.inputs["pixels"].clone()
+
+
+def move_output(path: ViewPath, buffers: StaticBuffers) -> None:
+    buffers.outputs["tokens"] = buffers.outputs["tokens"].clone()
+
+
+def move_weight(path: ViewPath, buffers: StaticBuffers) -> None:
+    path.layer.weight.data = path.layer.weight.data.clone()
+
+
+def replace_weight(path: ViewPath, buffers: StaticBuffers) -> None:
+    path.layer.weight = torch.nn.Parameter(path.layer.weight.detach().clone())
+
+
+def cast_weight(path: ViewPath, buffers: StaticBuffers) -> None:
+    path.layer.to(torch.bfloat16)
+
+
+def change_weight(path: ViewPath, buffers: StaticBuffers) -> None:
+    with torch.no_grad():
+        path.layer.weight.add_(1)
+
+
+@pytest.mark.parametrize(
+    "change", [move_input, move_output, move_weight, replace_weight, cast_weight, change_weight]
+)
+def test_a_moved_or_changed_tensor_is_noticed(change: object) -> None:
+    path = ViewPath()
+    _, buffers, graph = captured(path)
+    assert callable(change)
+    change(path, buffers)
+    with pytest.raises(GraphStaleError, match="capture it again"):
+        graph.check(buffers, path.watched(8))
+
+
+def test_what_was_captured_is_kept_alive() -> None:
+    path = ViewPath()
+    _, _, graph = captured(path)
+    before = path.layer.weight
+    path.layer.weight = torch.nn.Parameter(before.detach().clone())
+    assert any(tensor is before for tensor in graph.watched)
+
+
+def test_a_median_of_timed_runs() -> None:
+    clock = Clock()
+    seconds = iter([100.0, 1.0, 9.0, 2.0])
+    runs = []
+
+    def run() -> None:
+        clock.now += next(seconds)
+        runs.append(clock.now)
+
+    assert ToyCapture(clock).measure(run, repeats=3) == 2.0
+    assert len(runs) == 4, "the first does not count"
+
+
+def test_differences() -> None:
+    ours = {"x": torch.tensor([3.0, 4.0]), "n": torch.tensor([1, 2, 3, 4])}
+    assert difference(ours, ours) == 0
+    assert difference(ours, ours | {"x": torch.tensor([3.0, 4.5])}) == pytest.approx(0.5 / 29.25**0.5)
+    assert difference(ours, ours | {"n": torch.tensor([1, 2, 3, 5])}) == 0.25
+    broken = {"x": torch.tensor([3.0, float("nan")]), "n": ours["n"]}
+    assert not difference(broken, ours) <= 1
+    assert all_finite(ours)
+    assert not all_finite(broken)
+    assert all_finite({"n": ours["n"]})
