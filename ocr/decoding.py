@@ -19,6 +19,8 @@ from ocr.second_opinion import SecondOpinion
 from ocr.types import Finish, Transcript
 
 ALLOWED_REPEATS = ("<td>", "</td>")
+# Of contents and of lines to be filled in, in the tokenizer's spelling: "Ġ" is a space.
+LEADERS = (".", "..", "...", "Ġ.", "Ġ...", "_", "__", "Ġ_", "Ġ__")
 
 
 class DecodeError(RuntimeError):
@@ -125,10 +127,15 @@ def decode_pages(
 
 @dataclass(slots=True, kw_only=True)
 class _PageState:
-    """One page being read. budget: the most tokens it may still write when it starts."""
+    """One page being read. budget: the most tokens it may still write when it starts.
+
+    leaders: tokens that are written where they are likeliest even if banned. The model goes on from the allowed
+    token, or it would never end a row of dots; what it was to read there is a dot all the same.
+    """
 
     budget: int
     ban: NgramBan
+    leaders: frozenset[int]
     loops: LoopDetector
     length: LengthControl
     tokens: list[int] = field(default_factory=list)
@@ -136,8 +143,8 @@ class _PageState:
     finish: Finish = "length"
     loop_period: int = 0
 
-    def take(self, token: int, logprob: float, eos_id: int) -> bool:
-        """Record a chosen token; returns whether the page goes on."""
+    def take(self, token: int, logprob: float, eos_id: int, written: tuple[int, float] | None = None) -> bool:
+        """Record a chosen token; returns whether the page goes on. written: token and log probability in its place."""
         if math.isnan(logprob):
             raise DecodeError(
                 "the language model's logits are not numbers: the weights are damaged, or the number format "
@@ -146,9 +153,10 @@ class _PageState:
         if token == eos_id:
             self.finish = "eos"
             return False
+        self.ban.push(token)
+        token, logprob = written or (token, logprob)
         self.tokens.append(token)
         self.logprobs.append(logprob)
-        self.ban.push(token)
         self.loop_period = self.loops.period(self.tokens) or 0
         if self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens):
             self.finish = "loop"
@@ -171,14 +179,16 @@ def _start(
     loaded: Loaded, prompt_tokens: int, limits: DecodeSettings, opinion: SecondOpinion | None
 ) -> _PageState:
     positions = int(loaded.model.language_model.config.max_position_embeddings)
-    allowed = (loaded.tokenizer.token_to_id(text) for text in ALLOWED_REPEATS)
+    # What a model without a character head writes stays as published.
+    leaders = () if opinion is None else LEADERS
     return _PageState(
         budget=min(limits.max_tokens, positions) - prompt_tokens,
         ban=NgramBan(
             size=limits.ngram_size,
             window=limits.ngram_window,
-            allowed=frozenset(token for token in allowed if token is not None),
+            allowed=_ids(loaded.tokenizer, ALLOWED_REPEATS),
         ),
+        leaders=_ids(loaded.tokenizer, leaders),
         loops=LoopDetector(
             min_tokens=limits.loop_tokens,
             min_repeats=limits.loop_repeats,
@@ -189,6 +199,25 @@ def _start(
             loaded.tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share
         ),
     )
+
+
+def _ids(tokenizer: Tokenizer, names: Sequence[str]) -> frozenset[int]:
+    """Those of the names that are tokens."""
+    return frozenset(token for token in map(tokenizer.token_to_id, names) if token is not None)
+
+
+def _leaders_in_place(
+    batch: LiveBatch, pages: Sequence[_PageState], banned: Sequence[set[int]]
+) -> dict[int, tuple[int, float]]:
+    """Row -> token and log probability, of rows whose likeliest token is a banned leader."""
+    if not any(page.leaders & tokens for page, tokens in zip(pages, banned, strict=True)):
+        return {}
+    _, likeliest, logprobs = choose(batch.logits_BV, [()] * len(pages))
+    return {
+        row: (token, logprob)
+        for row, (page, token, logprob) in enumerate(zip(pages, likeliest, logprobs, strict=True))
+        if token in page.leaders & banned[row]
+    }
 
 
 def _generate(batch: LiveBatch, pages: Sequence[_PageState], eos_id: int) -> None:
@@ -204,9 +233,10 @@ def _generate(batch: LiveBatch, pages: Sequence[_PageState], eos_id: int) -> Non
             for row in refused:
                 banned[row] = {*banned[row], eos_id}
             chosen_B, tokens, logprobs = choose(batch.logits_BV, banned)
+        written = _leaders_in_place(batch, pages, banned)
         goes_on = [
-            page.take(token, logprob, eos_id)
-            for page, token, logprob in zip(pages, tokens, logprobs, strict=True)
+            page.take(token, logprob, eos_id, written.get(row))
+            for row, (page, token, logprob) in enumerate(zip(pages, tokens, logprobs, strict=True))
         ]
         kept = [row for row, more in enumerate(goes_on) if more]
         if not kept:

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from ocr.decoding import DecodeError, DecodeSettings, decode_pages, settings_for
 from ocr.prompt import encode_prompt, splice
@@ -227,6 +228,22 @@ def test_kinds_have_the_published_windows() -> None:
     pdf, image = settings_for("pdf"), settings_for("image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens) == (20, 50, 8192)
     assert (image.ngram_size, image.ngram_window, image.max_tokens) == (30, 90, 8192)
+
+
+def test_a_banned_dot_of_a_leader_is_written_where_the_model_would_have() -> None:
+    # w5 and dots without end; where a fourth is banned, w6, and the end.
+    model = second_choice({READ: 5, 5: 9, 9: 9, 6: EOS}, {9: 6})
+    reader = Reader(model=model, tokenizer=Tokenizer.from_str(tokenizer().to_str().replace('"w9"', '"."')))
+    limits = DecodeSettings(ngram_size=3, ngram_window=20, min_share=0.0, max_share=0.0)
+
+    def tokens(opinion: SecondOpinion | None) -> tuple[tuple[int, ...], str]:
+        (transcript,) = decode_pages(
+            reader, [vision(4, width=VOCAB)], prompt=PROMPT, settings=[limits], opinions=[opinion]
+        ).transcripts
+        return transcript.token_ids, transcript.finish
+
+    assert tokens(seeing("w5...")) == ((5, 9, 9, 9, 9), "eos")
+    assert tokens(None) == ((5, 9, 9, 9, 6), "eos"), "as published, without a character head"
 
 
 def test_logits_that_are_not_numbers_are_an_error() -> None:
