@@ -53,29 +53,31 @@ class SecondLook:
         first = join(page, results)
         if not any(map(self._is_doubtful, results)):
             return first
+        best = self._in_small_parts(page, results, first)
+        if isinstance(page, RenderedPage) or not self._is_doubtful(best):
+            return best
+        whole = self._rendered(self._render_whole, page)
+        return _better(best, self._read_page(whole)) if isinstance(whole, RenderedPage) else best
+
+    def _in_small_parts(
+        self, page: ReadyPage, results: Sequence[PageResult], first: PageResult
+    ) -> PageResult:
         fine = self._rendered(self._render_fine, page)
         if not isinstance(fine, DividedPage):  # no clear white space to cut along, or the file is gone
             return first
-        if isinstance(page, RenderedPage):
+        if isinstance(page, RenderedPage) or any(part.within is None for part in fine.parts):
             return _better(first, self._read_page(fine))
-        if any(part.within is None for part in fine.parts):
-            best = _better(first, self._read_page(fine))
-        else:
-            best = self._with_pieces(page, results, fine)
-        if not self._is_doubtful(best):
-            return best
-        whole = self._rendered(self._render_whole, page)
-        if not isinstance(whole, RenderedPage):
-            return best
-        return _better(best, self._read_page(whole))
+        return self._with_pieces(page, results, first, fine)
 
     def _read_page(self, page: ReadyPage) -> PageResult:
         return join(page, self._read(readings(page)))
 
-    def _with_pieces(self, page: DividedPage, results: Sequence[PageResult], fine: DividedPage) -> PageResult:
+    def _with_pieces(
+        self, page: DividedPage, results: Sequence[PageResult], first: PageResult, fine: DividedPage
+    ) -> PageResult:
         """The page with pieces in place of those doubtful parts that are read better so."""
         kept: list[Piece] = []
-        spent = [join(page, results)]
+        spent = [first]
         for number, piece in enumerate(pieces(page, results)):
             group = tuple(part for part in fine.parts if part.within == number)
             if len(group) > 1 and self._is_doubtful(piece.result):

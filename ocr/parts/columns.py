@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ocr.parts.bands import bands_of
 from ocr.parts.ink import Mask
-from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_text
+from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_listing, is_text
 from ocr.parts.types import Box
 
 # In heights of small letters.
@@ -191,11 +191,14 @@ def _even_edges(
     window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """Those of the gutters that part the window into the most columns of one width, all of them text."""
+    inked = np.count_nonzero(window, axis=0) > 0
     free = [x for x in gutters if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
     for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
         for edges in combinations(free, number):
             sides = [window[:, left:right] for left, right in pairwise([0, *edges, window.shape[1]])]
-            if are_even(window, edges) and all(is_text(side, x_height_px, texture) for side in sides):
+            if not are_even(inked, edges):
+                continue
+            if all(is_listing(side) and is_text(side, x_height_px, texture) for side in sides):
                 return list(edges)
     return []
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ocr.parts.bands import bands_of
 from ocr.parts.ink import Mask
@@ -76,28 +77,24 @@ def is_text(side: Mask, x_height_px: float, texture: Texture) -> bool:
     )
 
 
-def are_even(window: Mask, edges: Sequence[int]) -> bool:
-    """Whether columns have one width, one distance, and are listings. edges: x of each cut."""
-    cuts = [0, *edges, window.shape[1]]
-    inked = np.count_nonzero(window, axis=0) > 0
+def are_even(inked: npt.NDArray[np.bool_], edges: Sequence[int]) -> bool:
+    """Whether columns have one width and one distance. inked: [W] bool, where there is ink; edges: x of each cut."""
     extents = []
-    for left, right in pairwise(cuts):
+    for left, right in pairwise([0, *edges, len(inked)]):
         columns = np.flatnonzero(inked[left:right])
         if not len(columns):
             return False
         extents.append((left + int(columns[0]), left + int(columns[-1]) + 1))
     widths = [right - left for left, right in extents]
     pitches = [after[0] - before[0] for before, after in pairwise(extents)]
-    if _spread(widths) > _EVEN or _spread(pitches) > _EVEN:
-        return False
-    return all(_is_listing(window[:, left:right]) for left, right in pairwise(cuts))
+    return _spread(widths) <= _EVEN and _spread(pitches) <= _EVEN
 
 
 def _spread(values: list[int]) -> float:
     return (max(values) - min(values)) / max(values)
 
 
-def _is_listing(side: Mask) -> bool:
+def is_listing(side: Mask) -> bool:
     """Whether a column has mostly several words a line, and lines that are set in."""
     bands = bands_of(side)
     if len(bands) < _MIN_EVEN_LINES:

@@ -2,8 +2,10 @@
 
 import ast
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -74,17 +76,20 @@ def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
     Raises: ConfigError where there is none.
     """
     found: list[Request] = []
-    for rendered in _rendered(folder, TileSettings(max_tiles=max_tiles)):
-        found.append(Request(views=rendered.views, seconds=rendered.seconds))
-        if len(found) == count:
-            break
+    with closing(_rendered(folder, TileSettings(max_tiles=max_tiles))) as pages:
+        for rendered in islice(pages, count):
+            found.append(Request(views=rendered.views, seconds=rendered.seconds))
     if not found:
         raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
     return found
 
 
-def _rendered(folder: str, layout: TileSettings) -> Iterator[RenderedPage]:
-    documents = OpenDocuments()
+def _rendered(folder: str, layout: TileSettings) -> Generator[RenderedPage]:
+    with closing(OpenDocuments()) as documents:
+        yield from _rendered_of(folder, layout, documents)
+
+
+def _rendered_of(folder: str, layout: TileSettings, documents: OpenDocuments) -> Iterator[RenderedPage]:
     for candidate in walk([folder], IngestSettings()):
         document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
         if document.status != "ok" or document.sha256 is None or document.kind is None:
@@ -97,4 +102,3 @@ def _rendered(folder: str, layout: TileSettings) -> Iterator[RenderedPage]:
                 continue
             if isinstance(ready, RenderedPage) and not ready.blank:
                 yield ready
-    documents.close()

@@ -149,6 +149,12 @@ def test_a_page_that_is_doubtful_in_parts_is_read_whole() -> None:
     assert text(model.look(*first, page=TWO_PARTS)) == "up up up\n\nlower"
 
 
+def test_a_page_in_parts_that_cannot_be_cut_further_is_read_whole() -> None:
+    model = Model(rendered(), read("all of it", confidence=0.95), whole=rendered())
+    first = read("up up up", confidence=0.5), read("lower", confidence=0.9)
+    assert text(model.look(*first, page=TWO_PARTS)) == "all of it"
+
+
 @pytest.mark.parametrize("again", [rendered(), UNREADABLE])
 def test_a_page_that_cannot_be_cut_keeps_its_first_reading(again: ReadyPage | PageError) -> None:
     first = read("all of it", confidence=0.3)
