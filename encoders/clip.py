@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoders.pointwise import add_norm, quick_gelu
 from encoders.sam import resize_grid
 from encoders.tables import TableCache
 
@@ -79,8 +80,8 @@ class ClipMlp(nn.Module):
         self.fc2 = nn.Linear(config.mlp_dim, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.fc1(x)
-        out: Tensor = self.fc2(x * torch.sigmoid(1.702 * x))
+        hidden = quick_gelu(self.fc1(x), inplace=not torch.is_grad_enabled())
+        out: Tensor = self.fc2(hidden)
         return out
 
 
@@ -92,10 +93,11 @@ class ClipLayer(nn.Module):
         self.layer_norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
         self.mlp = ClipMlp(config)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.self_attn(self.layer_norm1(x))
-        out: Tensor = x + self.mlp(self.layer_norm2(x))
-        return out
+    def forward(self, x: Tensor, update: Tensor | None) -> tuple[Tensor, Tensor]:
+        """x and the update still to be added to it [B, T, D] -> the same after this layer."""
+        x, normed = add_norm(x, update, self.layer_norm1)
+        x, normed = add_norm(x, self.self_attn(normed), self.layer_norm2)
+        return x, self.mlp(normed)
 
 
 class ClipTransformer(nn.Module):
@@ -104,9 +106,10 @@ class ClipTransformer(nn.Module):
         self.layers = nn.ModuleList(ClipLayer(config) for _ in range(config.num_layers))
 
     def forward(self, x: Tensor) -> Tensor:
+        update: Tensor | None = None
         for layer in self.layers:
-            x = layer(x)
-        return x
+            x, update = layer(x, update)
+        return x if update is None else x + update
 
 
 class ClipEncoder(nn.Module):

@@ -116,8 +116,7 @@ class DeepEncoder(nn.Module):
 
     def patches(self, pixels: Tensor) -> Tensor:
         """uint8 [B, 3, S, S] -> SAM's patch features before its neck [B, h, w, C]."""
-        normal = pixels.float() * (1 / 127.5) - 1  # mean and deviation of 0.5, in float32 as published
-        return self.sam_model.patches(normal.to(self.sam_model.patch_embed.proj.weight.dtype))
+        return self.sam_model.patches(pixels)
 
     def tokens_from_patches(self, patches: Tensor) -> Tensor:
         """[B, h, w, C] -> [B, g*g, D]: CLIP's tokens without the class token beside SAM's, projected."""

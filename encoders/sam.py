@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoders.attention import rel_pos_attention
+from encoders.attention import grid_attention, window_attention
+from encoders.attention.plain import join_windows, split_windows
+from encoders.pointwise import add_norm, linear_gelu
 from encoders.tables import TableCache
 
 
@@ -87,36 +89,48 @@ def key_axes(side: int, like: Tensor) -> Tensor:
 
 
 class SamAttention(nn.Module):
-    """Multi-head attention over a square of patches, with decomposed relative positions if configured."""
+    """Multi-head attention over a square of patches, with decomposed relative positions if configured.
 
-    def __init__(self, config: SamConfig, side: int) -> None:
+    window: side of the windows within which patches attend to each other, 0 for all patches together.
+    """
+
+    def __init__(self, config: SamConfig, window: int) -> None:
         super().__init__()
         self.num_heads = config.num_heads
+        self.window = window
         head_dim = config.width // config.num_heads
         self.scale = head_dim**-0.5
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.proj = nn.Linear(config.width, config.width)
         if config.use_rel_pos:
+            side = window or config.pos_grid
             self.rel_pos_h = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
             self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
 
     def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
         """[B, h, w, C] -> [B, h, w, C]."""
-        B, h, w, C = x.shape
-        qkv = self.qkv(x).view(B, h * w, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
-        q, k, v = qkv.unbind(0)
-        if rel_pos is None:
-            out = functional.scaled_dot_product_attention(q, k, v, scale=self.scale)
-        else:
-            out = self._attend(q, k, v, rel_pos)
-        out = out.transpose(1, 2).reshape(B, h, w, C)
-        projected: Tensor = self.proj(out)
+        qkv: Tensor = self.qkv(x)
+        attended = self._attend_within_windows(qkv, rel_pos) if self.window else self._attend(qkv, rel_pos)
+        projected: Tensor = self.proj(attended)
         return projected
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, rel_pos: RelPos) -> Tensor:
-        """q, k, v: [B, H, N, d]. Softmax over q.k*scale + q.row(q, k) + q.col(q, k)."""
+    def _attend_within_windows(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, 3C] -> [B, h, w, C]. The page ends in zeros where its last windows reach beyond it."""
+        if rel_pos is None:
+            windows = self._attend(split_windows(qkv, self.qkv.bias, self.window), None)
+            return join_windows(windows, self.window, qkv.shape[1])
         rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
-        return rel_pos_attention(q, k, v, rows, cols, self.scale, rel_pos.key_axes)
+        return window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
+
+    def _attend(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, 3C] -> [B, h, w, C]."""
+        if rel_pos is not None:
+            rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
+            return grid_attention(qkv, rows, cols, self.scale, self.num_heads, rel_pos.key_axes)
+        B, h, w, _ = qkv.shape
+        q, k, v = qkv.view(B, h * w, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        out = functional.scaled_dot_product_attention(q, k, v, scale=self.scale)
+        return out.transpose(1, 2).reshape(B, h, w, -1)
 
 
 class SamMlp(nn.Module):
@@ -126,7 +140,7 @@ class SamMlp(nn.Module):
         self.lin2 = nn.Linear(config.mlp_dim, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.lin2(functional.gelu(self.lin1(x)))
+        out: Tensor = self.lin2(linear_gelu(x, self.lin1))
         return out
 
 
@@ -137,37 +151,18 @@ class SamBlock(nn.Module):
         super().__init__()
         self.window = window
         self.norm1 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
-        self.attn = SamAttention(config, window or config.pos_grid)
+        self.attn = SamAttention(config, window)
         self.norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
         self.mlp = SamMlp(config)
 
-    def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
-        normed = self.norm1(x)
-        if self.window:
-            side = x.shape[1]
-            windows = split_windows(normed, self.window)
-            x = x + join_windows(self.attn(windows, rel_pos), self.window, side)
-        else:
-            x = x + self.attn(normed, rel_pos)
-        out: Tensor = x + self.mlp(self.norm2(x))
-        return out
+    def forward(self, x: Tensor, update: Tensor, rel_pos: RelPos | None) -> tuple[Tensor, Tensor]:
+        """x and the update still to be added to it [B, h, w, C] -> the same after this block.
 
-
-def split_windows(x: Tensor, window: int) -> Tensor:
-    """[B, h, h, C] -> [B * count^2, window, window, C]; zero rows and columns fill the last windows."""
-    B, side, _, C = x.shape
-    count = -(-side // window)
-    pad = count * window - side
-    x = functional.pad(x, (0, 0, 0, pad, 0, pad))
-    x = x.view(B, count, window, count, window, C).transpose(2, 3)
-    return x.reshape(B * count * count, window, window, C)
-
-
-def join_windows(x: Tensor, window: int, side: int) -> Tensor:
-    """The inverse of split_windows, padding dropped: -> [B, side, side, C]."""
-    count = -(-side // window)
-    x = x.view(-1, count, count, window, window, x.shape[-1]).transpose(2, 3)
-    return x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
+        Left to the next block's normalisation, the addition costs no pass over memory of its own.
+        """
+        x, normed = add_norm(x, update, self.norm1)
+        x, normed = add_norm(x, self.attn(normed, rel_pos), self.norm2)
+        return x, self.mlp(normed)
 
 
 class LayerNorm2d(nn.LayerNorm):
@@ -177,15 +172,24 @@ class LayerNorm2d(nn.LayerNorm):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
+def split_patches(pixels: Tensor, patch_px: int) -> Tensor:
+    """[B, 3, S, S] -> [B, h, w, 3 * patch_px^2]: each patch's pixels, in the order of a convolution's weights."""
+    B, channels, side_px, _ = pixels.shape
+    side = side_px // patch_px
+    grid = pixels.reshape(B, channels, side, patch_px, side, patch_px)
+    return grid.permute(0, 2, 4, 1, 3, 5).reshape(B, side, side, channels * patch_px**2)
+
+
 class SamPatchEmbed(nn.Module):
+    """A convolution whose stride is its size: one matrix product over patches, which is faster as such."""
+
     def __init__(self, config: SamConfig) -> None:
         super().__init__()
         self.proj = nn.Conv2d(3, config.width, kernel_size=config.patch_px, stride=config.patch_px)
 
-    def forward(self, pixels: Tensor) -> Tensor:
-        """[B, 3, S, S] -> [B, h, w, C]."""
-        patches: Tensor = self.proj(pixels)
-        return patches.permute(0, 2, 3, 1)
+    def forward(self, patches: Tensor) -> Tensor:
+        """Normalised pixels of patches [B, h, w, 3 * patch_px^2] -> [B, h, w, C]."""
+        return functional.linear(patches, self.proj.weight.flatten(1), self.proj.bias)
 
 
 class SamEncoder(nn.Module):
@@ -239,13 +243,17 @@ class SamEncoder(nn.Module):
         )
 
     def patches(self, pixels: Tensor) -> Tensor:
-        """Normalised pixels [B, 3, S, S] -> patch features before the neck [B, h, w, C]."""
-        x: Tensor = self.patch_embed(pixels)
+        """uint8 [B, 3, S, S] -> patch features before the neck [B, h, w, C]."""
+        x: Tensor = self.patch_embed(self._normalised(split_patches(pixels, self.config.patch_px)))
         tables = self.tables(x.shape[1])
-        x = x + tables.pos_embed
+        update = tables.pos_embed
         for block, rel_pos in zip(self.blocks, tables.rel_pos, strict=True):
-            x = block(x, rel_pos)
-        return x
+            x, update = block(x, update, rel_pos)
+        return x + update
+
+    def _normalised(self, pixels: Tensor) -> Tensor:
+        """uint8 -> -1 to 1 (mean and deviation of 0.5) in the weights' type, where half integers are exact."""
+        return (pixels.to(self.patch_embed.proj.weight.dtype) - 127.5) * (1 / 127.5)
 
     def downsample(self, patches: Tensor) -> Tensor:
         """[B, h, w, C] -> [B, C', h/4, w/4]."""
@@ -253,5 +261,5 @@ class SamEncoder(nn.Module):
         return features
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Normalised pixels [B, 3, S, S] -> features [B, C', S/64, S/64]."""
+        """uint8 [B, 3, S, S] -> features [B, C', S/64, S/64]."""
         return self.downsample(self.patches(pixels))

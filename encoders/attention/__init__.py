@@ -1,36 +1,55 @@
-"""Exact attention with SAM's decomposed relative positions: Triton kernels where they run, else PyTorch's operators."""
+"""Exact attention with SAM's decomposed relative positions: Triton kernels where they run, else PyTorch's operators.
 
-import os
+The kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted and Triton is installed; everything else,
+and everything within plain_only(), goes to the operators.
+"""
+
 from importlib.util import find_spec
 
 from torch import Tensor
 
-from encoders.attention.plain import augmented_attention, bias_attention
+from encoders.attention import plain
+from encoders.attention.switch import kernels_allowed, plain_only
 
-# The kernels were checked in Triton's interpreter and compiled for sm_90, but have not run on a GPU yet: until their
-# numerics and times there are known they must be asked for.
-if os.environ.get("OCRBATCH_TRITON_ATTENTION") == "1" and find_spec("triton") is not None:
-    from encoders.attention import fused
+if find_spec("triton") is not None:
+    from encoders.attention import fused_grid, fused_windows
 else:
-    fused = None  # type: ignore[assignment]
+    fused_grid = fused_windows = None  # type: ignore[assignment]
+
+__all__ = ["fused_grid", "fused_windows", "grid_attention", "plain_only", "window_attention"]
 
 
-def rel_pos_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+def grid_attention(
+    qkv_BSSE: Tensor,
     rows_qkd: Tensor,
     cols_qkd: Tensor,
     scale: float,
-    key_axes: Tensor | None,
+    num_heads: int,
+    key_axes: Tensor | None = None,
 ) -> Tensor:
-    """q, k, v: [B, H, N, d] -> [B, H, N, d]: softmax over q.k*scale + q.row(q, k) + q.col(q, k).
+    """Attention among all tokens of a page: the projection of its S x S tokens -> [B, S, S, C], E = 3 * C.
 
-    rows_qkd, cols_qkd: [side, side, d], the vector for query q and key k, of q - k alone; N = side * side.
-    key_axes: [N, 2*side], one-hot row and column of each key, None to store a bias (better in windows).
+    Softmax over q.k*scale + q.row(q, k) + q.col(q, k). qkv_BSSE: q, k and v, each by heads, as one nn.Linear gives
+    them. rows_qkd, cols_qkd: [S, S, d], the vector for query q and key k, of q - k alone. key_axes: [S * S, 2 * S],
+    one-hot row and column of each key, with which the operators do without a bias of every pair of tokens.
     """
-    if fused is not None and fused.supports(q, k, v, rows_qkd, cols_qkd):
-        return fused.attend(q, k, v, rows_qkd, cols_qkd, scale)
-    if key_axes is None:
-        return bias_attention(q, k, v, rows_qkd, cols_qkd, scale)
-    return augmented_attention(q, k, v, rows_qkd, cols_qkd, scale, key_axes)
+    arguments = (qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads)
+    if fused_grid is not None and kernels_allowed() and fused_grid.supports(*arguments):
+        return fused_grid.attend(*arguments)
+    return plain.grid_attention(*arguments, key_axes)
+
+
+def window_attention(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    """Attention within the windows of a page: the projection of its S x S tokens -> [B, S, S, C], E = 3 * C.
+
+    qkv_BSSE: q, k and v, each by heads, as one nn.Linear gives them. Windows of rows_qkd.shape[0] tokens a side begin
+    at the upper left. SAM fills the page with zeros to whole windows before that projection, so a filled position's
+    q, k and v are its bias, qkv_bias_E; its key takes part in the softmax.
+    rows_qkd, cols_qkd: [window, window, d], the vector for query q and key k, of q - k alone.
+    """
+    arguments = (qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
+    if fused_windows is not None and kernels_allowed() and fused_windows.supports(*arguments):
+        return fused_windows.attend(*arguments)
+    return plain.window_attention(*arguments)

@@ -49,3 +49,51 @@ def augmented_attention(
         padded = functional.pad(v, (0, 2 * side))
         return functional.scaled_dot_product_attention(query, key, padded, scale=1.0)[..., :d]
     return functional.scaled_dot_product_attention(query, key, v, scale=1.0)
+
+
+def split_windows(x: Tensor, fill_E: Tensor, window: int) -> Tensor:
+    """[B, S, S, E] -> [B * count^2, window, window, E]; fill_E stands in what the last windows have beyond S."""
+    B, side, _, E = x.shape
+    count = -(-side // window)
+    pad = count * window - side
+    if pad:  # the bias itself, not a sum with it, so that its gradient is that of a padded projection
+        fill = fill_E.to(x.dtype)
+        x = torch.cat([x, fill.expand(B, side, pad, E)], dim=2)
+        x = torch.cat([x, fill.expand(B, pad, side + pad, E)], dim=1)
+    x = x.view(B, count, window, count, window, E).transpose(2, 3)
+    return x.reshape(B * count * count, window, window, E)
+
+
+def join_windows(x: Tensor, window: int, side: int) -> Tensor:
+    """The inverse of split_windows, what lies beyond the side dropped: -> [B, side, side, E]."""
+    count = -(-side // window)
+    x = x.view(-1, count, count, window, window, x.shape[-1]).transpose(2, 3)
+    return x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
+
+
+def grid_attention(
+    qkv_BSSE: Tensor,
+    rows_qkd: Tensor,
+    cols_qkd: Tensor,
+    scale: float,
+    num_heads: int,
+    key_axes: Tensor | None,
+) -> Tensor:
+    """[B, S, S, 3 * C] -> [B, S, S, C]. key_axes: as for augmented_attention; None stores a bias."""
+    B, side, _, E = qkv_BSSE.shape
+    q, k, v = qkv_BSSE.reshape(B, side * side, 3, num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+    if key_axes is None:
+        out = bias_attention(q, k, v, rows_qkd, cols_qkd, scale)
+    else:
+        out = augmented_attention(q, k, v, rows_qkd, cols_qkd, scale, key_axes)
+    return out.transpose(1, 2).reshape(B, side, side, E // 3)
+
+
+def window_attention(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    """[B, S, S, 3 * C] -> [B, S, S, C]; windows of rows_qkd.shape[0] a side, positions beyond S hold the bias."""
+    window, side = rows_qkd.shape[0], qkv_BSSE.shape[1]
+    windows = split_windows(qkv_BSSE, qkv_bias_E, window)
+    out = grid_attention(windows, rows_qkd, cols_qkd, scale, num_heads, None)
+    return join_windows(out, window, side)

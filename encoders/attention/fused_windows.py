@@ -1,0 +1,107 @@
+"""Launches the kernel for the windows of a page, and makes one operator of it, as fused_grid.py does for all of it.
+
+Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
+from encoders.attention.window_kernel import page_windows
+
+MAX_WINDOW = 16  # side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowConfig:
+    """block_m: queries of a pass. parts: one to three blocks of keys that together hold a window's, powers of two.
+
+    running: softmax taken on from part to part, for fewer registers. max_registers: of a thread.
+    """
+
+    block_m: int
+    num_warps: int
+    num_stages: int
+    parts: tuple[int, ...]
+    running: bool = False
+    max_registers: int | None = None
+
+
+def window_parts(window: int) -> tuple[int, ...]:
+    """The fewest places in at most three blocks: 196 keys take 128 + 64 + 16."""
+    places = -(-(window * window) // 16) * 16
+    bits = [1 << bit for bit in reversed(range(4, 9)) if places >> bit & 1]
+    return tuple(bits) if len(bits) <= 3 else (power_of_two(places),)
+
+
+def default_window_config(window: int) -> WindowConfig:
+    return WindowConfig(block_m=64, num_warps=4, num_stages=2, parts=window_parts(window))
+
+
+def supports(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> bool:
+    """Whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
+    window, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
+    if not takes((qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd)):
+        return False
+    return head_dim in HEAD_DIMS and window <= MAX_WINDOW and 3 * num_heads * head_dim == qkv_BSSE.shape[-1]
+
+
+def launch(
+    qkv_BSSE: Tensor,
+    qkv_bias_E: Tensor,
+    rows_qkd: Tensor,
+    cols_qkd: Tensor,
+    scale: float,
+    num_heads: int,
+    config: WindowConfig,
+) -> Tensor:
+    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous. Copies a projection that is not contiguous."""
+    B, S, _, E = qkv_BSSE.shape
+    window, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
+    assert sum(config.parts) >= window * window, "every key has a place"
+    out = torch.empty(B, S, S, E // 3, dtype=qkv_BSSE.dtype, device=qkv_BSSE.device)
+    if out.numel() == 0:
+        return out
+    count = -(-S // window)
+    part_0, part_1, part_2 = (*config.parts, 0, 0)[:3]
+    options: dict[str, int] = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    if config.max_registers is not None:
+        options["maxnreg"] = config.max_registers
+    tensors = [tensor.contiguous() for tensor in (qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd)]
+    page_windows[(B * count * count * num_heads,)](
+        *tensors, out, scale, S, count,
+        H=num_heads, W=window, D=head_dim, BLOCK_M=config.block_m,
+        PART_0=part_0, PART_1=part_1, PART_2=part_2, RUNNING=config.running,
+        BLOCK_S=power_of_two(window), BLOCK_T=power_of_two(2 * window - 1), **options,
+    )  # fmt: skip
+    return out
+
+
+@torch.library.custom_op("ocrbatch::window_attention", mutates_args=(), device_types="cuda")
+def window_attention(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    """launch() with the window's own configuration."""
+    config = default_window_config(rows_qkd.shape[0])
+    with torch.cuda.device(qkv_BSSE.device):  # Triton launches on the current device
+        return launch(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads, config)
+
+
+@window_attention.register_fake
+def _(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    B, S, _, E = qkv_BSSE.shape
+    return qkv_BSSE.new_empty(B, S, S, E // 3)
+
+
+def attend(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
+    out: Tensor = window_attention(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
+    return out

@@ -1,0 +1,119 @@
+"""Launches the Triton kernels, and makes operators of them that torch.compile and CUDA graphs take as they are.
+
+Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from encoders.attention.switch import takes
+from encoders.pointwise import kernels
+
+MAX_WIDTH = 4096
+ACTIVATION_BLOCK = 2048  # elements of a program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormConfig:
+    """rows: of a program, a power of two."""
+
+    rows: int
+    num_warps: int
+
+
+def block_width(width: int) -> int:
+    return 1 << (width - 1).bit_length()
+
+
+def default_norm_config(width: int) -> NormConfig:
+    """Fastest of those measured on an H200 at 768 and 1,024 channels: 16 bytes a thread, and one row a program."""
+    if width <= 512:
+        return NormConfig(rows=2, num_warps=1)
+    return NormConfig(rows=1, num_warps=min(8, block_width(width) // 256))
+
+
+def supports(x: Tensor) -> bool:
+    """Whether quick_gelu() takes it: 16-bit on NVIDIA from Ampere on, contiguous, no gradient wanted."""
+    return takes((x,)) and x.is_contiguous()
+
+
+def supports_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> bool:
+    """Whether add_norm() takes these; a subclass of LayerNorm may compute something else."""
+    if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
+        return False
+    if not takes((x, norm.weight, norm.bias) if delta is None else (x, delta, norm.weight, norm.bias)):
+        return False
+    if norm.normalized_shape != (x.shape[-1],) or x.shape[-1] > MAX_WIDTH:
+        return False
+    return delta is None or delta.shape in (x.shape, (1, *x.shape[1:]))
+
+
+def launch_norm(
+    x: Tensor, delta: Tensor | None, weight: Tensor, bias: Tensor, eps: float, config: NormConfig
+) -> tuple[Tensor, Tensor]:
+    """x: [..., C] -> (x + delta, its norm), contiguous; x itself without delta. delta: x's shape or [1, ...]."""
+    x, width = x.contiguous(), x.shape[-1]
+    rows = x.numel() // width
+    normed = torch.empty_like(x)
+    total = x if delta is None else torch.empty_like(x)
+    if rows == 0:
+        return total, normed
+    added = x if delta is None else delta.contiguous()
+    kernels.add_norm[(-(-rows // config.rows),)](
+        x, added, weight.contiguous(), bias.contiguous(), total, normed, rows, added.numel() // width, eps,
+        C=width, BLOCK_C=block_width(width), ROWS=config.rows, ADD=delta is not None,
+        REPEAT=added.numel() != x.numel(), num_warps=config.num_warps,
+    )  # fmt: skip
+    return total, normed
+
+
+@torch.library.custom_op("ocrbatch::add_norm", mutates_args=(), device_types="cuda")
+def add_norm_op(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    with torch.cuda.device(x.device):  # Triton launches on the current device
+        return launch_norm(x, delta, weight, bias, eps, default_norm_config(x.shape[-1]))
+
+
+@add_norm_op.register_fake
+def _(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape), x.new_empty(x.shape)
+
+
+@torch.library.custom_op("ocrbatch::norm", mutates_args=(), device_types="cuda")
+def norm_op(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """An operator of its own, as none may return its input."""
+    with torch.cuda.device(x.device):
+        return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
+
+
+@norm_op.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
+    """(x + delta, norm(x + delta)), contiguous; x itself without delta."""
+    if delta is None:
+        return x, norm_op(x, norm.weight, norm.bias, norm.eps)
+    total, normed = add_norm_op(x, delta, norm.weight, norm.bias, norm.eps)
+    return total, normed
+
+
+def launch_quick_gelu(x: Tensor) -> None:
+    """x: contiguous, any shape; overwritten."""
+    if x.numel():
+        programs = -(-x.numel() // ACTIVATION_BLOCK)
+        kernels.quick_gelu[(programs,)](x, x.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
+
+
+@torch.library.custom_op("ocrbatch::quick_gelu_", mutates_args=("x",), device_types="cuda")
+def quick_gelu_op(x: Tensor) -> None:
+    with torch.cuda.device(x.device):
+        launch_quick_gelu(x)
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x, overwritten. x: contiguous, any shape."""
+    quick_gelu_op(x)
+    return x

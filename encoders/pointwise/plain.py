@@ -1,0 +1,21 @@
+"""The operators between the matrix products, by PyTorch's own, on any device and with gradients."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+QUICK_GELU_SLOPE = 1.702
+
+
+def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
+    """x + delta and its norm over the last dimension, each of x's shape."""
+    total = x if delta is None else x + delta
+    return total, norm(total)
+
+
+def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
+    return functional.gelu(linear(x))
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    return x * torch.sigmoid(QUICK_GELU_SLOPE * x)
