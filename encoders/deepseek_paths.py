@@ -5,6 +5,7 @@ Shapes: B views of S px, g = S/64 tokens a side, D language model width.
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews, UInt8Array
 
 TILE_PX = 640
+# Example views are windows of one noise, so far apart: drawing each on its own takes longer than encoding it.
+_SHIFT_BYTES = 997
 
 
 class DeepSeekPath(UniformPath):
@@ -43,9 +46,10 @@ class DeepSeekPath(UniformPath):
 
     def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
         assert isinstance(axis, int), "the axis is a view's side in px"
-        shape = (tokens // self.unit_tokens(axis), 3, axis, axis)
-        pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
-        return self.units([pixels.numpy()], readable=[False])
+        count, length = tokens // self.unit_tokens(axis), 3 * axis * axis
+        noise = torch.randint(0, 256, (length + count * _SHIFT_BYTES,), dtype=torch.uint8)
+        views = [noise[start : start + length] for start in range(0, count * _SHIFT_BYTES, _SHIFT_BYTES)]
+        return [self._unit(view.view(1, 3, axis, axis), reads=False) for view in views]
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Normalises inside. Without a character head nothing needs SAM's patches."""
@@ -72,18 +76,24 @@ class DeepSeekPath(UniformPath):
             return outputs
         return outputs | {"cells": self._encoder.read_characters(patches[0])}
 
+    def probed(self, outputs: Tensors) -> Tensors:
+        """The tokens: they are made from the patches, which are five times as large."""
+        return {"tokens": outputs["tokens"]}
+
     def units(self, views: Sequence[UInt8Array], readable: Sequence[bool]) -> list[Unit]:
-        """All views [N, 3, S, S] of some pages, in order. readable: whether the page's characters are read here."""
-        pinned = self._encoder.image_newline.device.type == "cuda"
-        units = []
-        for page, reads in zip(views, readable, strict=True):
-            pixels = torch.from_numpy(np.ascontiguousarray(page))
-            axis = int(pixels.shape[-1])
-            units += [
-                Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": view}, note=reads)
-                for view in (pixels.pin_memory() if pinned else pixels)[:, None]
-            ]
-        return units
+        """All views [N, 3, S, S] of some pages, in order. readable: whether the page's characters are read here.
+
+        Units share the arrays' memory, which must stay as it is until they are encoded.
+        """
+        return [
+            self._unit(view[None], reads=reads)
+            for page, reads in zip(views, readable, strict=True)
+            for view in torch.from_numpy(np.ascontiguousarray(page))
+        ]
+
+    def _unit(self, pixels: Tensor, *, reads: bool) -> Unit:
+        axis = int(pixels.shape[-1])
+        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels}, note=reads)
 
 
 class PagesEncoder:
@@ -97,26 +107,41 @@ class PagesEncoder:
         self._manager = manager
 
     def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
-        """The pages' tokens, in order."""
-        global_views, _ = self.encode_global(pages)
-        local_views, _ = self.encode_local(pages)
+        """The pages' tokens, in order. Both paths are under way before the host waits for either."""
+        units = {
+            self._global_path.name: self._global_units(pages),
+            self._local_path.name: self._local_units(pages),
+        }
+        encoded = self._manager.encode(units)
+        global_views, _ = self._by_page(encoded[self._global_path.name], [1] * len(pages))
+        local_views, _ = self._by_page(encoded[self._local_path.name], [page.num_tiles for page in pages])
         return self._encoder.assemble_pages(pages, global_views, local_views)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Each page's global view, and "hit", "miss" or "eager" for it. Read where there are no tiles."""
-        views = [page.global_view[None] for page in pages]
-        readable = [page.num_tiles == 0 for page in pages]
-        return self._encode(self._global_path, views, readable)
+        name = self._global_path.name
+        encoded = self._manager.encode({name: self._global_units(pages)})[name]
+        return self._by_page(encoded, [1] * len(pages))
 
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Each page's tiles, N = 0 for an untiled page, and "hit", "miss" or "eager" for each."""
-        return self._encode(self._local_path, [page.local_views for page in pages], [True] * len(pages))
+        name = self._local_path.name
+        encoded = self._manager.encode({name: self._local_units(pages)})[name]
+        return self._by_page(encoded, [page.num_tiles for page in pages])
 
-    def _encode(
-        self, path: DeepSeekPath, views: Sequence[UInt8Array], readable: Sequence[bool]
+    def _global_units(self, pages: Sequence[PageViews]) -> list[Unit]:
+        views = [page.global_view[None] for page in pages]
+        return self._global_path.units(views, readable=[page.num_tiles == 0 for page in pages])
+
+    def _local_units(self, pages: Sequence[PageViews]) -> list[Unit]:
+        return self._local_path.units([page.local_views for page in pages], readable=[True] * len(pages))
+
+    def _by_page(
+        self, encoded: Sequence[EncodedUnit], counts: Sequence[int]
     ) -> tuple[list[EncodedViews], list[list[str]]]:
-        encoded = iter(self._manager.encode({path.name: path.units(views, readable)})[path.name])
-        pages = [[next(encoded) for _ in page] for page in views]
+        """counts: views of each page."""
+        units = iter(encoded)
+        pages = [list(islice(units, count)) for count in counts]
         return [self._joined(page) for page in pages], [[unit.use for unit in page] for page in pages]
 
     def _joined(self, units: Sequence[EncodedUnit]) -> EncodedViews:

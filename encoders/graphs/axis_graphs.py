@@ -1,30 +1,31 @@
-"""One path and axis: which batches its units make, which of its graphs are worth it, and running either way."""
+"""One path and axis: which batches its units make, which of its graphs are used, and running either way."""
 
-import logging
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import torch
 
 from encoders.graphs import budgets
 from encoders.graphs.buffers import have_room, input_rows
 from encoders.graphs.capture import Capture, Graph
-from encoders.graphs.checks import difference
-from encoders.graphs.latency import Latencies
 from encoders.graphs.packing import Batch, Bounds, pack
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.runner import Runner
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
 from encoders.graphs.store import GraphStore
+from encoders.graphs.trials import Trials
 
-logger = logging.getLogger(__name__)
+# Other graphs are captured only if they are expected to save this share of the time: a capture takes seconds.
+MIN_GAIN = 0.02
 
 
 class AxisGraphs:
     """wanted: the sizes to capture, ascending. capture: None where everything runs eagerly.
 
-    observed: how often batches of so many tokens were asked for.
+    staging: what inputs go through on their way to the device. observed: how often batches of so many tokens
+    were asked for.
     """
 
     def __init__(
@@ -36,18 +37,19 @@ class AxisGraphs:
         device: torch.device,
         capture: Capture | None,
         stats: PathStats,
+        staging: Staging | None = None,
     ) -> None:
         self.path = path
         self.axis = axis
         self.wanted = list(wanted)
         self.observed: Counter[int] = Counter()
-        self.latencies = Latencies()
         self.store = None if capture is None else GraphStore(path, axis, device, capture, stats)
-        self._settings = settings
-        self._device = device
-        self._capture = capture
         self.stats = stats
-        self._losing: list[int] = []
+        self._settings = settings
+        self._capture = capture
+        self._runner = Runner(path, device, self.store, staging, stats)
+        self._trials = self._new_trials()
+        self._num_adapted_to = 0
 
     @property
     def num_bytes(self) -> int:
@@ -65,17 +67,16 @@ class AxisGraphs:
         if bound:
             full, rest = divmod(sum(unit.tokens for unit in units), bound)
             self.observed.update({bound: full, rest: 1} if rest else {bound: full})
-        sizes = self.sizes
         return pack(
             [unit.tokens for unit in units],
-            Bounds(max_tokens=bound, max_items=self._settings.max_items, sizes=sizes),
+            Bounds(max_tokens=bound, max_items=self._settings.max_items, sizes=self.sizes),
             items=[unit.items for unit in units],
-            latencies=self.latencies if sizes else None,
+            latencies=self._trials.latencies if self._trials and self._trials.latencies.eager else None,
         )
 
     def pick(self, units: Sequence[Unit]) -> tuple[Graph | None, Use]:
         """The smallest graph that holds the units and beats eager for them, and how the units are to be counted."""
-        if self.store is None:
+        if self.store is None or self._trials is None:
             return None, "eager"
         tokens = sum(unit.tokens for unit in units)
         rows = input_rows(self.path, units)
@@ -85,86 +86,83 @@ class AxisGraphs:
             if size >= tokens and have_room(graph.inputs, rows)
         ]
         for graph in fitting:
-            if self.latencies.wins(graph.tokens, tokens):
+            if self._trials.latencies.wins(graph.tokens, tokens):
                 fresh = self.store.sound(graph)
+                if fresh is None:
+                    self._trials.refused.add(graph.tokens)
                 return fresh, "eager" if fresh is None else "hit"
-        beaten = bool(fitting) or any(size >= tokens for size in self._losing)
+        beaten = bool(fitting) or any(size >= tokens for size in self._trials.losing)
         return None, "eager" if beaten else "miss"
 
     def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
-        """The units' rows, as copies that no later replay touches."""
-        assert self._capture is not None, "a graph without a capture"
-        assert self.store is not None, "a graph without a store"
-        assert self.store.buffers is not None, "a graph without buffers"
-        self.store.buffers.write(units)
-        self._capture.replay(graph)
-        return {
-            name: output[: sum(self.path.rows(name, unit) for unit in units)].clone()
-            for name, output in graph.outputs.items()
-        }
+        """The units' rows, as copies that no later replay touches. Raises torch.OutOfMemoryError without room."""
+        return self._runner.replay(graph, units)
 
     def eager(self, units: Sequence[Unit]) -> Tensors:
-        """The same without a graph and without padding."""
-        return self.path.forward(self.path.collate(units, self._device))
+        """The same without a graph and without padding, in parts if memory does not suffice for all."""
+        return self._runner.eager(units)
 
     def settle(self, seen: Mapping[int, int] | None) -> None:
         """Keeps the captured graphs that win and that agree with eager; of these, with seen, the best for it.
 
-        seen: how often batches of so many tokens are expected.
+        seen: how often batches of so many tokens are expected. Empty: as a long queue makes them.
         """
-        if self.sizes:
-            self._time()
-            self._verify()
-        if seen:
-            latency_of = self.latencies.replay.__getitem__
-            self._keep(budgets.choose(seen, latency_of, self.sizes, self._settings.max_graphs))
+        if self._trials is None or not self.sizes:
+            return
+        self._trials.try_all()
+        if seen is not None:
+            expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
+            self._keep(self._choose(self._trials, expected))
+
+    def adapt(self, room: Callable[[], int | None]) -> None:
+        """Captures the graphs that suit what was observed, and frees the others. room: bytes left for graphs.
+
+        Nothing happens unless something was observed since, and the change is worth it.
+        """
+        total = self.observed.total()
+        if self._trials is None or not self._trials.latencies.replay or total == self._num_adapted_to:
+            return
+        self._num_adapted_to = total
+        chosen = self._choose(self._trials, self.observed)
+        expected = self._trials.latencies.expected
+        if expected(self.observed, chosen) < expected(self.observed, self.sizes) * (1 - MIN_GAIN):
+            self._keep(chosen)
+            self._add(self._trials, [size for size in reversed(chosen) if size not in self.sizes], room)
 
     def drop(self, size: int) -> bool:
-        """Frees one graph; False if it is gone already."""
-        if self.store is None or size not in self.store.graphs:
-            return False
-        self.store.drop(size)
-        return True
+        """Frees a graph that is not to be used again; False if it is gone already."""
+        return self._trials is not None and self._trials.refuse(size)
 
     def close(self) -> None:
         """Frees all graphs and buffers, and forgets what was measured; what was observed is kept."""
         if self.store is not None:
             self.store.close()
-        self.latencies = Latencies()
-        self._losing = []
+        self._trials = self._new_trials()
+        self._num_adapted_to = 0
 
-    def _time(self) -> None:
-        """Measures replays and eager runs, each with its copies in and out, and frees the graphs that lose."""
-        assert self._capture is not None, "a graph without a capture"
-        assert self.store is not None, "a graph without a store"
-        repeats = self._settings.repeats
-        sizes = self.sizes
-        for size in sorted({*budgets.generate(self.path.unit_tokens(self.axis), sizes[-1]), *sizes}):
-            units = self.path.examples(self.axis, size)
-            tokens = sum(unit.tokens for unit in units)
-            self.latencies.eager[tokens] = self._capture.measure(partial(self.eager, units), repeats)
-            if size in self.store.graphs:
-                run = partial(self.replay, self.store.graphs[size], units)
-                self.latencies.replay[size] = self._capture.measure(run, repeats)
-        self._losing = [size for size in sizes if not self.latencies.wins(size, size)]
-        self.stats.losing_graphs += len(self._losing)
-        self._keep(set(sizes) - set(self._losing))
+    def _new_trials(self) -> Trials | None:
+        if self.store is None or self._capture is None:
+            return None
+        return Trials(self.store, self._capture, self._runner, self._settings, self.stats)
 
-    def _verify(self) -> None:
-        """Frees graphs that do not return what eager returns, on random units."""
-        assert self.store is not None, "a graph without a store"
-        for size, graph in sorted(self.store.graphs.items()):
-            units = self.path.examples(self.axis, size)
-            apart = difference(self.replay(graph, units), self.eager(units))
-            self.stats.parity_checks += 1
-            if not apart <= self._settings.parity_tolerance:
-                self.stats.parity_failures += 1
-                logger.warning("%s and eager differ by %.2g: it is not used", self.store.label(size), apart)
-                self.drop(size)
+    def _choose(self, trials: Trials, seen: Mapping[int, int]) -> list[int]:
+        latency_of = trials.latencies.replay.__getitem__
+        return budgets.choose(seen, latency_of, trials.candidates(), self._settings.max_graphs)
 
-    def _keep(self, sizes: Sequence[int] | set[int]) -> None:
+    def _add(self, trials: Trials, sizes: Sequence[int], room: Callable[[], int | None]) -> None:
+        """Captures further sizes, the largest first."""
+        assert self.store is not None, "trials without a store"
+        for size in sizes:
+            self.store.add(size, room())
+        added = [size for size in sizes if size in self.store.graphs]
+        trials.refused.update(set(sizes) - set(added))
+        trials.try_some(added)
+
+    def _keep(self, sizes: Sequence[int]) -> None:
+        """Frees the other graphs, which may come back."""
+        assert self.store is not None, "graphs without a store"
         for size in set(self.sizes) - set(sizes):
-            self.drop(size)
+            self.store.drop(size)
 
 
 def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:

@@ -48,6 +48,15 @@ def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
     return wanted
 
 
+def assumed(unit: int, most: int) -> dict[int, int]:
+    """How often to expect batches of so many tokens where nothing is known, as choose() takes it.
+
+    A long queue gives full batches and one remainder, each of which is as likely: half of all batches are full.
+    """
+    remainders = range(unit, most, unit)
+    return dict.fromkeys(remainders, 1) | {most: max(1, len(remainders))}
+
+
 def smallest_fitting(sizes: Sequence[int], tokens: int) -> int | None:
     """The least of the ascending sizes that holds so many tokens; None if there is none."""
     place = bisect_left(sizes, tokens)

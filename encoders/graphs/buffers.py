@@ -7,6 +7,7 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Tensors, Unit
+from encoders.graphs.staging import Staging, lay, num_rows
 
 META = torch.device("meta")
 
@@ -37,15 +38,22 @@ class StaticBuffers:
                 )
         return views
 
-    def write(self, units: Sequence[Unit]) -> None:
-        """Lays the units' inputs at the front, and restores the padding that the write before left behind them."""
-        for name, pieces in self._path.pieces(units).items():
-            buffer = self.inputs[name]
-            used = 0
-            for piece in pieces:
-                buffer[used : used + piece.shape[0]].copy_(piece, non_blocking=True)
-                used += piece.shape[0]
-            self._path.pad(name, buffer, used, max(used, self._dirty.get(name, 0)))
+    def write(self, units: Sequence[Unit], staging: Staging | None = None) -> None:
+        """Lays the units' inputs at the front, and restores the padding that the write before left behind them.
+
+        staging: what they go through on their way to a device.
+        """
+        pieces = self._path.pieces(units)
+        dirty = {name: max(num_rows(parts), self._dirty.get(name, 0)) for name, parts in pieces.items()}
+        self._dirty |= dirty  # also if the copies fail half-way
+        if staging is not None:
+            staging.write(pieces, self.inputs)
+        else:
+            for name, parts in pieces.items():
+                lay(parts, self.inputs[name])
+        for name, parts in pieces.items():
+            used = num_rows(parts)
+            self._path.pad(name, self.inputs[name], used, dirty[name])
             self._dirty[name] = used
 
     def own(self, outputs: Mapping[str, Tensor]) -> Tensors:
@@ -85,7 +93,7 @@ def check_units(path: GraphPath, units: Sequence[Unit], templates: dict[Hashable
 
 def input_rows(path: GraphPath, units: Sequence[Unit]) -> dict[str, int]:
     """How many rows of each buffer the units fill: a video's frames may overflow where its tokens do not."""
-    return {name: sum(part.shape[0] for part in parts) for name, parts in path.pieces(units).items()}
+    return {name: num_rows(parts) for name, parts in path.pieces(units).items()}
 
 
 def have_room(inputs: Mapping[str, Tensor], rows: Mapping[str, int]) -> bool:

@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 
 import torch
@@ -14,7 +15,10 @@ from encoders.graphs.errors import GraphStaleError
 from encoders.graphs.path import GraphPath, Tensors
 
 Stamp = tuple[int, int, torch.Size, torch.dtype, torch.device]
+Stamps = tuple[list[int], list[int]]
 Run = Callable[[], object]
+
+_VERSION_OF = attrgetter("_version")
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +35,7 @@ class Graph:
     watched: list[Tensor]
     kept: list[Tensor]
     buffer_stamps: list[Stamp]
-    watched_stamps: list[tuple[int, int]]
+    watched_stamps: Stamps
     launch: Callable[[], None]
     release: Callable[[], None]
     recaptures: int = 0
@@ -202,6 +206,10 @@ def _buffer_stamps(buffers: StaticBuffers, inputs: Tensors, outputs: Tensors) ->
     ]
 
 
-def _watched_stamps(watched: Sequence[Tensor]) -> list[tuple[int, int]]:
-    """Address and version: there are hundreds, and this is asked before every replay."""
-    return [(tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version) for tensor in watched]
+def _watched_stamps(watched: Sequence[Tensor]) -> Stamps:
+    """Addresses and versions: there are hundreds, and this is asked before every replay, so no loop in Python."""
+    try:
+        versions = list(map(_VERSION_OF, watched))
+    except RuntimeError:  # inference tensors have none
+        versions = [0 if tensor.is_inference() else tensor._version for tensor in watched]
+    return list(map(Tensor.data_ptr, watched)), versions

@@ -29,7 +29,7 @@ class Guard:
         state.stats.parity_checks += 1
         expected = state.eager(units)
         apart = difference(outputs, expected)
-        if apart <= self._settings.parity_tolerance or not bool(all_finite(expected)):
+        if apart <= self._settings.parity_tolerance or not all_finite(state.path.probed(expected)):
             return None
         state.stats.parity_failures += 1
         self._give_up(state, graph, "parity", f"differed from eager by {apart:.2g}")
@@ -39,7 +39,7 @@ class Guard:
         """What eager returns for a replay that was not finite. If that is not either, the graph is not to blame."""
         outputs = state.eager(units)
         state.stats.eager_batches += 1
-        if bool(all_finite(outputs)):
+        if all_finite(state.path.probed(outputs)):
             state.stats.nan_traps += 1
             self._give_up(state, graph, "nan", "returned NaN or infinity where eager does not")
         else:

@@ -1,13 +1,21 @@
 """Measured latencies of one path and axis, which decide what a graph is used for."""
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from encoders.graphs.budgets import smallest_fitting
 
 
 @dataclass(slots=True)
 class Latencies:
-    """Seconds by tokens: of a replay of each captured size, and of eager runs of sizes between."""
+    """Seconds by tokens: of a replay of each captured size, and of eager runs of sizes between.
 
+    Infinite for what does not fit into memory: sizes up to the next one that was measured count as not fitting.
+    margin: how many times as fast a replay must have been, as measurements vary and batches cost the host something.
+    """
+
+    margin: float = 1.0
     replay: dict[int, float] = field(default_factory=dict)
     eager: dict[int, float] = field(default_factory=dict)
 
@@ -23,14 +31,24 @@ class Latencies:
         if place == len(sizes):
             return self.eager[sizes[-1]] * tokens / sizes[-1]
         low, high = sizes[place - 1], sizes[place]
+        if tokens == high:
+            return self.eager[high]
         share = (tokens - low) / (high - low)
         return self.eager[low] * (1 - share) + self.eager[high] * share
 
     def wins(self, size: int, tokens: int) -> bool:
         """Whether replaying the graph of this size is faster than running so many tokens eagerly."""
-        return self.replay[size] < self.eager_at(tokens)
+        return self.replay[size] * self.margin < self.eager_at(tokens)
+
+    def expected(self, seen: Mapping[int, int], sizes: Sequence[int]) -> float:
+        """Seconds of all batches seen (how often batches of so many tokens were), with graphs of these sizes."""
+        return sum(
+            count * self.cost(smallest_fitting(sizes, tokens), tokens)
+            for tokens, count in seen.items()
+            if count
+        )
 
     def cost(self, size: int | None, tokens: int) -> float:
         """Seconds of a batch: eager if size is None, or if its graph does not win."""
         eager = self.eager_at(tokens)
-        return eager if size is None else min(self.replay[size], eager)
+        return eager if size is None else min(self.replay[size] * self.margin, eager)

@@ -2,48 +2,36 @@
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 
 from encoders.graphs.axis_graphs import AxisGraphs, by_axis
 from encoders.graphs.buffers import check_units
 from encoders.graphs.capture import Capture, CudaGraphCapture, Graph
-from encoders.graphs.checks import all_finite
+from encoders.graphs.checks import checksum
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError, UnitError
 from encoders.graphs.guard import Guard
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.results import EncodedUnit, Replayed, finished, not_finite
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
+from encoders.graphs.transfers import CudaTransfers
 from encoders.graphs.wanted import user_budgets, wanted_sizes
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EncodedUnit:
-    """outputs: the unit's own rows; the units of a batch share memory, which no later call touches.
-
-    use: whether it was replayed ("hit"), had no fitting graph ("miss"), or was not to be ("eager").
-    """
-
-    outputs: Tensors
-    use: Use
-
-
-@dataclass(slots=True, eq=False)
-class _Replayed:
-    """A replay whose finiteness is looked at once all batches are under way."""
-
-    graphs: AxisGraphs
-    graph: Graph
-    members: list[int]
-    finite: torch.Tensor
+__all__ = ["EncodedUnit", "EncoderGraphManager"]
 
 
 class EncoderGraphManager:
     """Runs each path's units in full batches, through graphs where they were measured to win.
 
-    Not safe for several threads. capture: how to capture; by default CUDA graphs on a CUDA device, and
-    otherwise nothing is captured: all units run eagerly, in the same batches and with the same statistics.
+    For one thread, and one stream as the current one: graphs share a memory pool, so replays must follow each
+    other, and inputs, replays and the copies of outputs are ordered by the current stream alone. Work on
+    another stream must wait for this one before it reads outputs.
+
+    capture: how to capture; by default CUDA graphs on a CUDA device, and otherwise nothing is captured: all
+    units run eagerly, in the same batches and with the same statistics. staging: what units in host memory go
+    through; by default pinned slots on a CUDA device, elsewhere nothing.
     """
 
     def __init__(
@@ -52,6 +40,7 @@ class EncoderGraphManager:
         settings: GraphSettings,
         device: torch.device,
         capture: Capture | None = None,
+        staging: Staging | None = None,
     ) -> None:
         self._paths = {path.name: path for path in paths}
         if len(self._paths) != len(paths):
@@ -63,6 +52,9 @@ class EncoderGraphManager:
         elif capture is None and device.type == "cuda":
             capture = CudaGraphCapture(device)
         self._capture = capture
+        if staging is None and device.type == "cuda":
+            staging = Staging(CudaTransfers(device))
+        self._staging = staging
         self._budgets = user_budgets(paths, settings)
         self._stats = {name: PathStats() for name in self._paths}
         self._axes: dict[tuple[str, Hashable], AxisGraphs] = {}
@@ -78,8 +70,9 @@ class EncoderGraphManager:
         """Captures and times the graphs of these axes, and keeps those that win and agree with eager.
 
         Units of other axes run eagerly. histogram: how often batches of so many tokens are expected, by path
-        and axis; by default what this manager has seen. It counts where budgets are "auto"; calling this
-        again chooses anew. Raises BudgetError for a budget that memory_limit can never hold.
+        and axis; by default what this manager has seen, and before that full batches with any
+        remainder. It counts where budgets are "auto"; calling this again captures and chooses anew. Raises
+        BudgetError for a budget that memory_limit can never hold.
         """
         self._require_open()
         states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
@@ -104,17 +97,44 @@ class EncoderGraphManager:
                 state.settle(seen if choosing else None)
                 self._stats[state.path.name].capture_seconds += time.perf_counter() - start
 
+    def adapt(self) -> None:
+        """Where budgets are "auto", captures the sizes that suit what was seen so far and frees the others.
+
+        To be called between encodes, at any time: nothing happens unless it is worth it. Only sizes that
+        warm_up tried are considered, and only those captured now are timed.
+        """
+        self._require_open()
+        with torch.inference_mode():
+            for (name, _), state in self._axes.items():
+                if self._settings.budgets_of(name) == "auto":
+                    start = time.perf_counter()
+                    state.adapt(self._room)
+                    self._stats[name].capture_seconds += time.perf_counter() - start
+
     def encode(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
         """Each path's outputs, in the order of its units; a path without units has none.
 
-        Raises UnitError for a unit that is not made for its path, ManagerClosedError after close().
+        A batch that does not fit into memory runs eagerly in halves. Raises UnitError for a unit that is not
+        made for its path, ManagerClosedError after close(), torch.OutOfMemoryError if one unit does not fit.
         """
         self._require_open()
-        for name in units:
+        for name, its_units in units.items():
             if name not in self._paths:
                 raise UnitError(f"there is no path {name}, only {', '.join(self._paths)}")
+            check_units(self._paths[name], its_units, self._templates[name])
+        done: dict[str, dict[int, EncodedUnit]] = {}
+        replayed: list[Replayed] = []
         with torch.inference_mode():
-            return {name: self._encode_path(name, its_units) for name, its_units in units.items()}
+            for name, its_units in units.items():
+                done[name] = self._launch(name, its_units, replayed)
+            for entry in not_finite(replayed):
+                path = entry.graphs.path
+                chosen = [units[path.name][index] for index in entry.members]
+                outputs = self._guard.retry(entry.graphs, entry.graph, chosen)
+                done[path.name].update(finished(path, entry.members, chosen, outputs, "eager"))
+        for name, its_done in done.items():
+            self._count(name, [unit.use for unit in its_done.values()])
+        return {name: [done[name][index] for index in range(len(units[name]))] for name in units}
 
     def stats(self) -> dict[str, PathStats]:
         """Counts of each path so far; after close() as they were then."""
@@ -131,41 +151,52 @@ class EncoderGraphManager:
             for state in self._axes.values():
                 state.close()
             self._axes.clear()
+            if self._staging is not None:
+                self._staging.close()
             self._closed = True
 
-    def _encode_path(self, name: str, units: Sequence[Unit]) -> list[EncodedUnit]:
+    def _launch(self, name: str, units: Sequence[Unit], replayed: list[Replayed]) -> dict[int, EncodedUnit]:
+        """All batches of a path under way, by the units' indices. Appends its replays, to be looked at later."""
         path = self._paths[name]
-        check_units(path, units, self._templates[name])
         done: dict[int, EncodedUnit] = {}
-        replayed: list[_Replayed] = []
         for axis, indices in by_axis(units).items():
             state = self._state(name, axis)
             for batch in state.plan([units[index] for index in indices]):
                 members = [indices[index] for index in batch.indices]
                 chosen = [units[index] for index in members]
                 outputs, graph, use = self._run(state, chosen)
-                done.update(_finished(path, members, chosen, outputs, use))
-                if graph is not None:
-                    replayed.append(_Replayed(state, graph, members, all_finite(outputs)))
-        for entry in _not_finite(replayed):
-            chosen = [units[index] for index in entry.members]
-            outputs = self._guard.retry(entry.graphs, entry.graph, chosen)
-            done.update(_finished(path, entry.members, chosen, outputs, "eager"))
-        uses = [unit.use for unit in done.values()]
+                if graph is not None:  # before finish() takes outputs away
+                    replayed.append(
+                        Replayed(
+                            graphs=state,
+                            graph=graph,
+                            members=members,
+                            checksum=checksum(path.probed(outputs)),
+                        )
+                    )
+                done.update(finished(path, members, chosen, outputs, use))
+        return done
+
+    def _count(self, name: str, uses: Sequence[Use]) -> None:
         stats = self._stats[name]
         stats.hits += uses.count("hit")
         stats.misses += uses.count("miss")
         stats.eager += uses.count("eager")
-        return [done[index] for index in range(len(units))]
 
     def _run(self, state: AxisGraphs, units: Sequence[Unit]) -> tuple[Tensors, Graph | None, Use]:
         """One batch, and the graph if it was replayed."""
         stats = self._stats[state.path.name]
         graph, use = state.pick(units)
+        outputs: Tensors = {}
+        if graph is not None:
+            try:
+                outputs = state.replay(graph, units)
+            except torch.OutOfMemoryError:  # no room for its outputs: perhaps for those of half as many
+                graph, use = None, "eager"
         if graph is None:
+            outputs = state.eager(units)
             stats.eager_batches += 1
-            return state.eager(units), None, use
-        outputs = state.replay(graph, units)
+            return outputs, None, use
         tokens = sum(unit.tokens for unit in units)
         stats.replays += 1
         stats.replayed_tokens += tokens
@@ -181,7 +212,14 @@ class EncoderGraphManager:
             path = self._paths[name]
             wanted = wanted_sizes(path, axis, self._settings, self._budgets.get(name))
             self._axes[key] = AxisGraphs(
-                path, axis, wanted, self._settings, self._device, self._capture, self._stats[name]
+                path,
+                axis,
+                wanted,
+                self._settings,
+                self._device,
+                self._capture,
+                self._stats[name],
+                self._staging,
             )
         return self._axes[key]
 
@@ -194,22 +232,3 @@ class EncoderGraphManager:
     def _require_open(self) -> None:
         if self._closed:
             raise ManagerClosedError("this encoder graph manager was closed: make a new one")
-
-
-def _not_finite(replayed: Sequence[_Replayed]) -> list[_Replayed]:
-    """Waits for the device, once for all replays."""
-    if not replayed:
-        return []
-    flags = torch.stack([entry.finite for entry in replayed]).tolist()
-    return [entry for entry, finite in zip(replayed, flags, strict=True) if not finite]
-
-
-def _finished(
-    path: GraphPath, members: Sequence[int], units: Sequence[Unit], outputs: Tensors, use: Use
-) -> dict[int, EncodedUnit]:
-    """Each member's own rows, by its index."""
-    parts = path.split(outputs, units)
-    return {
-        index: EncodedUnit(outputs=path.finish(unit, part), use=use)
-        for index, unit, part in zip(members, units, parts, strict=True)
-    }

@@ -92,6 +92,10 @@ class GraphPath(ABC):
         """How many rows of this output are the unit's."""
         return unit.tokens
 
+    def probed(self, outputs: Tensors) -> Tensors:
+        """The outputs that show NaN and infinity wherever they arise: those made from all others are enough."""
+        return outputs
+
     def finish(self, unit: Unit, outputs: Tensors) -> Tensors:
         """What is left to do for one unit, outside the graph; outputs are the unit's own rows."""
         return outputs
@@ -106,7 +110,7 @@ class GraphPath(ABC):
             )
 
     def collate(self, units: Sequence[Unit], device: torch.device) -> Tensors:
-        """The units' inputs without any padding, on the device."""
+        """The units' inputs without any padding, on the device. What staging does with pieces() on the way there."""
         return {
             name: torch.cat([piece.to(device, non_blocking=True) for piece in pieces])
             for name, pieces in self.pieces(units).items()

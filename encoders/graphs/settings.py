@@ -17,7 +17,8 @@ class GraphSettings:
     budgets: tokens of the graphs, a list for each path by its name. "auto" instead of a list, or of the whole,
         chooses from the sizes observed; None, or no entry, makes sizes that double.
     max_items: units in a batch at most. max_graphs: graphs a path and axis at most where sizes are chosen.
-    memory_limit: bytes for graphs and their buffers, None for no limit.
+    memory_limit: bytes for graphs and their buffers, None for no limit. Two slots for staged input, each of the
+        largest batch's, come on top.
     parity_every: every so many replays one is compared with eager; 0 never.
     parity_tolerance: largest relative difference (L2), or share of differing integers.
     repeats: timed runs of which the median counts.

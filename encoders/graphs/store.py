@@ -18,17 +18,17 @@ MAX_RECAPTURES = 3
 
 
 class GraphStore:
-    """graphs: by their tokens. buffers: None as long as nothing is captured."""
+    """Of a path and axis, by a capture. graphs: by their tokens. buffers: None as long as nothing is captured."""
 
     def __init__(
         self, path: GraphPath, axis: Hashable, device: torch.device, capture: Capture, stats: PathStats
     ) -> None:
         self.graphs: dict[int, Graph] = {}
         self.buffers: StaticBuffers | None = None
-        self._path = path
-        self._axis = axis
+        self.path = path
+        self.axis = axis
         self._device = device
-        self._capture = capture
+        self.capture = capture
         self._stats = stats
         self._pool_bytes = 0
 
@@ -39,7 +39,7 @@ class GraphStore:
 
     def input_bytes(self, size: int) -> int:
         """Of the input buffers of a graph of this size."""
-        return sum(like.nbytes for like in self._path.buffers(self._axis, size, META).values())
+        return sum(like.nbytes for like in self.path.buffers(self.axis, size, META).values())
 
     def add(self, size: int, room: int | None) -> None:
         """Captures one size, the largest first. One that needs more than the bytes of room is left out."""
@@ -61,7 +61,7 @@ class GraphStore:
         """The graph, a fresh one if what it was captured with has moved, or None if that cannot be."""
         assert self.buffers is not None, "a graph without buffers"
         try:
-            graph.check(self.buffers, self._path.watched(self._axis))
+            graph.check(self.buffers, self.path.watched(self.axis))
         except GraphStaleError as stale:
             self._stats.stale_graphs += 1
             logger.warning("%s: %s", self.label(graph.tokens), stale)
@@ -70,9 +70,9 @@ class GraphStore:
 
     def drop(self, size: int) -> None:
         """Frees one graph."""
-        before = self._capture.pool_bytes
+        before = self.capture.pool_bytes
         self.graphs.pop(size).release()
-        self._pool_bytes += self._capture.pool_bytes - before
+        self._pool_bytes += self.capture.pool_bytes - before
 
     def close(self) -> None:
         """Frees all graphs and buffers."""
@@ -82,16 +82,16 @@ class GraphStore:
 
     def label(self, size: int) -> str:
         """The graph's name in messages."""
-        return f"encoder graph of {size} tokens, path {self._path.name}, axis {self._axis}"
+        return f"encoder graph of {size} tokens, path {self.path.name}, axis {self.axis}"
 
     def _captured(self, size: int) -> Graph:
         if self.buffers is None:
-            self.buffers = StaticBuffers(self._path, self._axis, size, self._device)
-        before = self._capture.pool_bytes
+            self.buffers = StaticBuffers(self.path, self.axis, size, self._device)
+        before = self.capture.pool_bytes
         try:
-            return self._capture.capture(self._path, self._axis, size, self.buffers)
+            return self.capture.capture(self.path, self.axis, size, self.buffers)
         finally:
-            self._pool_bytes += self._capture.pool_bytes - before
+            self._pool_bytes += self.capture.pool_bytes - before
 
     def _replace(self, stale: Graph) -> Graph | None:
         self.drop(stale.tokens)
@@ -110,4 +110,4 @@ class GraphStore:
 
     def _leave_out(self, size: int, reason: str) -> None:
         logger.warning("%s is not captured: %s", self.label(size), reason)
-        self._stats.left_out.setdefault(str(self._axis), []).append(size)
+        self._stats.left_out.setdefault(str(self.axis), []).append(size)

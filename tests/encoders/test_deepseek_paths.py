@@ -1,13 +1,18 @@
 import dataclasses
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 import torch
 
-from encoders.deepseek import CharacterHeadConfig, DeepEncoder
+from encoders.clip import ClipConfig
+from encoders.deepseek import CharacterHeadConfig, DeepEncoder, EncoderConfig
 from encoders.deepseek_paths import PagesEncoder, deepseek_paths
-from encoders.graphs.capture import Capture, EagerCapture
-from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.capture import Capture, CudaGraphCapture, EagerCapture
+from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
+from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
+from encoders.sam import SamConfig
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.random_weights import redraw
@@ -32,10 +37,10 @@ class Winning(EagerCapture):
 
 
 def pages_encoder(
-    encoder: DeepEncoder, capture: Capture | None, **settings: object
+    encoder: DeepEncoder, capture: Capture | None, device: torch.device = CPU, **settings: object
 ) -> tuple[PagesEncoder, EncoderGraphManager]:
     paths = deepseek_paths(encoder, global_px=512)
-    manager = EncoderGraphManager(paths, GraphSettings(**settings), CPU, capture)  # type: ignore[arg-type]
+    manager = EncoderGraphManager(paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
     manager.warm_up({"global": [512], "local": [640]})
     return PagesEncoder(encoder, paths, manager), manager
 
@@ -118,3 +123,93 @@ def test_changed_weights_are_noticed() -> None:
     assert_same(through.encode([page]), encoder.encode([page]))
     stats = manager.stats()["global"]
     assert (stats.stale_graphs, stats.recaptures, stats.hits) == (1, 1, 3)
+
+
+def test_example_views_are_windows_of_one_noise(reading_encoder: DeepEncoder) -> None:
+    path, _ = deepseek_paths(reading_encoder)
+    units = path.examples(1024, 32 * 256 + 100)
+    views = [unit.inputs["pixels"] for unit in units]
+    assert [view.shape for view in views] == [(1, 3, 1024, 1024)] * 32
+    assert len({view.untyped_storage().data_ptr() for view in views}) == 1, "one draw, no copies"
+    assert all(view.is_contiguous() for view in views)
+    for view in views[1:]:
+        assert torch.ne(view, views[0]).float().mean() > 0.99
+    path.check(units[0])
+
+
+def test_units_share_the_pages_memory(reading_encoder: DeepEncoder, pages: list[PageViews]) -> None:
+    path, _ = deepseek_paths(reading_encoder)
+    tiles = pages[3].local_views
+    units = path.units([tiles, pages[1].local_views], [True, False])
+    assert [unit.note for unit in units] == [True] * 6 + [False] * 2
+    assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data
+    assert np.array_equal(units[5].inputs["pixels"][0].numpy(), tiles[5])
+
+
+def test_the_host_waits_once_for_both_paths(
+    reading_encoder: DeepEncoder, pages: list[PageViews], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    through, manager = pages_encoder(reading_encoder, Winning(), max_items=4, repeats=1)
+    calls: list[list[str]] = []
+    encode = manager.encode
+
+    def counted(units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
+        calls.append(list(units))
+        return encode(units)
+
+    monkeypatch.setattr(manager, "encode", counted)
+    through.encode(pages)
+    assert calls == [["global", "local"]]
+
+
+def test_nan_is_seen_in_the_tokens_alone(reading_encoder: DeepEncoder) -> None:
+    """The patches are five times as large, and what is wrong in one spoils all tokens of its view."""
+    path, _ = deepseek_paths(reading_encoder, global_px=512)
+    pixels = path.examples(512, 64)[0].inputs
+    with torch.no_grad():
+        outputs = path.forward(dict(pixels))
+        patches = outputs["patches"].clone()
+        patches[0, 3, 5, 7] = torch.nan
+        spoiled = reading_encoder.tokens_from_patches(patches)
+    assert list(path.probed(outputs)) == ["tokens"]
+    assert spoiled.isnan().all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("with_head", [True, False])
+def test_graphs_on_a_gpu_equal_the_encoder(with_head: bool) -> None:
+    """bfloat16 and heads of 64, as the kernels want them; pages of all kinds, over and over."""
+    device = torch.device("cuda")
+    config = EncoderConfig(
+        sam=SamConfig(
+            width=128, num_layers=3, num_heads=2, mlp_dim=256, global_layers=(1,), neck_channels=64,
+            downsample_channels=(64, 128),
+        ),
+        clip=ClipConfig(width=128, num_layers=2, num_heads=2, mlp_dim=256),
+        embed_dim=256,
+        character_head=CharacterHeadConfig(num_characters=9, hidden=16) if with_head else None,
+    )  # fmt: skip
+    encoder = DeepEncoder(config).eval()
+    redraw(encoder, seed=3)
+    encoder = encoder.to(device, torch.bfloat16).requires_grad_(False)
+    capture = CudaGraphCapture(device, poison=True)
+    through, manager = pages_encoder(encoder, capture, device, max_items=8, repeats=3, parity_every=5)
+    rounds = [
+        [random_page(10 * turn + seed, grid=grid) for seed, grid in enumerate(GRIDS)] for turn in range(3)
+    ]
+    ours = [through.encode(round_) for round_ in rounds]  # compared only when all are under way
+    for mine, round_ in zip(ours, rounds, strict=True):
+        with torch.no_grad():
+            expected = encoder.encode(round_)
+        for page, other in zip(mine, expected, strict=True):
+            assert relative_error(page.tokens_TD.float(), other.tokens_TD.float()) < 2e-2
+            assert (page.cells_HW is None) == (other.cells_HW is None)
+            if page.cells_HW is not None:
+                assert (page.cells_HW == other.cells_HW).float().mean() > 0.98
+        apart = relative_error(mine[0].tokens_TD.float(), mine[2].tokens_TD.float())
+        assert apart > 0.1, "two pages must not look alike to this model, or equality shows nothing"
+    for stats in manager.stats().values():
+        assert stats.hits > 0
+        assert (stats.nan_traps, stats.parity_failures, stats.stale_graphs, stats.misses) == (0, 0, 0, 0)
+    manager.close()

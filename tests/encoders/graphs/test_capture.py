@@ -3,7 +3,7 @@ import torch
 
 from encoders.graphs.buffers import StaticBuffers
 from encoders.graphs.capture import EagerCapture, Graph
-from encoders.graphs.checks import all_finite, difference
+from encoders.graphs.checks import all_finite, checksum, difference
 from encoders.graphs.errors import GraphStaleError
 from tests.encoders.graphs.toys import CPU, Clock, ToyCapture, ViewPath
 
@@ -102,6 +102,20 @@ def test_differences() -> None:
     assert difference(ours, ours | {"n": torch.tensor([1, 2, 3, 5])}) == 0.25
     broken = {"x": torch.tensor([3.0, float("nan")]), "n": ours["n"]}
     assert not difference(broken, ours) <= 1
-    assert all_finite(ours)
-    assert not all_finite(broken)
-    assert all_finite({"n": ours["n"]})
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_checksum_is_finite_just_if_all_is(dtype: torch.dtype) -> None:
+    large = torch.full((300, 300), torch.finfo(torch.float16).max / 2, dtype=dtype)
+    assert checksum({"x": large}).isfinite(), "no sum in half precision"
+    assert checksum({"x": large, "y": -large}).shape == ()
+    for wrong in (torch.nan, torch.inf, -torch.inf):
+        broken = large.clone()
+        broken[1, 2] = wrong
+        assert not checksum({"x": broken}).isfinite()
+        assert not all_finite({"x": large, "y": broken})
+    both = torch.tensor([torch.inf, -torch.inf], dtype=dtype)
+    assert not all_finite({"x": both})
+    assert all_finite({"x": large})
+    assert all_finite({"n": torch.tensor([1, 2])})
+    assert all_finite({})

@@ -130,3 +130,11 @@ def test_eager_latency_between_and_beyond_what_was_measured() -> None:
     assert not latencies.wins(20, 15)
     assert latencies.wins(20, 16)
     assert latencies.cost(20, 11) == pytest.approx(2.2)
+
+
+def test_a_graph_must_win_by_the_margin() -> None:
+    latencies = Latencies(margin=1.1, replay={4: 0.95, 8: 1.5}, eager={4: 1.0, 8: 2.0})
+    assert not latencies.wins(4, 4)
+    assert latencies.wins(8, 8)
+    assert latencies.cost(4, 4) == 1.0
+    assert latencies.cost(8, 8) == pytest.approx(1.65)

@@ -207,7 +207,8 @@ class SequencePath(ToyPath):
         scores = patches @ patches.T * self.workspace[2]
         weights = scores.masked_fill(frame[:, None] != frame[None], -torch.inf).softmax(-1)
         written = (row < offsets[-1])[:, None]
-        return {"tokens": torch.where(written, weights @ patches, torch.nan)}
+        mixed = weights @ patches
+        return {"tokens": torch.where(written, mixed, torch.full_like(mixed, torch.nan))}
 
     def watched(self, axis: Hashable) -> Sequence[Tensor]:
         return [self.workspace]
