@@ -56,8 +56,16 @@ class LoadedModel:
     calibration: Calibration | None = None
 
 
-def load(name_or_path: str, *, device: str | torch.device, dtype: torch.dtype) -> LoadedModel:
+def load(
+    name_or_path: str,
+    *,
+    device: str | torch.device,
+    dtype: torch.dtype,
+    encoder_dtype: torch.dtype | None = None,
+) -> LoadedModel:
     """The model of that name: "small" (shipped), a directory, or a hub id such as deepseek-ai/DeepSeek-OCR.
+
+    encoder_dtype: of the vision encoder, where it is to be another one than dtype.
 
     Weights are mapped from the file and converted tensor by tensor, so they are never held twice.
     Raises: CheckpointError, naming the file, key or tensors and what to do.
@@ -75,7 +83,7 @@ def load(name_or_path: str, *, device: str | torch.device, dtype: torch.dtype) -
     files = weight_files(directory)
     with torch.device("meta"):
         model = OcrModel.from_config(config)
-    _fill(model, files, torch.device(device), dtype)
+    _fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
     ids = {**config_json["language_config"], **config_json}
     return LoadedModel(
         model=model,
@@ -138,7 +146,13 @@ def _characters(directory: Path, config: OcrConfig) -> str | None:
     return characters
 
 
-def _fill(model: OcrModel, files: Sequence[Path], device: torch.device, dtype: torch.dtype) -> None:
+def _fill(
+    model: OcrModel,
+    files: Sequence[Path],
+    device: torch.device,
+    dtype: torch.dtype,
+    encoder_dtype: torch.dtype,
+) -> None:
     """Gives a model built on meta its weights, and leaves it in evaluation mode without gradients."""
     places = slots(model)
     with ExitStack() as stack:
@@ -149,14 +163,15 @@ def _fill(model: OcrModel, files: Sequence[Path], device: torch.device, dtype: t
         _check(places, source, ignored(model), files)
         whole: dict[str, Tensor] = {}
         for key, place in places.items():
-            tensor = _read(source, key)
+            own_dtype = encoder_dtype if place.parameter.startswith("encoder.") else dtype
+            tensor = _read(source, key).to(device, own_dtype)
             if place.index is None:
-                whole[place.parameter] = tensor.to(device, dtype)
+                whole[place.parameter] = tensor
                 continue
             if place.parameter not in whole:
                 shape = model.get_parameter(place.parameter).shape
-                whole[place.parameter] = torch.empty(shape, device=device, dtype=dtype)
-            whole[place.parameter][place.index] = tensor.to(device, dtype)
+                whole[place.parameter] = torch.empty(shape, device=device, dtype=own_dtype)
+            whole[place.parameter][place.index] = tensor
     for name, tensor in whole.items():
         module, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))

@@ -6,29 +6,22 @@ import hashlib
 import json
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ocr.model_files import find_directory, read_json
 from ocr.tiling import MODES, Mode
+from pipeline.encoder_config import EncoderConfig
+from pipeline.section import Section
 from pipeline.selection import parse_pages
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-
-
-class Section(BaseModel):
-    """Frozen, strict (no "8" for 8) and closed: an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    # Keys that change how fast or whether a page is read, never its text: not part of the settings hash.
-    operational: ClassVar[frozenset[str]] = frozenset()
 
 
 class IngestConfig(Section):
     """Which files and pages are read."""
 
-    paths: list[str] = []
-    include: list[str] = []
-    exclude: list[str] = []
+    paths: list[str] = Field(default_factory=list)
+    include: list[str] = Field(default_factory=list)
+    exclude: list[str] = Field(default_factory=list)
     pages: str | None = None
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
@@ -164,6 +157,7 @@ class Config(Section):
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
+    encoder: EncoderConfig = EncoderConfig()
     decode: DecodeConfig = DecodeConfig()
     store: StoreConfig = StoreConfig()
     run: RunConfig = RunConfig()
@@ -180,7 +174,7 @@ class Config(Section):
 def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of everything that decides a page's text.
 
-    Render, tile, prompt, decode and weights; not device, dtype, paths, batch size or version.
+    Render, tile, prompt, decode and weights; not device, dtype, encoder, paths, batch size or version.
     """
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode")}
     settings = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ocr.types import Block, ParsedText
 from pipeline.results import failed_result, render_timings
+from pipeline.timing import least_favourable
 from pipeline.types import DividedPage, PagePart, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
 
 # Worst first. A part that failed leaves a text that lacks something, as one that was cut short does.
@@ -159,7 +160,7 @@ def summed(results: Sequence[PageResult]) -> list[StageTiming]:
             share_s=sum(timing.share_s for timing in timings),
             wall_s=sum({timing.wall_s for timing in timings}),
             batch_size=max(timing.batch_size for timing in timings),
-            path_use=timings[0].path_use if len({timing.path_use for timing in timings}) == 1 else None,
+            path_use=least_favourable(timing.path_use for timing in timings),
         )
         for stage, timings in by_stage.items()
     ]

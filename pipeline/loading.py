@@ -9,6 +9,7 @@ from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
+    from pipeline.run_encoder import RunEncoder
 
 # Pages read at once. A CPU gains little beyond 8; a GPU reads the weights once for all of them.
 BATCH_SIZES = {"cpu": 8, "cuda": 32}
@@ -23,8 +24,24 @@ def load_model(config: Config) -> "LoadedModel":
 
     device = choose_device(config.device)
     torch.set_num_threads(config.threads or available_cpus())
-    dtype: torch.dtype = getattr(torch, choose_dtype(config.dtype, device))
-    return checkpoint.load(config.model, device=torch.device(device), dtype=dtype)
+    name = choose_dtype(config.dtype, device)
+    asked = config.encoder.dtype
+    return checkpoint.load(
+        config.model,
+        device=torch.device(device),
+        dtype=getattr(torch, name),
+        encoder_dtype=getattr(torch, name if asked == "auto" else asked),
+    )
+
+
+def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
+    """Returns the model's encoder with the graph manager around it, not warmed up yet; the caller closes it.
+
+    Raises: ConfigError for budgets that do not fit the mode.
+    """
+    from pipeline.run_encoder import RunEncoder
+
+    return RunEncoder(loaded.model.encoder, config)
 
 
 def choose_device(asked: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pipeline.encoder_report import encoder_lines
 from pipeline.evaluation import Evaluation, PageKey
 from storage.queries import RunStatus, Status
 
@@ -16,7 +17,9 @@ def status_lines(status: Status) -> list[str]:
     if status.left_out_pages:
         lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
     lines += ["", "runs"]
-    lines += [f"  {line}" for line in map(_run_line, status.runs[-_LISTED:])]
+    for run in status.runs[-_LISTED:]:
+        lines.append(f"  {_run_line(run)}")
+        lines += [f"    {line}" for line in encoder_lines(run.encoder or {})]
     if status.stages:
         lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
     lines += [

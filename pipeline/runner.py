@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
+from pipeline.encoder_config import graph_settings
 from pipeline.errors import ConfigError, DeviceLostError, StopRequest, exit_code
 from pipeline.feed import Feed, heaviest_page_bytes
 from pipeline.joining import readings
-from pipeline.loading import BATCH_SIZES, load_model, render_workers
+from pipeline.loading import BATCH_SIZES, load_model, open_encoder, render_workers
 from pipeline.results import failed_result, render_timings
 from pipeline.second_look import SecondLook
 from pipeline.selection import select_pages
@@ -39,6 +40,7 @@ from storage.types import RunRecord
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
+    from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
 _VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy")
@@ -50,13 +52,14 @@ _NO_MEMORY = ("out of memory", "not enough memory")
 def run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
     """Reads everything that the configuration names, and returns what became of it.
 
-    A wrong path or model name is found before the database is touched.
+    A wrong path, model name or budget is found before the database is touched.
 
     Raises: ConfigError, CheckpointError, StorageError, DeviceLostError.
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     inputs = walk(config.ingest.paths, ingest_settings(config), [config.store.database])
+    graph_settings(config.encoder, config.tile.mode)
     weights = weights_sha256(config.model)
     hash_ = settings_hash(config, weights)
     with Store(config.store.database) as store:
@@ -93,6 +96,8 @@ class _Run:
         self._stop = stop
         self._summary = RunSummary(database=config.store.database)
         self._loaded: LoadedModel | None = None
+        self._encoder: RunEncoder | None = None
+        self._closing = contextlib.ExitStack()
         self._most_pages = 1 << 30  # lowered when a batch exhausts the memory
         self._planned: set[str] = set()
         self._discover: dict[Page, StageTiming] = {}
@@ -101,7 +106,7 @@ class _Run:
         """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
         watch = Stopwatch()
         try:
-            with watch.measure():
+            with watch.measure(), self._closing:
                 self._read_all(inputs)
         except StopRequest as request:
             self._summary.stopped = str(request)
@@ -114,7 +119,9 @@ class _Run:
         return self._summary
 
     def _finish(self, code: int) -> None:
-        self._store.finish_run(self._run_id, exit_code=int(code), counts=self._summary.counts())
+        encoder = None if self._encoder is None else self._encoder.record()
+        counts = self._summary.counts()
+        self._store.finish_run(self._run_id, exit_code=int(code), counts=counts, encoder=encoder)
 
     def _read_all(self, inputs: Iterator[Candidate | Document]) -> None:
         config, tile = self._config, tile_settings(self._config)
@@ -204,14 +211,15 @@ class _Run:
 
     def _read_batch(self, pages: Sequence[RenderedPage]) -> list[PageResult]:
         """Returns a result for each page or part, in order. If a batch fails, its halves are tried."""
-        loaded = self._model()
+        loaded, encoder = self._model()
         from pipeline.stages.decode import decode
         from pipeline.stages.encode import encode
 
         stage = "encode"
         try:
             with self._stop.interruptible():
-                encoded = encode(loaded.model.encoder, pages)
+                encoder.begin_batch()
+                encoded = encode(encoder, pages)
                 stage = "decode"
                 return decode(loaded, encoded, self._config.decode)
         except Exception as error:
@@ -226,14 +234,24 @@ class _Run:
             self._most_pages = half
         return [*self._read_batch(pages[:half]), *self._read_batch(pages[half:])]
 
-    def _model(self) -> "LoadedModel":
-        """Returns the model, loaded when it is needed first: a run with nothing to read does without."""
-        if self._loaded is None:
+    def _model(self) -> "tuple[LoadedModel, RunEncoder]":
+        """Returns model and encoder, loaded when needed first: a run with nothing to read does without."""
+        if self._loaded is None or self._encoder is None:
             watch = Stopwatch()
             with self._stop.interruptible(), watch.measure():
-                self._loaded = load_model(self._config)
+                loaded = load_model(self._config)
+                self._encoder = open_encoder(loaded, self._config)
+                self._closing.callback(self._encoder.close)
+                self._encoder.warm_up()
+                self._loaded = loaded
             self._summary.load_s = watch.seconds
-        return self._loaded
+            self._summary.capture_s = self._encoder.capture_s
+            LOGGER.info(
+                "model loaded in %.1f s, %.1f s of it for encoder graphs",
+                watch.seconds,
+                self._encoder.capture_s,
+            )
+        return self._loaded, self._encoder
 
     def _store_all(self, results: Iterable[PageResult]) -> None:
         for result in results:

@@ -34,7 +34,8 @@ class RunSummary:
     num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
     ok in as many attempts as are allowed. num_left_out: pages over the limit per document.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
-    load_s: what loading the model took, 0 if it was not needed. stopped: why the run ended early.
+    load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
+    stopped: why the run ended early.
     """
 
     database: str
@@ -47,6 +48,7 @@ class RunSummary:
     num_low_confidence: int = 0
     wall_s: float = 0.0
     load_s: float = 0.0
+    capture_s: float = 0.0
     totals: StageTotals = field(default_factory=StageTotals)
     stopped: str | None = None
 
@@ -91,11 +93,16 @@ class RunSummary:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
         if slowest := self.totals.slowest():
             stage, seconds = slowest
-            loading = f", loading the model {self.load_s:.1f} s" if self.load_s else ""
-            lines.append(f"longest stage: {stage}, {seconds:.1f} s of {self.wall_s:.1f} s{loading}")
+            lines.append(f"longest stage: {stage}, {seconds:.1f} s of {self.wall_s:.1f} s{self._loading()}")
         show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
         lines.append(f"results: {self.database}; see them with: {show}")
         return lines
+
+    def _loading(self) -> str:
+        if not self.load_s:
+            return ""
+        capture = f" (encoder graphs {self.capture_s:.1f} s of it)" if self.capture_s >= 0.1 else ""
+        return f", loading the model {self.load_s:.1f} s{capture}"
 
     def _rate(self) -> str:
         if not self.num_pages or not self.wall_s:

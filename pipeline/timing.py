@@ -20,11 +20,17 @@ STAGES = (
 )
 
 
-def split(stage: str, wall_s: float, work: Sequence[float], path_use: str | None = None) -> list[StageTiming]:
+# What became of a view on an encoder path, the best first.
+_USES = ("hit", "miss", "eager")
+
+
+def split(
+    stage: str, wall_s: float, work: Sequence[float], path_uses: Sequence[str | None] | None = None
+) -> list[StageTiming]:
     """Returns one timing a page of a batch; the shares are proportional to `work` and add up to wall_s.
 
     work: what each page cost of this stage (1 for a global view, its tiles, its tokens); pages that had
-    none of it get no share and do not count in batch_size.
+    none of it get no share and do not count in batch_size. path_uses: one a page, on an encoder path.
     """
     total = sum(work)
     batch_size = sum(1 for amount in work if amount)
@@ -36,8 +42,13 @@ def split(stage: str, wall_s: float, work: Sequence[float], path_use: str | None
             batch_size=batch_size if amount else 0,
             path_use=path_use if amount else None,
         )
-        for amount in work
+        for amount, path_use in zip(work, path_uses or [None] * len(work), strict=True)
     ]
+
+
+def least_favourable(path_uses: Iterable[str | None]) -> str | None:
+    """Returns the one that graphs helped least: "eager" before "miss" before "hit"; None without any."""
+    return max((use for use in path_uses if use is not None), key=_USES.index, default=None)
 
 
 def single(stage: str, seconds: float) -> StageTiming:

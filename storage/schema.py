@@ -23,6 +23,11 @@ def v002_block_confidence(db: Database) -> None:
     db.execute("ALTER TABLE blocks ADD COLUMN confidence REAL")
 
 
+def v003_run_encoder(db: Database) -> None:
+    """What the encoder's graphs did in a run, as JSON; null for runs before, and for those without a model."""
+    db.execute("ALTER TABLE runs ADD COLUMN encoder TEXT")
+
+
 _TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -157,7 +162,7 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages, v002_block_confidence)
+_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

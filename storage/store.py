@@ -71,14 +71,31 @@ class Store:
         self._started[run_id] = time.monotonic()
         return run_id
 
-    def finish_run(self, run_id: int, *, exit_code: int, counts: Mapping[str, int]) -> None:
-        """Ends a run that this store started; also one that was stopped early (its exit code says so)."""
+    def finish_run(
+        self,
+        run_id: int,
+        *,
+        exit_code: int,
+        counts: Mapping[str, int],
+        encoder: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> None:
+        """Ends a run that this store started; also one that was stopped early (its exit code says so).
+
+        encoder: each path's statistics, as JSON values; None where no encoder was needed.
+        """
         seconds = time.monotonic() - self._started[run_id]
         with self._transaction() as conn:
             conn.execute(
-                "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?"
-                " WHERE id = ?",
-                (now(), seconds, exit_code, json.dumps(dict(counts)), run_id),
+                "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?,"
+                " encoder = ? WHERE id = ?",
+                (
+                    now(),
+                    seconds,
+                    exit_code,
+                    json.dumps(dict(counts)),
+                    None if encoder is None else json.dumps(encoder),
+                    run_id,
+                ),
             )
 
     def record_file(self, run_id: int, file: FileRecord) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
-from encoders.deepseek import DeepEncoder
-from encoders.types import VisionTokens
+from encoders.types import EncodedViews, VisionTokens
+from encoders.views import PageViews
 from pipeline.results import render_timings
-from pipeline.timing import Stopwatch, split
+from pipeline.timing import Stopwatch, least_favourable, split
 from pipeline.types import RenderedPage, StageTiming
 
 
@@ -21,24 +22,38 @@ class EncodedPage:
     timings: tuple[StageTiming, ...]
 
 
+class Encoder(Protocol):
+    """The part of pipeline.run_encoder.RunEncoder that encoding needs."""
+
+    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
+    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
+    def assemble(
+        self,
+        pages: Sequence[PageViews],
+        global_views: Sequence[EncodedViews],
+        local_views: Sequence[EncodedViews],
+    ) -> list[VisionTokens]: ...
+    def synchronize(self) -> None: ...
+
+
 @torch.inference_mode()
-def encode(encoder: DeepEncoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
+def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
     """Returns one encoded page for each page, in order.
 
-    The wall time of a path is shared by the views that a page has on it.
+    The wall time of a path is shared by the views that a page has on it. A page's tiles may have been replayed
+    or not; its timing says the least favourable of them.
     """
     views = [page.views for page in pages]
     global_watch, local_watch = Stopwatch(), Stopwatch()
     with global_watch.measure():
-        global_views = encoder.encode_global(views)
-        _finish(encoder)
+        global_views, global_uses = encoder.encode_global(views)
+        encoder.synchronize()
     with local_watch.measure():
-        local_views = encoder.encode_local(views)
-        tokens = encoder.assemble_pages(views, global_views, local_views)
-        _finish(encoder)
-    global_shares = split("encode_global", global_watch.seconds, [1] * len(pages), "eager")
-    tiles = [view.num_tiles for view in views]
-    local_shares = split("encode_local", local_watch.seconds, tiles, "eager")
+        local_views, local_uses = encoder.encode_local(views)
+        tokens = encoder.assemble(views, global_views, local_views)
+        encoder.synchronize()
+    global_shares = _shares("encode_global", global_watch, global_uses)
+    local_shares = _shares("encode_local", local_watch, local_uses)
     return [
         EncodedPage(
             rendered=page,
@@ -51,8 +66,8 @@ def encode(encoder: DeepEncoder, pages: Sequence[RenderedPage]) -> list[EncodedP
     ]
 
 
-def _finish(encoder: DeepEncoder) -> None:
-    """Waits for the device, so that a time is the work's and not its launch's."""
-    device = encoder.image_newline.device
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+def _shares(stage: str, watch: Stopwatch, uses: Sequence[Sequence[str]]) -> list[StageTiming]:
+    """uses: of each page's views on the path."""
+    return split(
+        stage, watch.seconds, [len(page) for page in uses], [least_favourable(page) for page in uses]
+    )

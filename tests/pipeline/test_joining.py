@@ -8,7 +8,7 @@ import pytest
 
 from encoders.views import PageViews
 from ocr.types import Block, ParsedText
-from pipeline.joining import join, readings
+from pipeline.joining import join, readings, summed
 from pipeline.results import failed_result
 from pipeline.types import (
     DividedPage,
@@ -190,3 +190,9 @@ def test_images_count_on_over_the_page() -> None:
     result = join(divided((0, 0), (0, 100)), [read("", parsed=parsed), read("", parsed=parsed)])
     assert result.parsed is not None
     assert result.parsed.markdown == "![](images/3_0.jpg)\n\n![](images/3_1.jpg)"
+
+
+def test_parts_that_were_replayed_and_not_count_as_not() -> None:
+    replayed = StageTiming(stage="encode_local", share_s=1.0, wall_s=2.0, path_use="hit")
+    results = [read(str(use), timings=(replace(replayed, path_use=use),)) for use in ("hit", None, "miss")]
+    assert [timing.path_use for timing in summed(results)] == ["miss"]

@@ -23,6 +23,23 @@ def test_the_number_format_on_a_cpu(name: str, dtype: torch.dtype, reader: Path)
     assert torch.get_num_threads() == 1
 
 
+@pytest.mark.parametrize(
+    ("dtype", "asked", "expected"),
+    [
+        ("float32", "bfloat16", torch.bfloat16),
+        ("bfloat16", "float32", torch.float32),
+        ("bfloat16", "auto", torch.bfloat16),
+    ],
+)
+def test_the_encoder_may_have_a_number_format_of_its_own(
+    dtype: str, asked: str, expected: torch.dtype, reader: Path
+) -> None:
+    values = {"model": str(reader), "device": "cpu", "dtype": dtype, "encoder": {"dtype": asked}}
+    model = load_model(Config.model_validate(values)).model
+    assert {parameter.dtype for parameter in model.encoder.parameters()} == {expected}
+    assert model.dtype == model.language_model.embed_tokens.weight.dtype == getattr(torch, dtype)
+
+
 def test_waiting_threads_sleep_unless_the_user_wants_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv("KMP_BLOCKTIME", "200")

@@ -1,7 +1,9 @@
 """Whole runs, with real files, workers, model and database; the model is a tiny one."""
 
+import logging
 import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,14 @@ import pymupdf
 import pytest
 from PIL import Image
 
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.views import PageViews
 from pipeline import config_sources, runner
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.progress import Silent
+from pipeline.report import status_lines
+from pipeline.run_encoder import RunEncoder
 from pipeline.runner import page_error, run
 from pipeline.stages import decode as decode_stage
 from pipeline.stages.encode import EncodedPage
@@ -27,6 +33,7 @@ from storage.queries import status
 from storage.store import Store
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.winning import capture_that_wins
 
 
 @pytest.fixture
@@ -187,6 +194,107 @@ def test_a_stopped_run_is_finished_by_the_next(
 
     assert run_quietly(one_by_one).pages == {"ok": 2}
     assert status(open_for_reading(database)).num_attempts == 3
+
+
+def test_a_run_records_what_its_encoder_did(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    capture_that_wins(monkeypatch)
+    with_graphs = changed(config, encoder={"max_items": 2}, decode={"batch_size": 3})
+    assert run_quietly(with_graphs).pages == {"ok": 3}
+    with closing(open_for_reading(database)) as db:
+        found = status(db)
+        uses = db.conn.execute("SELECT stage, path_use FROM timings WHERE path_use IS NOT NULL").fetchall()
+    assert uses == [("encode_global", "hit")] * 3, "a tiny page has no tiles"
+    stored = found.runs[0].encoder
+    assert stored is not None
+    assert stored["global"]["hits"] == 3
+    assert stored["global"]["budgets"] == {"512": [64, 128]}
+    shown = [line for line in status_lines(found) if "encoder " in line]
+    assert len(shown) == 1
+    assert shown[0].startswith("    encoder global: 3 views: all replayed; padding ")
+
+    monkeypatch.undo()
+    assert run_quietly(changed(config, run={"force": True})).pages == {"ok": 3}
+    assert run_quietly(config).pages == {}
+    with closing(open_for_reading(database)) as db:
+        *_, eager, idle = status(db).runs
+    assert eager.encoder is not None
+    assert eager.encoder["global"]["eager"] == 3
+    assert idle.encoder is None, "nothing was read"
+
+
+def test_a_stopped_run_frees_its_graphs_and_records_them(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two"])
+    closed: list[RunEncoder] = []
+    real = RunEncoder.close
+
+    def close(self: RunEncoder) -> None:
+        closed.append(self)
+        real(self)
+
+    monkeypatch.setattr(RunEncoder, "close", close)
+    stop = Stop()
+
+    class StopsAfterOne(Silent):
+        def page_done(self, result: PageResult) -> None:
+            stop.request("SIGTERM")
+
+    run(changed(config, decode={"batch_size": 1}), StopsAfterOne(), stop)
+    assert len(closed) == 1
+    stored = status(open_for_reading(database)).runs[0]
+    assert stored.exit_code == ExitCode.STOPPED
+    assert stored.encoder is not None
+    assert stored.encoder["global"]["eager"] >= 1
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("no memory for graphs"), DeviceLostError("the GPU is gone")])
+def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
+    docs: Path,
+    config: Config,
+    database: str,
+    make_pdf: MakePdf,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: Exception,
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+
+    def fails(self: EncoderGraphManager, axes: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(EncoderGraphManager, "warm_up", fails)
+    if isinstance(fault, RuntimeError):
+        with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+            assert run_quietly(config).pages == {"ok": 1}
+        assert "no memory for graphs; going on without them" in caplog.text
+    else:
+        with pytest.raises(DeviceLostError):
+            run_quietly(config)
+    stored = status(open_for_reading(database)).runs[0]
+    assert stored.state == "finished"
+    assert stored.encoder is not None
+
+
+def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
+    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    real, sizes = RunEncoder.encode_global, []
+
+    def exhausts(self: RunEncoder, pages: Sequence[PageViews]) -> Any:
+        sizes.append(len(pages))
+        if len(pages) > 1:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        return real(self, pages)
+
+    monkeypatch.setattr(RunEncoder, "encode_global", exhausts)
+    assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
+    assert sizes.count(1) == 3
+    assert max(sizes) > 1
 
 
 def test_a_fatal_error_ends_the_run_in_the_database(

@@ -46,6 +46,15 @@ def test_lines_say_what_happened_and_where_the_results_are() -> None:
     assert "ocrbatch export --db my.db --format md" in text
 
 
+def test_lines_say_what_the_graphs_took_of_loading() -> None:
+    totals = StageTotals()
+    totals.add([single("render", 1.0)])
+    summary = RunSummary(database="a.db", wall_s=20.0, load_s=15.0, capture_s=12.0, totals=totals)
+    assert any(
+        line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)") for line in summary.lines()
+    )
+
+
 def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
     assert (
         RunSummary(database="a.db", stopped="SIGTERM")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.timing import STAGES, StageTotals, Stopwatch, single, split
+from pipeline.timing import STAGES, StageTotals, Stopwatch, least_favourable, single, split
 
 
 @given(st.floats(0, 1e4), st.lists(st.integers(0, 900), min_size=1, max_size=64))
@@ -17,6 +17,26 @@ def test_shares_add_up_to_the_wall_time(wall_s: float, work: list[int]) -> None:
         assert (timing.wall_s, timing.batch_size) == (
             (wall_s, len(work) - work.count(0)) if amount else (0.0, 0)
         )
+
+
+def test_pages_without_work_have_no_use_of_a_path() -> None:
+    timings = split("encode_local", 1.0, [0, 2, 1], [None, "hit", "eager"])
+    assert [timing.path_use for timing in timings] == [None, "hit", "eager"]
+    assert [timing.path_use for timing in split("tile", 1.0, [1, 1])] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("uses", "expected"),
+    [
+        ([], None),
+        ([None], None),
+        (["hit", "hit"], "hit"),
+        (["hit", None, "miss"], "miss"),
+        (["miss", "eager", "hit"], "eager"),
+    ],
+)
+def test_the_least_favourable_use_counts(uses: list[str | None], expected: str | None) -> None:
+    assert least_favourable(uses) == expected
 
 
 def test_shares_follow_the_work() -> None:

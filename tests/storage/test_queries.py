@@ -27,7 +27,7 @@ def timed(stage: str, share_s: float) -> TimingRecord:
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:
     found = read_status(path)
     assert (found.runs, found.pages, found.documents, found.files, found.stages) == ([], {}, {}, {}, [])
-    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 2)
+    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 3)
     assert found.database == str(path)
 
 
@@ -75,6 +75,20 @@ def test_runs_say_how_they_ended(path: Path) -> None:
     assert done.pages_per_s == pytest.approx(1 / done.seconds)
     assert (running[1].num_pages, running[1].pages_per_s, running[1].counts) == (0, None, {})
     assert running[1].seconds is not None
+
+
+def test_runs_say_what_their_encoder_did(path: Path) -> None:
+    with Store(path) as store:
+        without, encoding = new_run(store), store.start_run(a_run())
+        store.finish_run(without, exit_code=0, counts={})
+        store.finish_run(
+            encoding, exit_code=0, counts={}, encoder={"local": {"hits": 3, "budgets": {"640": [100]}}}
+        )
+        store.start_run(a_run())
+        found = read_status(path)
+    stored = {"local": {"hits": 3, "budgets": {"640": [100]}}}
+    assert [run.encoder for run in found.runs] == [None, stored, None]
+    assert json.loads(json.dumps(found.to_json()))["runs"][1]["encoder"] == stored
 
 
 def test_a_killed_run_ends_with_its_last_page(path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from sqlite_utils import Database
 
 from storage import schema
-from storage.database import open_for_writing
+from storage.database import open_for_reading, open_for_writing
+from storage.errors import DatabaseVersionError
 from storage.store import Store
 from tests.storage.records import a_page, new_run, rows
 
@@ -49,6 +50,21 @@ def test_blocks_stored_before_there_was_a_confidence_have_none(tmp_path: Path) -
         conn.commit()
     Store(path).close()
     assert rows(path, "SELECT text, confidence FROM blocks") == [("before", None)]
+
+
+def test_runs_stored_before_there_were_graphs_have_no_statistics(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    at_version(path, 2)
+    run = "INSERT INTO runs VALUES (1, 't', NULL, NULL, 'finished', 0, 's', 'small', 'w', '{}', '{}', NULL)"
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute(run)
+        conn.commit()
+    with pytest.raises(
+        DatabaseVersionError, match=r"version 2 is older.*\(3\); update it with `ocrbatch run"
+    ):
+        open_for_reading(str(path))
+    Store(path).close()
+    assert rows(path, "SELECT model, encoder FROM runs") == [("small", None)]
 
 
 def test_a_new_database_says_whose_it_is(path: Path) -> None:

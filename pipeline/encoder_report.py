@@ -1,0 +1,43 @@
+"""What the encoder's graphs did in a run, one line a path, from what the database keeps of it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_UNITS = {"global": "view", "local": "tile"}
+_USES = {"hits": "replayed", "misses": "missed", "eager": "eager"}
+# What went wrong with a graph and was caught: each batch was computed eagerly instead.
+_FAULTS = {"parity_failures": "unlike eager", "nan_traps": "not finite", "dropped_graphs": "dropped"}
+
+
+def encoder_lines(paths: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line for each path that had anything to encode. paths: RunStatus.encoder."""
+    for name, stats in paths.items():
+        counts = {word: int(stats.get(key, 0)) for key, word in _USES.items()}
+        if total := sum(counts.values()):
+            units = _UNITS.get(name, "unit") + ("s" if total > 1 else "")
+            parts = [f"{total:,} {units}: {_shares(counts, total)}"]
+            yield f"encoder {name}: " + "; ".join([*parts, *_graphs(stats)])
+
+
+def _shares(counts: Mapping[str, int], total: int) -> str:
+    found = {word: count for word, count in counts.items() if count}
+    if len(found) == 1:
+        return f"all {next(iter(found))}"
+    return ", ".join(f"{_percent(count, total)} {word}" for word, count in found.items())
+
+
+def _percent(count: int, total: int) -> str:
+    """Rounded, but never to none or all where it is neither."""
+    rounded = round(100 * count / total)
+    return "<1%" if rounded == 0 else ">99%" if rounded == 100 else f"{rounded}%"
+
+
+def _graphs(stats: Mapping[str, Any]) -> Iterator[str]:
+    if stats.get("replays"):
+        yield f"padding {stats.get('padding_share', 0.0):.1%}"
+    if mib := stats.get("graph_mib"):
+        size = f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.1f} MiB"
+        yield f"graphs {size}, captured in {stats.get('capture_seconds', 0.0):.1f} s"
+    faults = [f"{stats[key]} {words}" for key, words in _FAULTS.items() if stats.get(key)]
+    if faults:
+        yield "graphs " + ", ".join(faults)

@@ -1,0 +1,151 @@
+"""The vision encoder of a run: pages go through the graph manager, which counts them and ends with the run."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from encoders.deepseek import DeepEncoder
+from encoders.deepseek_paths import TILE_PX, PagesEncoder, deepseek_paths
+from encoders.graphs.errors import GraphSettingsError
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.graphs.stats import PathStats
+from encoders.types import EncodedViews, VisionTokens
+from encoders.views import PageViews
+from ocr.tiling import MODES
+from pipeline.config import Config
+from pipeline.encoder_config import config_error, graph_settings
+
+LOGGER = logging.getLogger("ocrbatch")
+# Batches after which the sizes that come are known well enough to choose graphs for them.
+ADAPT_AFTER = 20
+
+
+class RunEncoder:
+    """Encodes pages, through graphs where there are any that win; on a CPU eagerly, with the same statistics.
+
+    A failure of the graphs themselves costs the graphs and not the run. Raises: ConfigError for budgets that
+    do not fit the mode.
+    """
+
+    def __init__(self, encoder: DeepEncoder, config: Config) -> None:
+        spec = MODES[config.tile.mode]
+        self._encoder = encoder
+        if self._device.type == "cuda":
+            _store_channels_last(encoder)
+        self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
+        self._paths = deepseek_paths(encoder, spec.base_px)
+        self._settings = graph_settings(config.encoder, config.tile.mode)
+        self._num_batches = 0
+        self._earlier: dict[str, PathStats] = {}
+        self._start(self._settings)
+
+    @property
+    def capture_s(self) -> float:
+        """Seconds that capturing and timing the graphs took so far."""
+        return sum(stats.capture_seconds for stats in self._stats().values())
+
+    def warm_up(self) -> None:
+        """Captures the graphs for the views that the run's mode makes.
+
+        Raises: ConfigError for a budget that encoder.memory_limit can never hold.
+        """
+        try:
+            self._manager.warm_up(self._axes)
+        except GraphSettingsError as error:
+            raise config_error(error) from error
+        except RuntimeError as error:
+            self._go_on_eagerly("captured", error)
+
+    def begin_batch(self) -> None:
+        """To be called before each batch: after the first ones, budgets "auto" are chosen from what was seen."""
+        self._num_batches += 1
+        if self._settings.budgets != "auto" or self._num_batches != ADAPT_AFTER + 1:
+            return
+        start = time.perf_counter()
+        try:
+            self._manager.adapt()
+        except RuntimeError as error:
+            self._go_on_eagerly("captured again", error)
+        LOGGER.info("encoder graphs chosen from what was seen in %.1f s", time.perf_counter() - start)
+
+    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Returns each page's global view, and "hit", "miss" or "eager" for it."""
+        return self._pages.encode_global(pages)
+
+    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Returns each page's tiles, and "hit", "miss" or "eager" for each of them."""
+        return self._pages.encode_local(pages)
+
+    def assemble(
+        self,
+        pages: Sequence[PageViews],
+        global_views: Sequence[EncodedViews],
+        local_views: Sequence[EncodedViews],
+    ) -> list[VisionTokens]:
+        """Returns each page's tokens in prompt order, in the encoder's dtype."""
+        return self._encoder.assemble_pages(pages, global_views, local_views)
+
+    def synchronize(self) -> None:
+        """Waits for the device, so that a time is the work's and not its launch's."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+    def record(self) -> dict[str, dict[str, Any]]:
+        """Returns the statistics of each path as JSON values, for the database; also after close()."""
+        return {name: stats.summary() for name, stats in self._stats().items()}
+
+    def close(self) -> None:
+        """Frees all graphs. Closing twice is harmless, and so is a device that is lost already."""
+        with _harmless("the encoder's graphs could not be freed"):
+            self._manager.close()
+
+    @property
+    def _device(self) -> torch.device:
+        return self._encoder.image_newline.device
+
+    def _start(self, settings: GraphSettings) -> None:
+        self._manager = EncoderGraphManager(self._paths, settings, self._device)
+        self._pages = PagesEncoder(self._encoder, self._paths, self._manager)
+
+    def _go_on_eagerly(self, failed_to_be: str, error: RuntimeError) -> None:
+        LOGGER.warning(
+            "the encoder's graphs could not be %s: %s; going on without them, only slower; "
+            "encoder.graphs: off does so from the start",
+            failed_to_be,
+            " ".join(str(error).split())[:300],
+        )
+        self.close()
+        self._earlier = self._stats()
+        self._start(replace(self._settings, graphs="off"))
+
+    def _stats(self) -> dict[str, PathStats]:
+        """Of all managers of this run. Of one that failed counts are kept, and no budgets or bytes: they are freed."""
+        now = self._manager.stats()
+        return {
+            name: replace(self._earlier[name], budgets={}, graph_bytes=0).merge(stats)
+            if name in self._earlier
+            else stats
+            for name, stats in now.items()
+        }
+
+
+def _store_channels_last(encoder: DeepEncoder) -> None:
+    """Lays convolutions' weights out as tensor cores read them. Position tables have four dimensions too, but stay."""
+    for module in encoder.modules():
+        if isinstance(module, nn.Conv2d):
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+@contextlib.contextmanager
+def _harmless(what: str) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        LOGGER.debug(what, exc_info=error)

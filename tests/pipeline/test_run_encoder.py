@@ -1,0 +1,164 @@
+"""The run's encoder: what it warms up, what it records, and that failing graphs cost no page."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from encoders.deepseek import DeepEncoder
+from encoders.graphs.manager import EncoderGraphManager
+from ocr.checkpoint import LoadedModel
+from pipeline import run_encoder
+from pipeline.config import Config
+from pipeline.config_sources import load
+from pipeline.errors import ConfigError
+from pipeline.loading import load_model, open_encoder
+from pipeline.run_encoder import ADAPT_AFTER, RunEncoder
+from tests.encoders.test_deepseek import random_page
+from tests.ocr.tiny import relative_error
+from tests.pipeline.winning import capture_that_wins
+
+PAGES = [random_page(seed, grid=grid) for seed, grid in enumerate([(1, 1), (2, 1), (1, 2)])]
+
+
+@pytest.fixture(scope="module")
+def loaded(reader: Path) -> LoadedModel:
+    return load_model(load(None, [f"model={reader}", "device=cpu", "threads=1"]))
+
+
+def config(*sets: str) -> Config:
+    return load(None, ["tile.mode=tiny", *sets])
+
+
+def encode(encoder: RunEncoder) -> tuple[list[torch.Tensor], list[list[str]], list[list[str]]]:
+    with torch.inference_mode():
+        whole, global_uses = encoder.encode_global(PAGES)
+        tiles, local_uses = encoder.encode_local(PAGES)
+        tokens = encoder.assemble(PAGES, whole, tiles)
+    return [page.tokens_TD for page in tokens], global_uses, local_uses
+
+
+def expected(encoder: DeepEncoder) -> list[torch.Tensor]:
+    with torch.inference_mode():
+        return [page.tokens_TD for page in encoder.encode(PAGES)]
+
+
+def assert_right(found: list[torch.Tensor], encoder: DeepEncoder) -> None:
+    for mine, other in zip(found, expected(encoder), strict=True):
+        assert relative_error(mine, other) < 1e-5
+
+
+def test_on_a_cpu_everything_is_eager_and_counted(loaded: LoadedModel) -> None:
+    encoder = open_encoder(loaded, config())
+    encoder.warm_up()
+    tokens, global_uses, local_uses = encode(encoder)
+    encoder.close()
+    encoder.close()
+    assert_right(tokens, loaded.model.encoder)
+    assert global_uses == [["eager"]] * 3
+    assert local_uses == [[], ["eager"] * 2, ["eager"] * 2]
+    record = encoder.record()
+    assert [record[name]["eager"] for name in ("global", "local")] == [3, 4]
+    assert record["global"]["replays"] == 0
+
+
+def test_graphs_of_the_modes_views_are_captured_and_replayed(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture_that_wins(monkeypatch)
+    encoder = open_encoder(loaded, config("encoder.max_items=4"))
+    encoder.warm_up()
+    tokens, global_uses, local_uses = encode(encoder)
+    encoder.close()
+    assert_right(tokens, loaded.model.encoder)
+    assert global_uses == [["hit"]] * 3
+    assert local_uses == [[], ["miss"] * 2, ["miss"] * 2], "a mode without tiles has no graphs for them"
+    record = encoder.record()
+    assert record["global"]["budgets"] == {"512": [64, 128, 256]}
+    assert record["global"]["hits"] == 3
+    assert record["local"]["misses"] == 4
+    assert encoder.capture_s > 0
+
+
+def test_off_captures_nothing(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture_that_wins(monkeypatch)
+    encoder = open_encoder(loaded, config("encoder.graphs=off"))
+    encoder.warm_up()
+    assert encode(encoder)[1] == [["eager"]] * 3
+
+
+@pytest.mark.parametrize("breaks", ["warm_up", "adapt"])
+def test_graphs_that_fail_are_done_without(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, breaks: str
+) -> None:
+    def fails(self: EncoderGraphManager, *args: Any) -> None:
+        raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+    capture_that_wins(monkeypatch)
+    monkeypatch.setattr(EncoderGraphManager, breaks, fails, raising=False)
+    encoder = open_encoder(loaded, config("encoder.budgets=auto", "encoder.max_items=4"))
+    with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+        encoder.warm_up()
+        before = encode(encoder)[1]
+        for _ in range(ADAPT_AFTER + 2):
+            encoder.begin_batch()
+    (message,) = [entry.getMessage() for entry in caplog.records if entry.name == "ocrbatch"]
+    assert "not permitted when stream is capturing" in message
+    assert "encoder.graphs: off" in message
+    tokens, uses, _ = encode(encoder)
+    encoder.close()
+    assert_right(tokens, loaded.model.encoder)
+    assert uses == [["eager"]] * 3
+    record = encoder.record()["global"]
+    replayed = 0 if before == [["eager"]] * 3 else 3
+    assert (record["hits"], record["eager"]) == (replayed, 6 - replayed), "of both managers"
+    assert replayed == (0 if breaks == "warm_up" else 3)
+    assert record["graph_mib"] == 0
+
+
+def test_budgets_are_chosen_anew_once_and_only_where_they_are_auto(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[EncoderGraphManager] = []
+    monkeypatch.setattr(EncoderGraphManager, "adapt", lambda self: calls.append(self), raising=False)
+    for budgets, expected_calls in (("auto", 1), ("null", 0)):
+        encoder = RunEncoder(loaded.model.encoder, config(f"encoder.budgets={budgets}"))
+        calls.clear()
+        for _ in range(ADAPT_AFTER):
+            encoder.begin_batch()
+        assert calls == []
+        for _ in range(2 * ADAPT_AFTER):
+            encoder.begin_batch()
+        assert len(calls) == expected_calls
+
+
+def test_a_budget_that_the_limit_can_never_hold_is_the_users_to_change(loaded: LoadedModel) -> None:
+    encoder = open_encoder(loaded, config("encoder.budgets.global=[64]", "encoder.memory_limit=100kB"))
+    with pytest.raises(ConfigError, match=r"^encoder\.budgets\.global: 64 tokens need \d+ bytes"):
+        encoder.warm_up()
+
+
+def test_a_lost_device_does_not_hide_the_error_that_ended_the_run(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: EncoderGraphManager) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    encoder = open_encoder(loaded, config())
+    monkeypatch.setattr(EncoderGraphManager, "close", fails)
+    encoder.close()
+    assert set(encoder.record()) == {"global", "local"}
+
+
+def test_only_convolutions_are_laid_out_for_tensor_cores(reader: Path) -> None:
+    encoder = load_model(load(None, [f"model={reader}", "device=cpu", "threads=1"])).model.encoder
+    before = expected(encoder)
+    run_encoder._store_channels_last(encoder)
+    weights = [module.weight for module in encoder.modules() if isinstance(module, torch.nn.Conv2d)]
+    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in weights)
+    others = [p for p in encoder.parameters() if not any(p is weight for weight in weights)]
+    assert all(parameter.is_contiguous() for parameter in others)
+    for mine, other in zip(expected(encoder), before, strict=True):
+        assert relative_error(mine, other) < 1e-5

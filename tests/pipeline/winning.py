@@ -1,0 +1,27 @@
+"""Graphs without a GPU: a capture whose replays are eager runs that seem faster than eager."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from encoders.graphs.capture import EagerCapture
+from encoders.graphs.manager import EncoderGraphManager
+from pipeline import run_encoder
+
+
+class Winning(EagerCapture):
+    """Every measurement is shorter than the one before: sizes are timed eagerly first, then replayed."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.device("cpu"), poison=True)
+        self._timed = 0
+
+    def measure(self, run: object, repeats: int) -> float:
+        self._timed += 1
+        return 1.0 / self._timed
+
+
+def capture_that_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives the encoders of runs graphs from now on."""
+    monkeypatch.setattr(run_encoder, "EncoderGraphManager", partial(EncoderGraphManager, capture=Winning()))
