@@ -179,7 +179,9 @@ def bench() -> None:
 @click.option(
     "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
 )
-@click.option("--arms", metavar="A,B", default="reference,eager", show_default=True, help="What is compared.")
+@click.option(
+    "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="What is compared."
+)
 @click.option("--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Images or pages.")
 @click.option(
     "--num-warmups",
@@ -190,6 +192,16 @@ def bench() -> None:
 )
 @click.option(
     "--batch-size", type=click.IntRange(1), default=1, show_default=True, help="Pages encoded at once."
+)
+@click.option(
+    "--max-items", type=click.IntRange(1), default=32, show_default=True, help="Views in a batch at most."
+)
+@click.option(
+    "--budgets",
+    type=click.Choice(["default", "auto"]),
+    default="default",
+    show_default=True,
+    help="Sizes of graphs: doubling, or chosen from what is measured here.",
 )
 @click.option(
     "--buckets",
@@ -210,13 +222,15 @@ def bench_encoder(
     num_prompts: int,
     num_warmups: int,
     batch_size: int,
+    max_items: int,
+    budgets: str,
     buckets: str,
     pages: str | None,
     seed: int,
     output_json: str | None,
     verbose: bool,
 ) -> None:
-    """Time the vision encoder: transformers' own classes and ours, in the table of `vllm bench mm-processor`."""
+    """Time the vision encoder, ours with and without graphs and transformers' own, in vLLM's benchmark's table."""
     _start_logging(verbose)
     from pipeline.bench import report
     from pipeline.bench.requests import parse_buckets
@@ -229,6 +243,8 @@ def bench_encoder(
         num_prompts=num_prompts,
         num_warmups=num_warmups,
         batch_size=batch_size,
+        max_items=max_items,
+        budgets=budgets,
         buckets=parse_buckets(buckets),
         pages=pages,
         seed=seed,

@@ -4,11 +4,12 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-from pipeline.bench.arms import ARMS, Arm, build, load_model
+from encoders.views import PageViews
+from pipeline.bench.arms import ARMS, Arm, ArmSettings, build, load_model
 from pipeline.bench.metrics import ArmTimes
 from pipeline.bench.requests import Request, Size, page_requests, random_requests
 
@@ -17,7 +18,8 @@ from pipeline.bench.requests import Request, Size, page_requests, random_request
 class BenchSettings:
     """What `ocrbatch bench encoder` was asked for. pages: a folder; None draws random images from the buckets.
 
-    batch_size: requests that are encoded at once; their time is shared among them.
+    batch_size: requests that are encoded at once, their views pooled; their time is shared among them.
+    max_items: views of a batch at most. budgets: of the graphs, "auto" chooses from the requests.
     """
 
     model: str = "small"
@@ -29,18 +31,24 @@ class BenchSettings:
     seed: int = 0
     max_tiles: int = 6
     batch_size: int = 1
+    max_items: int = 32
+    budgets: Literal["default", "auto"] = "default"
     buckets: dict[Size, float]
     pages: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchResult:
-    """arms: their times. machine: what they were measured on. error: of every arm against the first, relative."""
+    """arms: their times. errors: of every arm against the first, relative. machine: what they were measured on.
+
+    grids: (columns, rows) of the tiles of each request.
+    """
 
     settings: BenchSettings
     arms: tuple[ArmTimes, ...]
     errors: dict[str, float]
     machine: dict[str, str]
+    grids: tuple[tuple[int, int], ...]
 
     def to_json(self) -> dict[str, Any]:
         asked = {
@@ -52,6 +60,7 @@ class BenchResult:
             "settings": asked,
             "machine": self.machine,
             "relative_errors": self.errors,
+            "grids": [list(grid) for grid in self.grids],
             "arms": [arm.to_json() for arm in self.arms],
         }
 
@@ -70,33 +79,46 @@ def bench(settings: BenchSettings) -> BenchResult:
     errors: dict[str, float] = {}
     expected: list[torch.Tensor] | None = None
     for name in settings.arms:
-        arm = build(name, model)
+        arm = build(name, model, ArmSettings(max_items=settings.max_items, budgets=settings.budgets))
         measured.append(_measure(arm, requests, settings, device))
         outputs = arm.encode([request.views for request in requests[: settings.batch_size]])
+        arm.close()
         if expected is None:
             expected = outputs
         else:
             errors[name] = max(map(_error, outputs, expected))
-    return BenchResult(settings=settings, arms=tuple(measured), errors=errors, machine=_machine(device))
+    return BenchResult(
+        settings=settings,
+        arms=tuple(measured),
+        errors=errors,
+        machine=_machine(device),
+        grids=tuple(request.views.grid for request in requests),
+    )
 
 
 def _measure(
     arm: Arm, requests: Sequence[Request], settings: BenchSettings, device: torch.device
 ) -> ArmTimes:
     times = ArmTimes(name=arm.name)
-    for batch in list(_batches(requests, settings.batch_size))[: settings.num_warmups]:
-        arm.encode([request.views for request in batch])
-    for batch in _batches(requests, settings.batch_size):
-        pages = [request.views for request in batch]
+    batches = list(_batches(requests, settings.batch_size))
+    arm.prepare([_views(batch) for batch in batches])
+    for batch in batches[: settings.num_warmups]:
+        arm.encode(_views(batch))
+    arm.start()
+    for batch in batches:
+        pages = _views(batch)
         _finish(device)
         start = time.perf_counter()
         arm.encode(pages)
         _finish(device)
-        share = (time.perf_counter() - start) / len(batch)
-        times.calls += arm.calls_for(pages)
-        for request in batch:
-            times.add({**request.seconds, "encoder_forward": share})
+        times.add_batch(time.perf_counter() - start, [request.seconds for request in batch])
+    times.calls = arm.calls
+    times.statistics = arm.statistics()
     return times
+
+
+def _views(batch: Sequence[Request]) -> list[PageViews]:
+    return [request.views for request in batch]
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:

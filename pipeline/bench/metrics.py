@@ -33,18 +33,31 @@ class Spread:
 class ArmTimes:
     """What one arm took. stages: name -> seconds of every request; calls: forwards of the encoder in all.
 
-    statistics: of the arm's graphs, empty for arms without any.
+    shares: seconds a page, of each batch. statistics: of the arm's graphs by path, empty for arms without any.
     """
 
     name: str
     stages: dict[str, list[float]] = field(default_factory=dict)
     calls: int = 0
-    statistics: Mapping[str, Any] = field(default_factory=dict)
+    shares: list[float] = field(default_factory=list)
+    statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add(self, seconds: Mapping[str, float]) -> None:
         """Counts one request."""
         for stage, value in seconds.items():
             self.stages.setdefault(stage, []).append(value)
+
+    def add_batch(self, encoder_s: float, requests: Sequence[Mapping[str, float]]) -> None:
+        """Counts requests that were encoded together. requests: seconds of each one's stages before."""
+        share = encoder_s / len(requests)
+        self.shares.append(share)
+        for seconds in requests:
+            self.add({**seconds, "encoder_forward": share})
+
+    @property
+    def page_ms(self) -> float:
+        """Milliseconds a page: the median over the batches."""
+        return float(np.median(self.shares)) * 1e3 if self.shares else float("nan")
 
     @property
     def num_requests(self) -> int:
@@ -66,7 +79,8 @@ class ArmTimes:
             "arm": self.name,
             "num_requests": self.num_requests,
             "num_encoder_calls": self.calls,
-            "statistics": dict(self.statistics),
+            "page_ms": self.page_ms,
+            "statistics": {name: dict(stats) for name, stats in self.statistics.items()},
             **{stage: asdict(spread) for stage, spread in self.spreads().items()},
         }
 
@@ -103,6 +117,35 @@ def comparison(arms: Sequence[ArmTimes]) -> Iterator[str]:
             f"{found.p99:.2f}",
             f"{first / found.median:.2f}x",
         )
+
+
+def paths(arms: Sequence[ArmTimes]) -> Iterator[str]:
+    """Yields each arm's time a page, and what its graphs did on each path."""
+    yield "=" * _WIDTH
+    yield _row("Encoder a page (ms)", "Median", "Calls")
+    for arm in arms:
+        yield _row(arm.name, f"{arm.page_ms:.2f}", f"{arm.calls}")
+    for arm in arms:
+        for name, stats in arm.statistics.items():
+            yield from _path(f"{arm.name}, path {name}", stats)
+
+
+def _path(label: str, stats: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield _row(label, "Hits", "Misses", "Eager", "Padding")
+    units = [str(stats[key]) for key in ("hits", "misses", "eager")]
+    yield _row("Views", *units, f"{stats['padding_share']:.1%}")
+    yield _row("", "Replays", "Eager", "Capture s", "MB")
+    yield _row(
+        "Batches, graphs",
+        str(stats["replays"]),
+        str(stats["eager_batches"]),
+        f"{stats['capture_seconds']:.2f}",
+        f"{stats['graph_bytes'] / 1e6:.0f}",
+    )
+    for axis, sizes in stats["budgets"].items():
+        if sizes:
+            yield f"Graphs in use at {axis} px, tokens: {', '.join(map(str, sizes))}"
 
 
 def _figures(spread: Spread) -> tuple[str, str, str, str]:

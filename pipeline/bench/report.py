@@ -28,14 +28,15 @@ def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult"
 
 
 def lines(result: "BenchResult") -> Iterator[str]:
-    """Yields the report: a table for every arm, then the arms side by side."""
-    from pipeline.bench.metrics import comparison, table
+    """Yields the report: a table for every arm, then the arms side by side, and their graphs."""
+    from pipeline.bench.metrics import comparison, paths, table
 
     yield ", ".join(f"{key} {value}" for key, value in result.machine.items())
     for arm in result.arms:
         yield from table(arm)
         yield ""
     yield from comparison(result.arms)
+    yield from paths(result.arms)
     for name, error in result.errors.items():
         yield f"{name}: relative error to {result.arms[0].name} {error:.1e}"
 

@@ -2,14 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
+import torch
 from click.testing import CliRunner
 
+from encoders.graphs.capture import EagerCapture
+from encoders.graphs.stats import PathStats
 from ocr.checkpoint import save
-from pipeline.bench.metrics import ArmTimes, Spread, comparison, table
+from pipeline.bench.arms import ArmSettings, build, channels_last, path_statistics
+from pipeline.bench.metrics import ArmTimes, Spread, comparison, paths, table
 from pipeline.cli import cli
-from tests.ocr.tiny import tiny_model, tiny_tokenizer
+from tests.encoders.test_deepseek import random_page
+from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
 
 
 def test_spreads_are_in_milliseconds() -> None:
@@ -44,9 +50,18 @@ def test_arms_run_and_agree(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     found = json.loads(output.read_text())
-    assert [arm["arm"] for arm in found["arms"]] == ["reference", "eager"]
+    assert [arm["arm"] for arm in found["arms"]] == ["reference", "eager", "graph"]
     assert all(arm["num_requests"] == 3 for arm in found["arms"])
     assert found["relative_errors"]["eager"] < 1e-4
+    assert found["relative_errors"]["graph"] < 1e-4
+    assert [arm["num_encoder_calls"] for arm in found["arms"]][1:] == [3, 3], (
+        "the tiles of two pages go together"
+    )
+    statistics = found["arms"][2]["statistics"]
+    assert statistics["global"]["eager"] == 3, "the warm-up does not count"
+    assert len(found["grids"]) == 3
+    assert all(arm["page_ms"] > 0 for arm in found["arms"])
+    assert "graph, path local" in result.output
     assert "Encoder forward (ms)" in result.output
     assert "eager: relative error to reference" in result.output
 
@@ -54,3 +69,51 @@ def test_arms_run_and_agree(tmp_path: Path) -> None:
 def test_an_unknown_arm_is_refused() -> None:
     result = CliRunner().invoke(cli, ["bench", "encoder", "--arms", "eager,magic"])
     assert "magic" in str(result.exception)
+
+
+class Winning(EagerCapture):
+    """Whatever is timed later seems faster: every replay than eager, and of the graphs the largest."""
+
+    _timed = 0
+
+    def measure(self, run: object, repeats: int) -> float:
+        self._timed += 1
+        return 1.0 / self._timed
+
+
+@pytest.mark.parametrize(("budgets", "sizes"), [("default", [100, 200, 400]), ("auto", [400])])
+def test_the_graph_arm_counts_what_is_measured(budgets: Literal["default", "auto"], sizes: list[int]) -> None:
+    settings = ArmSettings(max_items=4, budgets=budgets)
+    arm = build("graph", tiny_model(), settings, Winning(torch.device("cpu"), poison=True))
+    pages = [random_page(seed, grid=(3, 1)) for seed in range(2)]
+    arm.prepare([pages[:1], pages[1:]])
+    arm.encode(pages)
+    arm.start()
+    assert arm.calls == 0
+    tokens = arm.encode(pages[:1])
+    stats = arm.statistics()
+    assert (stats["global"]["hits"], stats["local"]["hits"], arm.calls) == (1, 3, 2)
+    assert stats["local"]["budgets"]["640"] == sizes
+    assert stats["local"]["replayed_tokens"] == 300
+    expected = build("eager", tiny_model(), settings).encode(pages[:1])
+    assert relative_error(tokens[0], expected[0]) < 1e-5
+    arm.close()
+
+
+def test_convolutions_alone_are_laid_out_channels_last() -> None:
+    encoder = tiny_model().encoder
+    tables = encoder.sam_model.pos_embed.stride()
+    channels_last(encoder)
+    assert encoder.sam_model.net_2.weight.is_contiguous(memory_format=torch.channels_last)
+    assert encoder.sam_model.pos_embed.stride() == tables
+
+
+def test_graphs_are_reported_by_path() -> None:
+    stats = PathStats(hits=6, replays=1, replayed_tokens=600, padding_tokens=200, budgets={"640": [100, 800]})
+    arm = ArmTimes(name="graph", calls=1, statistics={"local": path_statistics(stats, {"hits": 2})})
+    arm.add_batch(0.2, [{}, {}])
+    lines = list(paths([arm]))
+    assert lines[2].split() == ["graph", "100.00", "1"]
+    assert lines[5].split() == ["Views", "4", "0", "0", "25.0%"]
+    assert lines[-1] == "Graphs in use at 640 px, tokens: 100, 800"
+    assert max(map(len, lines)) <= 80

@@ -1,0 +1,54 @@
+"""transformers' classes as an arm of the benchmark: the model with our weights, and pages through it."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from encoders.views import PageViews, UInt8Array
+from ocr import checkpoint
+from ocr.model import OcrModel
+from ocr.reference import reference_model
+
+
+def load_reference(model: OcrModel, dtype: torch.dtype | None = None) -> Any:
+    """Returns transformers' model with the same weights, which pass through a checkpoint on disk.
+
+    dtype: the model's own by default.
+    """
+    like = model.encoder.image_newline
+    with tempfile.TemporaryDirectory(prefix="ocrbatch-bench-") as folder:
+        checkpoint.save(model, Path(folder))
+        return reference_model(Path(folder), model.config, dtype=dtype or like.dtype).to(like.device)
+
+
+def page_tokens(reference: Any, pages: Sequence[PageViews]) -> list[Tensor]:
+    """The pages' vision tokens, [T, D] each, in order."""
+    tiles = [tile for page in pages for tile in page.local_views]
+    found = reference.model.get_image_features(
+        _stacked(reference, [page.global_view for page in pages]),
+        _stacked(reference, tiles) if tiles else None,
+        num_local_patches=[page.num_tiles for page in pages],
+        patches_grid=[list(page.grid) for page in pages],
+    )
+    return list(found.pooler_output)
+
+
+def view_tokens(reference: Any, pixels: Tensor) -> Tensor:
+    """Views on the model's device, uint8 [B, 3, S, S] -> [B, g*g, D], without newlines."""
+    model = reference.model
+    features = model.vision_tower(_normalised(reference, pixels)).last_hidden_state
+    tokens: Tensor = model.multi_modal_projector(features)
+    return tokens
+
+
+def _stacked(reference: Any, views: Sequence[UInt8Array]) -> Tensor:
+    pixels = torch.stack([torch.from_numpy(view) for view in views])
+    return _normalised(reference, pixels.to(reference.model.image_newline.device))
+
+
+def _normalised(reference: Any, pixels: Tensor) -> Tensor:
+    return (pixels / 127.5 - 1).to(reference.model.image_newline.dtype)
