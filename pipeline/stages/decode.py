@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ocr import decoding, grounding
 from ocr.confidence import assess
 from ocr.placing.blocks import placed
+from ocr.reading import DecodeSettings
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
 from ocr.types import Transcript
 from pipeline.config import DecodeConfig
@@ -61,10 +62,10 @@ def _read(
     ]
 
 
-def page_settings(config: DecodeConfig, kind: Kind) -> decoding.DecodeSettings:
+def page_settings(config: DecodeConfig, kind: Kind) -> DecodeSettings:
     """Returns the limits of one page; PDF pages and images differ in the no-repeat n-gram."""
     ngram = config.pdf if kind == "pdf" else config.image
-    return decoding.DecodeSettings(
+    return DecodeSettings(
         max_tokens=config.max_tokens,
         ngram_size=ngram.size,
         ngram_window=ngram.window,

@@ -5,8 +5,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from ocr.decoding import DecodeError, DecodeSettings, decode_pages, settings_for
+from ocr.decoding import decode_pages
 from ocr.prompt import encode_prompt, splice
+from ocr.reading import DecodeError, DecodeSettings, settings_for
 from ocr.second_opinion import SecondOpinion, grams
 from ocr.types import Transcript
 from tests.ocr.test_ngram import rescan

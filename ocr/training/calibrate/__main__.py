@@ -19,7 +19,7 @@ from PIL import Image
 
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from ocr import checkpoint, decoding, grounding
+from ocr import checkpoint, decoding, grounding, reading
 from ocr.confidence import Calibration, block_features, page_features, signals
 from ocr.model_files import CONFIDENCE, find_directory
 from ocr.parts.plan import plan
@@ -101,7 +101,7 @@ def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_
         loaded,
         [vision[index] for index in seen],
         prompt=loaded.prompt,
-        settings=[decoding.settings_for("image")] * len(seen),
+        settings=[reading.settings_for("image")] * len(seen),
         opinions=[opinions[index] for index in seen],
     )
     found: list[_Read | None] = [None] * len(files)

@@ -10,7 +10,8 @@ from tqdm import tqdm
 
 from ocr import grounding
 from ocr.checkpoint import LoadedModel
-from ocr.decoding import decode_pages, settings_for
+from ocr.decoding import decode_pages
+from ocr.reading import settings_for
 from ocr.second_opinion import opinion_of, visible
 from ocr.tiling import views
 from ocr.training.finetune.pairs import MAX_TILES, MODE, Pair, page_image

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from ocr import decoding
+from ocr import decoding, reading
 from ocr.checkpoint import LoadedModel
 from ocr.tiling import layout, views
 from ocr.training.finetune.pairs import MAX_TILES, MODE, PageImage
@@ -46,7 +46,7 @@ def test_the_loss_is_what_decoding_says_of_its_own_words(
     page = image(width, height)
     with torch.inference_mode():
         (vision,) = loaded.model.encoder.encode([views(page.pixels, MODE, MAX_TILES, page.grid)])
-    limits = decoding.DecodeSettings(max_tokens=len(vision.tokens_TD) + 40)
+    limits = reading.DecodeSettings(max_tokens=len(vision.tokens_TD) + 40)
     (transcript,) = decoding.decode_pages(loaded, [vision], prompt=PROMPT, settings=[limits]).transcripts
     *ids, last = transcript.token_ids
     assert len(ids) > 5
