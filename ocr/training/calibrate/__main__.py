@@ -19,11 +19,12 @@ from PIL import Image
 
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from ocr import checkpoint, decoding, grounding, reading
+from ocr import checkpoint, decoding, grounding
 from ocr.confidence import Calibration, block_features, page_features, signals
 from ocr.model_files import CONFIDENCE, find_directory
 from ocr.parts.plan import plan
 from ocr.placing.blocks import placed
+from ocr.reading import settings_for
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
 from ocr.tiling import views
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
@@ -101,7 +102,7 @@ def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_
         loaded,
         [vision[index] for index in seen],
         prompt=loaded.prompt,
-        settings=[reading.settings_for("image")] * len(seen),
+        settings=[settings_for("image")] * len(seen),
         opinions=[opinions[index] for index in seen],
     )
     found: list[_Read | None] = [None] * len(files)
