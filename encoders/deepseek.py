@@ -101,6 +101,15 @@ class DeepEncoder(nn.Module):
             self.sam_model.tables(side)
             self.vision_model.embeddings.table(side // 4)
 
+    def store_channels_last(self) -> None:
+        """Lays convolutions' weights out as tensor cores read them. Position tables have four dimensions too, but stay.
+
+        So does the weight of the patches, which is used as a matrix: it would be copied in every forward.
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d) and module is not self.sam_model.patch_embed.proj:
+                module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
     @overload
     def encode_views(self, pixels: Tensor) -> Tensor: ...
     @overload

@@ -18,8 +18,9 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 class EncoderConfig(Section):
-    """How the vision encoder runs: it reads the same whatever stands here, faster or slower.
+    """How the vision encoder runs: faster or slower. What it reads depends on dtype alone, by rounding.
 
+    Tokens in bfloat16 are 1.8e-2 from those in float32. No page is read again because of any of this, dtype included.
     budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses from what is seen.
     memory_limit: bytes; in YAML also a text such as 8GiB.
     """
@@ -69,7 +70,10 @@ class EncoderConfig(Section):
 
 
 def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
-    """Returns what the manager is told. Raises: ConfigError for budgets that this mode's views do not fill."""
+    """Returns what the manager is told. Raises: ConfigError for budgets that this mode's views do not fill.
+
+    Whether memory_limit has room for a budget is asked at the warm-up, as it matters only on a device with graphs.
+    """
     tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
     try:
         if isinstance(config.budgets, dict):

@@ -1,12 +1,21 @@
 """What the encoder's graphs did in a run, one line a path, from what the database keeps of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _UNITS = {"global": "view", "local": "tile"}
 _USES = {"hits": "replayed", "misses": "missed", "eager": "eager"}
-# What went wrong with a graph and was caught: each batch was computed eagerly instead.
-_FAULTS = {"parity_failures": "unlike eager", "nan_traps": "not finite", "dropped_graphs": "dropped"}
+# What went wrong and was caught: with a graph, where each batch was computed eagerly instead, and with a batch.
+_FAULTS = {
+    "graphs": {
+        "parity_failures": "unlike eager",
+        "nan_traps": "not finite",
+        "dropped_graphs": "dropped",
+        "left_out": "left out",
+        "skipped_checks": "not compared for want of memory",
+    },
+    "batches": {"split_batches": "halved for want of memory", "nonfinite_batches": "not finite"},
+}
 
 
 def encoder_lines(paths: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -38,6 +47,12 @@ def _graphs(stats: Mapping[str, Any]) -> Iterator[str]:
     if mib := stats.get("graph_mib"):
         size = f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.1f} MiB"
         yield f"graphs {size}, captured in {stats.get('capture_seconds', 0.0):.1f} s"
-    faults = [f"{stats[key]} {words}" for key, words in _FAULTS.items() if stats.get(key)]
-    if faults:
-        yield "graphs " + ", ".join(faults)
+    for what, kinds in _FAULTS.items():
+        faults = [f"{_count(stats[key])} {words}" for key, words in kinds.items() if stats.get(key)]
+        if faults:
+            yield f"{what} " + ", ".join(faults)
+
+
+def _count(found: int | Mapping[str, Sequence[int]]) -> int:
+    """Sizes are listed by axis."""
+    return found if isinstance(found, int) else sum(map(len, found.values()))

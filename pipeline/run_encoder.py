@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
 
 from encoders.deepseek import DeepEncoder
 from encoders.deepseek_paths import TILE_PX, PagesEncoder, deepseek_paths
@@ -21,6 +20,7 @@ from encoders.views import PageViews
 from ocr.tiling import MODES
 from pipeline.config import Config
 from pipeline.encoder_config import config_error, graph_settings
+from pipeline.errors import PipelineError
 
 LOGGER = logging.getLogger("ocrbatch")
 # Batches after which the sizes that come are known well enough to choose graphs for them.
@@ -38,10 +38,14 @@ class RunEncoder:
         spec = MODES[config.tile.mode]
         self._encoder = encoder
         if self._device.type == "cuda":
-            _store_channels_last(encoder)
+            encoder.store_channels_last()
         self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
         self._paths = deepseek_paths(encoder, spec.base_px)
         self._settings = graph_settings(config.encoder, config.tile.mode)
+        if isinstance(self._settings.budgets, dict) and "local" in self._settings.budgets and not spec.crop:
+            LOGGER.warning(
+                "encoder.budgets.local has no effect: tile.mode %s makes no tiles", config.tile.mode
+            )
         self._num_batches = 0
         self._earlier: dict[str, PathStats] = {}
         self._start(self._settings)
@@ -60,7 +64,9 @@ class RunEncoder:
             self._manager.warm_up(self._axes)
         except GraphSettingsError as error:
             raise config_error(error) from error
-        except RuntimeError as error:
+        except PipelineError:  # ends the run whatever the graphs are
+            raise
+        except Exception as error:
             self._go_on_eagerly("captured", error)
 
     def begin_batch(self) -> None:
@@ -71,9 +77,12 @@ class RunEncoder:
         start = time.perf_counter()
         try:
             self._manager.adapt()
-        except RuntimeError as error:
+        except PipelineError:
+            raise
+        except Exception as error:
             self._go_on_eagerly("captured again", error)
-        LOGGER.info("encoder graphs chosen from what was seen in %.1f s", time.perf_counter() - start)
+        else:
+            LOGGER.info("encoder graphs chosen from what was seen in %.1f s", time.perf_counter() - start)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Returns each page's global view, and "hit", "miss" or "eager" for it."""
@@ -101,6 +110,18 @@ class RunEncoder:
         """Returns the statistics of each path as JSON values, for the database; also after close()."""
         return {name: stats.summary() for name, stats in self._stats().items()}
 
+    def release(self) -> bool:
+        """Frees all graphs and goes on without: for a language model that runs out of memory. False without any."""
+        held = sum(stats.graph_bytes for stats in self._stats().values())
+        if held:
+            LOGGER.warning(
+                "memory does not suffice: the encoder's graphs, %.1f GiB, are freed; it goes on without, only slower; "
+                "encoder.memory_limit bounds them",
+                held / 2**30,
+            )
+            self._do_without()
+        return held > 0
+
     def close(self) -> None:
         """Frees all graphs. Closing twice is harmless, and so is a device that is lost already."""
         with _harmless("the encoder's graphs could not be freed"):
@@ -114,13 +135,16 @@ class RunEncoder:
         self._manager = EncoderGraphManager(self._paths, settings, self._device)
         self._pages = PagesEncoder(self._encoder, self._paths, self._manager)
 
-    def _go_on_eagerly(self, failed_to_be: str, error: RuntimeError) -> None:
+    def _go_on_eagerly(self, failed_to_be: str, error: Exception) -> None:
         LOGGER.warning(
             "the encoder's graphs could not be %s: %s; going on without them, only slower; "
             "encoder.graphs: off does so from the start",
             failed_to_be,
             " ".join(str(error).split())[:300],
         )
+        self._do_without()
+
+    def _do_without(self) -> None:
         self.close()
         self._earlier = self._stats()
         self._start(replace(self._settings, graphs="off"))
@@ -136,16 +160,9 @@ class RunEncoder:
         }
 
 
-def _store_channels_last(encoder: DeepEncoder) -> None:
-    """Lays convolutions' weights out as tensor cores read them. Position tables have four dimensions too, but stay."""
-    for module in encoder.modules():
-        if isinstance(module, nn.Conv2d):
-            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-
 @contextlib.contextmanager
 def _harmless(what: str) -> Iterator[None]:
     try:
         yield
-    except RuntimeError as error:
+    except Exception as error:
         LOGGER.debug(what, exc_info=error)

@@ -227,6 +227,8 @@ class _Run:
             failure = page_error(stage, error)
         # Only here is the batch's memory free again: the exception held the frames that held it.
         gc.collect()
+        if failure.category == "out_of_memory" and encoder.release():
+            return self._read_batch(pages)
         if len(pages) == 1:
             return [failed_result(pages[0].page, failure, render_timings(pages[0]))]
         half = len(pages) // 2

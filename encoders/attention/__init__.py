@@ -1,19 +1,17 @@
 """Exact attention with SAM's decomposed relative positions: Triton kernels where they run, else PyTorch's operators.
 
 The kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted and Triton is installed; everything else,
-and everything within plain_only(), goes to the operators.
+and everything within plain_only(), goes to the operators. So does everything on a device on which a kernel once failed.
 """
-
-from importlib.util import find_spec
 
 from torch import Tensor
 
 from encoders.attention import plain
-from encoders.attention.switch import kernels_allowed, plain_only
+from encoders.attention.switch import give_up, kernel_allowed, plain_only
 
-if find_spec("triton") is not None:
+try:
     from encoders.attention import fused_grid, fused_windows
-else:
+except ImportError:  # no Triton, or one before 3.4, which has no TensorDescriptor
     fused_grid = fused_windows = None  # type: ignore[assignment]
 
 __all__ = ["fused_grid", "fused_windows", "grid_attention", "plain_only", "window_attention"]
@@ -34,8 +32,12 @@ def grid_attention(
     one-hot row and column of each key, with which the operators do without a bias of every pair of tokens.
     """
     arguments = (qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads)
-    if fused_grid is not None and kernels_allowed() and fused_grid.supports(*arguments):
-        return fused_grid.attend(*arguments)
+    kernel, device = "grid_attention", qkv_BSSE.device
+    if fused_grid is not None and kernel_allowed(kernel, device) and fused_grid.supports(*arguments):
+        try:
+            return fused_grid.attend(*arguments)
+        except Exception as error:
+            give_up(kernel, device, error)
     return plain.grid_attention(*arguments, key_axes)
 
 
@@ -50,6 +52,10 @@ def window_attention(
     rows_qkd, cols_qkd: [window, window, d], the vector for query q and key k, of q - k alone.
     """
     arguments = (qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
-    if fused_windows is not None and kernels_allowed() and fused_windows.supports(*arguments):
-        return fused_windows.attend(*arguments)
+    kernel, device = "window_attention", qkv_BSSE.device
+    if fused_windows is not None and kernel_allowed(kernel, device) and fused_windows.supports(*arguments):
+        try:
+            return fused_windows.attend(*arguments)
+        except Exception as error:
+            give_up(kernel, device, error)
     return plain.window_attention(*arguments)

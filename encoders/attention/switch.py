@@ -1,5 +1,6 @@
-"""Which tensors the Triton kernels here and in encoders.pointwise take, and a switch that turns them off."""
+"""Which tensors the Triton kernels here and in encoders.pointwise take, and what turns them off."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -8,11 +9,36 @@ from torch import Tensor
 
 HEAD_DIMS = (16, 32, 64)
 
+logger = logging.getLogger(__name__)
+
 _plain = False
+_failed: set[tuple[str, torch.device]] = set()
 
 
 def kernels_allowed() -> bool:
     return not _plain
+
+
+def kernel_allowed(kernel: str, device: torch.device) -> bool:
+    """Outside of plain_only(), and as long as it has not failed on this device."""
+    return not _plain and (kernel, device) not in _failed
+
+
+def give_up(kernel: str, device: torch.device, error: Exception) -> None:
+    """To be called for whatever a kernel raised when it was launched: PyTorch's operators take its place from now on.
+
+    Triton compiles at the first launch, so that a missing C compiler or too little shared memory shows only then.
+    Raises the error again if it is not the kernel's own: no memory, or a capture in progress, which it has ended.
+    """
+    if isinstance(error, torch.OutOfMemoryError):
+        raise error
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        raise error
+    _failed.add((kernel, device))
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    logger.warning(
+        "the Triton kernel %s does not run on %s, only slower operators do: %s", kernel, device, reason
+    )
 
 
 @contextmanager

@@ -63,7 +63,8 @@ class AxisGraphs:
 
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
         """The units as batches. Counts what was asked for, for choosing budgets later."""
-        bound = self.wanted[-1] if self.wanted else 0
+        captured = bool(self.sizes and self.wanted)
+        bound = self.wanted[-1] if captured else self.path.most_tokens(self.axis, self._settings.max_items)
         if bound:
             full, rest = divmod(sum(unit.tokens for unit in units), bound)
             self.observed.update({bound: full, rest: 1} if rest else {bound: full})
@@ -114,8 +115,8 @@ class AxisGraphs:
             expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
             self._keep(self._choose(self._trials, expected))
 
-    def adapt(self, room: Callable[[], int | None]) -> None:
-        """Captures the graphs that suit what was observed, and frees the others. room: bytes left for graphs.
+    def adapt(self, add: Callable[[GraphStore, int], None]) -> None:
+        """Captures the graphs that suit what was observed, and frees the others. add: how one is captured.
 
         Nothing happens unless something was observed since, and the change is worth it.
         """
@@ -127,7 +128,7 @@ class AxisGraphs:
         expected = self._trials.latencies.expected
         if expected(self.observed, chosen) < expected(self.observed, self.sizes) * (1 - MIN_GAIN):
             self._keep(chosen)
-            self._add(self._trials, [size for size in reversed(chosen) if size not in self.sizes], room)
+            self._add(self._trials, [size for size in reversed(chosen) if size not in self.sizes], add)
 
     def drop(self, size: int) -> bool:
         """Frees a graph that is not to be used again; False if it is gone already."""
@@ -149,11 +150,11 @@ class AxisGraphs:
         latency_of = trials.latencies.replay.__getitem__
         return budgets.choose(seen, latency_of, trials.candidates(), self._settings.max_graphs)
 
-    def _add(self, trials: Trials, sizes: Sequence[int], room: Callable[[], int | None]) -> None:
+    def _add(self, trials: Trials, sizes: Sequence[int], add: Callable[[GraphStore, int], None]) -> None:
         """Captures further sizes, the largest first."""
         assert self.store is not None, "trials without a store"
         for size in sizes:
-            self.store.add(size, room())
+            add(self.store, size)
         added = [size for size in sizes if size in self.store.graphs]
         trials.refused.update(set(sizes) - set(added))
         trials.try_some(added)

@@ -71,8 +71,11 @@ class Capture(ABC):
 
     @property
     def pool_bytes(self) -> int:
-        """Memory of all graphs beside their static buffers."""
+        """Memory of all graphs beside their static buffers, as long as one of them is left."""
         return 0
+
+    def free_unused(self) -> None:  # noqa: B027 (nothing to do is right for most)
+        """Gives memory back that no graph and no tensor holds any more."""
 
     def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
         """The path's forward at this size. The first one of some buffers must be the largest."""
@@ -140,19 +143,24 @@ class EagerCapture(Capture):
 class CudaGraphCapture(Capture):
     """CUDA graphs out of one memory pool. They share it, so they must be replayed on one stream at a time.
 
+    A graph uses what others captured before it left free. PyTorch gives the pool back only when none is left.
     Source: pytorch.org/docs/stable/notes/cuda.html#cuda-graphs.
     """
 
     def __init__(self, device: torch.device, *, poison: bool = False) -> None:
         super().__init__(device, poison=poison)
         self._pool = torch.cuda.graph_pool_handle()
-        self._pool_bytes = 0
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     @property
     def pool_bytes(self) -> int:
-        """What the device's allocator reserved during captures, as far as it was not given back."""
-        return self._pool_bytes
+        """What the device's allocator has reserved for the pool, by failed captures as well."""
+        segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
+        own = (segment for segment in segments if segment["segment_pool_id"] == self._pool)
+        return sum(int(segment["total_size"]) for segment in own)
+
+    def free_unused(self) -> None:
+        torch.cuda.empty_cache()
 
     def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
         current = torch.cuda.current_stream(self.device)
@@ -164,8 +172,6 @@ class CudaGraphCapture(Capture):
         return outputs
 
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-        torch.cuda.empty_cache()  # so that what is reserved grows by the graph alone
-        before = torch.cuda.memory_reserved(self.device)
         graph = torch.cuda.CUDAGraph()
         # Other threads may go on using the device meanwhile: only this one's calls are held to the rules of capture.
         recording = torch.cuda.graph(
@@ -177,15 +183,11 @@ class CudaGraphCapture(Capture):
                 run()
         finally:  # a capture that fails leaves its own stream current
             torch.cuda.set_stream(current)
-        self._pool_bytes += torch.cuda.memory_reserved(self.device) - before
 
         def release() -> None:
             self.synchronize()
-            torch.cuda.empty_cache()
-            held = torch.cuda.memory_reserved(self.device)
             graph.reset()
             torch.cuda.empty_cache()
-            self._pool_bytes -= held - torch.cuda.memory_reserved(self.device)
 
         return graph.replay, release
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -16,6 +17,7 @@ from encoders.graphs.results import EncodedUnit, Replayed, finished, not_finite
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
+from encoders.graphs.store import GraphStore
 from encoders.graphs.transfers import CudaTransfers
 from encoders.graphs.wanted import user_budgets, wanted_sizes
 
@@ -45,13 +47,14 @@ class EncoderGraphManager:
         self._paths = {path.name: path for path in paths}
         if len(self._paths) != len(paths):
             raise GraphSettingsError(f"two paths have one name: {[path.name for path in paths]}")
-        self._settings = settings
         self._device = device
         if settings.graphs == "off":
             capture = None
         elif capture is None and device.type == "cuda":
             capture = CudaGraphCapture(device)
         self._capture = capture
+        # Without graphs nothing can exceed their limit, whatever the budgets are.
+        self._settings = settings if capture is not None else replace(settings, memory_limit=None)
         if staging is None and device.type == "cuda":
             staging = Staging(CudaTransfers(device))
         self._staging = staging
@@ -72,7 +75,7 @@ class EncoderGraphManager:
         Units of other axes run eagerly. histogram: how often batches of so many tokens are expected, by path
         and axis; by default what this manager has seen, and before that full batches with any
         remainder. It counts where budgets are "auto"; calling this again captures and chooses anew. Raises
-        BudgetError for a budget that memory_limit can never hold.
+        BudgetError for a budget that memory_limit can never hold, where there are graphs at all.
         """
         self._require_open()
         states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
@@ -88,7 +91,7 @@ class EncoderGraphManager:
             ]
             for _, size, store, name in sorted(jobs, key=lambda job: (-job[0], -job[1])):
                 start = time.perf_counter()
-                store.add(size, self._room())
+                self._add(store, size)
                 self._stats[name].capture_seconds += time.perf_counter() - start
             for state in states:
                 start = time.perf_counter()
@@ -108,7 +111,7 @@ class EncoderGraphManager:
             for (name, _), state in self._axes.items():
                 if self._settings.budgets_of(name) == "auto":
                     start = time.perf_counter()
-                    state.adapt(self._room)
+                    state.adapt(self._add)
                     self._stats[name].capture_seconds += time.perf_counter() - start
 
     def encode(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
@@ -223,11 +226,27 @@ class EncoderGraphManager:
             )
         return self._axes[key]
 
+    def _add(self, store: GraphStore, size: int) -> None:
+        """Captures a graph, if memory_limit allows it.
+
+        What one that is left out took comes back only when all graphs are freed: they are captured again then.
+        """
+        if store.add(size, self._room()) or (self._room() or 0) >= 0:
+            return
+        stores = [state.store for state in self._axes.values() if state.store is not None]
+        freed = [(its, kept) for its in stores for kept in its.graphs]
+        for its, kept in freed:
+            its.drop(kept)
+        for its, kept in sorted(freed, key=lambda entry: (-entry[0].input_bytes(entry[1]), -entry[1])):
+            its.add(kept, self._room())
+
     def _room(self) -> int | None:
         """Bytes that memory_limit leaves."""
-        if self._settings.memory_limit is None:
+        if self._settings.memory_limit is None or self._capture is None:
             return None
-        return self._settings.memory_limit - sum(state.num_bytes for state in self._axes.values())
+        stores = [state.store for state in self._axes.values() if state.store is not None]
+        held = self._capture.pool_bytes + sum(store.buffer_bytes for store in stores)
+        return self._settings.memory_limit - held
 
     def _require_open(self) -> None:
         if self._closed:

@@ -3,11 +3,6 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-_TROUBLES = (
-    "split_batches", "parity_failures", "nan_traps", "nonfinite_batches", "stale_graphs", "recaptures",
-    "dropped_graphs", "losing_graphs", "left_out",
-)  # fmt: skip
-
 
 @dataclass(slots=True)
 class PathStats:
@@ -15,12 +10,13 @@ class PathStats:
 
     replays, eager_batches: how often the device ran. split_batches: eager batches halved because memory did
     not suffice for them. replayed_tokens, padding_tokens: real and padded tokens of all replays.
-    parity_checks, parity_failures: replays compared with eager. nan_traps: replays that were not finite where
-    eager was; nonfinite_batches: where eager was not either. stale_graphs: replays refused because memory had
-    moved; recaptures: graphs captured again for it. dropped_graphs: given up at run time. losing_graphs:
-    captured, but slower than eager. capture_seconds: warm-up, capture and timing. graph_bytes: graphs and
-    static buffers. budgets: captured sizes in tokens, by axis; left_out: those that memory_limit or an error
-    forbade.
+    parity_checks, parity_failures: replays compared with eager; skipped_checks: those for which memory did not
+    suffice. nan_traps: replays that were not finite where eager was; nonfinite_batches: where eager was not
+    either. stale_graphs: replays refused because memory had moved; recaptures: graphs captured again for it.
+    dropped_graphs: given up at run time. losing_graphs: captured, but slower than eager. capture_seconds:
+    warm-up, capture and timing, recaptures included. graph_bytes: static buffers, and what graphs added to the
+    memory that all share. budgets: captured sizes in tokens, by axis; left_out: those that memory_limit or an
+    error forbade.
     """
 
     hits: int = 0
@@ -33,6 +29,7 @@ class PathStats:
     padding_tokens: int = 0
     parity_checks: int = 0
     parity_failures: int = 0
+    skipped_checks: int = 0
     nan_traps: int = 0
     nonfinite_batches: int = 0
     stale_graphs: int = 0
@@ -73,25 +70,17 @@ class PathStats:
         return asdict(self) | {"hit_rate": self.hit_rate, "padding_share": self.padding_share}
 
     def summary(self) -> dict[str, Any]:
-        """What a run's record should say, ready for JSON; troubles only where there were any.
+        """All of it as a run's record should say it, ready for JSON.
 
-        Shares to three places, seconds to two, memory in MiB to one.
+        Shares to three places, seconds to two, memory in MiB to one, beside the bytes.
         """
-        told: dict[str, Any] = {
+        return self.as_dict() | {
             "units": self.units,
-            "hits": self.hits,
-            "misses": self.misses,
-            "eager": self.eager,
             "hit_rate": round(self.hit_rate, 3),
             "padding_share": round(self.padding_share, 3),
-            "replays": self.replays,
-            "eager_batches": self.eager_batches,
             "capture_seconds": round(self.capture_seconds, 2),
             "graph_mib": round(self.graph_bytes / 2**20, 1),
-            "budgets": {axis: list(sizes) for axis, sizes in self.budgets.items()},
         }
-        troubles = {name: getattr(self, name) for name in _TROUBLES}
-        return told | {name: count for name, count in troubles.items() if count}
 
 
 def _united(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:

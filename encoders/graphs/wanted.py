@@ -28,7 +28,8 @@ def wanted_sizes(
 ) -> list[int]:
     """Sizes in tokens, ascending; budgets that hold the same are one. chosen: the user's, None to generate.
 
-    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit.
+    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit, which is to be None where
+    nothing is captured.
     """
     if chosen is None:
         make = budgets.generate_finely if settings.budgets_of(path.name) == "auto" else budgets.generate

@@ -1,20 +1,19 @@
 """What lies between the matrix products, bound by memory: residual sums, norms and activations, each in one pass.
 
 Triton kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted and Triton is installed; everything
-else, and everything within encoders.attention.plain_only(), goes to PyTorch's operators.
+else, and everything within encoders.attention.plain_only(), goes to PyTorch's operators. So does everything on a
+device on which a kernel once failed.
 """
-
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor, nn
 
-from encoders.attention.switch import kernels_allowed, takes
+from encoders.attention.switch import give_up, kernel_allowed, kernels_allowed, takes
 from encoders.pointwise import plain
 
-if find_spec("triton") is not None:
+try:
     from encoders.pointwise import fused
-else:
+except ImportError:  # no Triton
     fused = None  # type: ignore[assignment]
 
 __all__ = ["add_norm", "fused", "linear_gelu", "quick_gelu"]
@@ -26,8 +25,11 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tenso
     delta: x's shape, or 1 in its first dimension, as position tables have; None for (x, norm(x)). norm: over the last
     dimension. The kernel norms the sum as it is in float32, before it is rounded to be returned.
     """
-    if fused is not None and kernels_allowed() and fused.supports_norm(x, delta, norm):
-        return fused.add_norm(x, delta, norm)
+    if fused is not None and kernel_allowed("add_norm", x.device) and fused.supports_norm(x, delta, norm):
+        try:
+            return fused.add_norm(x, delta, norm)
+        except Exception as error:
+            give_up("add_norm", x.device, error)
     return plain.add_norm(x, delta, norm)
 
 
@@ -46,6 +48,9 @@ def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
 
 def quick_gelu(x: Tensor, *, inplace: bool = False) -> Tensor:
     """x * sigmoid(1.702 * x), CLIP's activation. inplace: x may be overwritten; what is returned counts."""
-    if inplace and fused is not None and kernels_allowed() and fused.supports(x):
-        return fused.quick_gelu(x)
+    if inplace and fused is not None and kernel_allowed("quick_gelu", x.device) and fused.supports(x):
+        try:
+            return fused.quick_gelu(x)
+        except Exception as error:  # before it wrote to x
+            give_up("quick_gelu", x.device, error)
     return plain.quick_gelu(x)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from encoders.deepseek_paths import TILE_PX, PagesEncoder, deepseek_paths
 from encoders.graphs.capture import Capture
@@ -188,15 +188,8 @@ def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
     random = name == RANDOM
     model = _random(device, dtype) if random else checkpoint.load(name, device=device, dtype=dtype).model
     if device.type == "cuda":
-        channels_last(model.encoder)
+        model.encoder.store_channels_last()
     return model
-
-
-def channels_last(encoder: nn.Module) -> None:
-    """Lays the convolutions' weights out as tensor cores want them. Position tables, of four dimensions too, stay."""
-    for module in encoder.modules():
-        if isinstance(module, nn.Conv2d):
-            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def build(

@@ -222,3 +222,22 @@ def test_without_a_head_nothing_is_read(encoder: DeepEncoder) -> None:
     assert [page.cells_HW for page in encoder.encode([random_page(0, grid=(2, 1)), random_page(1)])] == [
         None
     ] * 2
+
+
+@torch.no_grad()
+def test_convolutions_alone_are_laid_out_for_tensor_cores() -> None:
+    encoder = tiny_model().encoder
+    pixels = torch.randint(0, 256, (2, 3, 512, 512), dtype=torch.uint8)
+    before = encoder.encode_views(pixels)
+    patches = encoder.sam_model.patch_embed.proj
+    encoder.store_channels_last()
+    convolutions = [module for module in encoder.modules() if isinstance(module, torch.nn.Conv2d)]
+    weights = [module.weight for module in convolutions if module is not patches]
+    assert len(weights) == 4
+    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in weights)
+    others = [p for p in encoder.parameters() if not any(p is weight for weight in weights)]
+    assert all(parameter.is_contiguous() for parameter in others)
+    assert patches.weight.flatten(1).data_ptr() == patches.weight.data_ptr(), (
+        "used as a matrix, without a copy"
+    )
+    assert relative_error(encoder.encode_views(pixels), before) < 1e-5

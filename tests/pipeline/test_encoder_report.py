@@ -46,6 +46,20 @@ def test_what_went_wrong_is_said() -> None:
     assert lines(local=wrong)[0].endswith("padding 0.0%; graphs 1 unlike eager, 2 not finite")
 
 
+def test_what_memory_forbade_is_said() -> None:
+    short = PathStats(
+        eager=5,
+        left_out={"640": [3200, 1600], "1024": [256]},
+        split_batches=3,
+        nonfinite_batches=1,
+        skipped_checks=4,
+    )
+    assert lines(local=short)[0].endswith(
+        "all eager; graphs 3 left out, 4 not compared for want of memory; "
+        "batches 3 halved for want of memory, 1 not finite"
+    )
+
+
 def test_status_shows_them_below_their_run() -> None:
     run = RunStatus(
         id=7,

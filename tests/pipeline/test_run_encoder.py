@@ -10,7 +10,6 @@ import torch
 from encoders.deepseek import DeepEncoder
 from encoders.graphs.manager import EncoderGraphManager
 from ocr.checkpoint import LoadedModel
-from pipeline import run_encoder
 from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.errors import ConfigError
@@ -134,8 +133,15 @@ def test_budgets_are_chosen_anew_once_and_only_where_they_are_auto(
         assert len(calls) == expected_calls
 
 
-def test_a_budget_that_the_limit_can_never_hold_is_the_users_to_change(loaded: LoadedModel) -> None:
-    encoder = open_encoder(loaded, config("encoder.budgets.global=[64]", "encoder.memory_limit=100kB"))
+def test_a_budget_that_the_limit_can_never_hold_is_the_users_to_change(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impossible = config("encoder.budgets.global=[64]", "encoder.memory_limit=100kB")
+    without_graphs = open_encoder(loaded, impossible)
+    without_graphs.warm_up()
+    assert encode(without_graphs)[1] == [["eager"]] * 3
+    capture_that_wins(monkeypatch)
+    encoder = open_encoder(loaded, impossible)
     with pytest.raises(ConfigError, match=r"^encoder\.budgets\.global: 64 tokens need \d+ bytes"):
         encoder.warm_up()
 
@@ -152,13 +158,69 @@ def test_a_lost_device_does_not_hide_the_error_that_ended_the_run(
     assert set(encoder.record()) == {"global", "local"}
 
 
-def test_only_convolutions_are_laid_out_for_tensor_cores(reader: Path) -> None:
-    encoder = load_model(load(None, [f"model={reader}", "device=cpu", "threads=1"])).model.encoder
-    before = expected(encoder)
-    run_encoder._store_channels_last(encoder)
-    weights = [module.weight for module in encoder.modules() if isinstance(module, torch.nn.Conv2d)]
-    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in weights)
-    others = [p for p in encoder.parameters() if not any(p is weight for weight in weights)]
-    assert all(parameter.is_contiguous() for parameter in others)
-    for mine, other in zip(expected(encoder), before, strict=True):
-        assert relative_error(mine, other) < 1e-5
+@pytest.mark.parametrize("error", [RuntimeError("no"), ValueError("no"), Exception("OutOfResources")])
+def test_whatever_a_capture_raises_costs_the_graphs_only(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(self: EncoderGraphManager, *args: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(EncoderGraphManager, "warm_up", fails)
+    encoder = open_encoder(loaded, config())
+    encoder.warm_up()
+    assert encode(encoder)[1] == [["eager"]] * 3
+
+
+def test_an_interrupt_ends_the_warm_up(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: EncoderGraphManager, *args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EncoderGraphManager, "warm_up", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_encoder(loaded, config()).warm_up()
+
+
+def test_graphs_are_given_back_for_other_work(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    capture_that_wins(monkeypatch)
+    encoder = open_encoder(loaded, config("encoder.max_items=4"))
+    assert not encoder.release(), "there are none yet"
+    encoder.warm_up()
+    assert encode(encoder)[1] == [["hit"]] * 3
+    with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+        assert encoder.release()
+        assert not encoder.release()
+    assert caplog.text.count("memory does not suffice") == 1
+    tokens, uses, _ = encode(encoder)
+    assert_right(tokens, loaded.model.encoder)
+    assert uses == [["eager"]] * 3
+    record = encoder.record()["global"]
+    assert (record["hits"], record["eager"], record["graph_bytes"]) == (3, 3, 0)
+    encoder.close()
+
+
+def test_graphs_are_chosen_only_where_they_could_be(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(self: EncoderGraphManager) -> None:
+        raise RuntimeError("no")
+
+    for adapt, chosen in ((fails, 0), (lambda self: None, 1)):
+        monkeypatch.setattr(EncoderGraphManager, "adapt", adapt)
+        encoder = RunEncoder(loaded.model.encoder, config("encoder.budgets=auto"))
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="ocrbatch"):
+            for _ in range(ADAPT_AFTER + 1):
+                encoder.begin_batch()
+        assert caplog.text.count("graphs chosen from what was seen") == chosen
+
+
+@pytest.mark.parametrize(("mode", "warnings"), [("tiny", 1), ("gundam", 0)])
+def test_budgets_for_tiles_that_never_come_are_pointed_out(
+    loaded: LoadedModel, caplog: pytest.LogCaptureFixture, mode: str, warnings: int
+) -> None:
+    settings = load(None, [f"tile.mode={mode}", "encoder.budgets.local=[100]"])
+    with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+        RunEncoder(loaded.model.encoder, settings)
+    assert caplog.text.count("encoder.budgets.local has no effect: tile.mode tiny") == warnings

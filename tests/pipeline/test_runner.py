@@ -297,6 +297,24 @@ def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
     assert max(sizes) > 1
 
 
+def test_graphs_give_their_memory_up_before_batches_shrink(
+    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    real, sizes, held = RunEncoder.encode_local, [], [True]
+
+    def exhausts(self: RunEncoder, pages: Sequence[PageViews]) -> Any:
+        sizes.append(len(pages))
+        if held:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        return real(self, pages)
+
+    monkeypatch.setattr(RunEncoder, "encode_local", exhausts)
+    monkeypatch.setattr(RunEncoder, "release", lambda self: bool(held and held.pop()))
+    assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
+    assert sizes[0] == sizes[1] == max(sizes)
+
+
 def test_a_fatal_error_ends_the_run_in_the_database(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

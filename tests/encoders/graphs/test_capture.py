@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from encoders.graphs import checks
 from encoders.graphs.buffers import StaticBuffers
 from encoders.graphs.capture import EagerCapture, Graph
 from encoders.graphs.checks import all_finite, checksum, difference
@@ -102,6 +103,28 @@ def test_differences() -> None:
     assert difference(ours, ours | {"n": torch.tensor([1, 2, 3, 5])}) == 0.25
     broken = {"x": torch.tensor([3.0, float("nan")]), "n": ours["n"]}
     assert not difference(broken, ours) <= 1
+
+
+def test_differences_in_slices_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = torch.randn(2, 7, 5, 3, dtype=torch.float64)
+    numbers = {"x": mine, "n": (10 * mine).int()}, {"x": other, "n": (10 * other).int()}
+    whole = [
+        float((mine - other).norm() / other.norm()),
+        float((numbers[0]["n"] != numbers[1]["n"]).double().mean()),
+    ]
+    doubled: list[int] = []
+    double = torch.Tensor.double
+    monkeypatch.setattr(
+        torch.Tensor, "double", lambda tensor: doubled.append(tensor.numel()) or double(tensor)
+    )
+    for size in (1, 40, 1 << 22):
+        monkeypatch.setattr(checks, "_SLICE", size)
+        for name, expected in zip(("x", "n"), whole, strict=True):
+            ours, theirs = ({name: its[name]} for its in numbers)
+            assert difference(ours, theirs) == pytest.approx(expected)
+    assert max(doubled[: 3 * 7]) == 15, "never all at once"
+    empty = {"x": mine[:0], "n": numbers[0]["n"][:0]}
+    assert difference(empty, empty) == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

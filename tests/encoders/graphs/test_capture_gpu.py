@@ -83,6 +83,22 @@ def test_closing_gives_the_memory_back() -> None:
     assert manager.stats()["global"].left_out == {}
 
 
+def test_the_pool_is_given_back_with_its_last_graph() -> None:
+    device = torch.device("cuda")
+    path = DeepViewPath(device)
+    capture = CudaGraphCapture(device)
+    buffers = StaticBuffers(path, 64, 64 * 1024, device)
+    large = capture.capture(path, 64, 64 * 1024, buffers)
+    held = capture.pool_bytes
+    assert held > 0
+    small = capture.capture(path, 64, 1024, buffers)
+    assert capture.pool_bytes == held, "a smaller one uses what the larger one left free"
+    large.release()
+    assert capture.pool_bytes == held, "nothing comes back beside another graph"
+    small.release()
+    assert capture.pool_bytes < held
+
+
 class Synchronising(DeepViewPath):
     """Looks at a value on the host, which no graph can hold."""
 

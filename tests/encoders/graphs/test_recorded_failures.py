@@ -143,6 +143,7 @@ def test_a_workspace_that_grows_after_capture(caplog: pytest.LogCaptureFixture) 
     path = SequencePath()
     manager = manager_of(path)
     manager.warm_up({"sequences": ["any"]})
+    seconds = manager.stats()["sequences"].capture_seconds
     for round_ in range(6):
         path.workspace = torch.linspace(0.5, 1.5 + round_, 32)
         units = [path.unit([64], round_)]
@@ -151,6 +152,7 @@ def test_a_workspace_that_grows_after_capture(caplog: pytest.LogCaptureFixture) 
         assert encoded[0].use == ("hit" if round_ < 3 else "eager" if round_ == 3 else "miss")
     stats = manager.stats()["sequences"]
     assert (stats.stale_graphs, stats.recaptures, stats.dropped_graphs) == (4, 3, 1)
+    assert stats.capture_seconds > seconds, "of the captures on the way as well"
     assert "have moved or changed" in caplog.text
 
 

@@ -27,18 +27,11 @@ def test_a_summary_for_the_run_record() -> None:
         graph_bytes=3 * 2**19, budgets={"640": [100, 300]}, nan_traps=2, left_out={"640": [400]},
     )  # fmt: skip
     summary = json.loads(json.dumps(stats.summary()))
-    assert summary == {
-        "units": 3, "hits": 2, "misses": 1, "eager": 0, "hit_rate": 0.667, "padding_share": 0.333, "replays": 1,
-        "eager_batches": 0, "capture_seconds": 1.23, "graph_mib": 1.5, "budgets": {"640": [100, 300]},
-        "nan_traps": 2, "left_out": {"640": [400]},
+    rounded = {
+        "units": 3, "hit_rate": 0.667, "padding_share": 0.333, "capture_seconds": 1.23, "graph_mib": 1.5,
     }  # fmt: skip
-    summary["budgets"]["640"].clear()
+    assert summary == stats.as_dict() | rounded
+    assert (summary["nan_traps"], summary["left_out"], summary["parity_checks"]) == (2, {"640": [400]}, 0)
+    assert len(json.dumps(summary)) < 1000
+    stats.summary()["budgets"]["640"].clear()
     assert stats.budgets == {"640": [100, 300]}
-
-
-def test_every_trouble_is_told_where_there_was_one() -> None:
-    quiet = PathStats().summary()
-    troubles = [name for name in PathStats().as_dict() if name not in quiet]
-    for name in ("split_batches", "nan_traps", "parity_failures", "stale_graphs", "losing_graphs"):
-        assert name in troubles
-        assert PathStats(**{name: 1}).summary()[name] == 1

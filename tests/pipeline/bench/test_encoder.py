@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from encoders.graphs.capture import EagerCapture
 from encoders.graphs.stats import PathStats
 from ocr.checkpoint import save
-from pipeline.bench.arms import ArmSettings, build, channels_last, path_statistics
+from pipeline.bench.arms import ArmSettings, build, path_statistics
 from pipeline.bench.metrics import ArmTimes, Spread, comparison, paths, table
 from pipeline.cli import cli
 from tests.encoders.test_deepseek import random_page
@@ -98,14 +98,6 @@ def test_the_graph_arm_counts_what_is_measured(budgets: Literal["default", "auto
     expected = build("eager", tiny_model(), settings).encode(pages[:1])
     assert relative_error(tokens[0], expected[0]) < 1e-5
     arm.close()
-
-
-def test_convolutions_alone_are_laid_out_channels_last() -> None:
-    encoder = tiny_model().encoder
-    tables = encoder.sam_model.pos_embed.stride()
-    channels_last(encoder)
-    assert encoder.sam_model.net_2.weight.is_contiguous(memory_format=torch.channels_last)
-    assert encoder.sam_model.pos_embed.stride() == tables
 
 
 def test_graphs_are_reported_by_path() -> None:
