@@ -39,6 +39,7 @@ def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
         },
         text_config=config.language.to_transformers().to_dict(),
         image_token_id=2,
+        tie_word_embeddings=config.language.tie_word_embeddings,  # of the whole model; the text's own says nothing
     )
 
 
@@ -47,12 +48,15 @@ def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = tor
 
     The weights must not be quantised (ocr.checkpoint.save without int8). A character head is left out.
     """
-    level = logging.get_verbosity()
+    level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # it warns of a head that it does not know, and of one that is tied
+    logging.disable_progress_bar()
     try:
         model = UnlimitedOcrForConditionalGeneration.from_pretrained(
             directory, config=reference_config(config), dtype=dtype
         )
     finally:
         logging.set_verbosity(level)
+        if shows_progress:
+            logging.enable_progress_bar()
     return model.eval().requires_grad_(False)

@@ -121,7 +121,8 @@ class DecodeConfig(Section):
     image: ImageNgramConfig = ImageNgramConfig()
     loop: LoopConfig = LoopConfig()
     length: LengthConfig = LengthConfig()
-    operational: ClassVar[frozenset[str]] = frozenset({"batch_size"})
+    drafts: bool = True
+    operational: ClassVar[frozenset[str]] = frozenset({"batch_size", "drafts"})
 
     @field_validator("prompt")
     @classmethod

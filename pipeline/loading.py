@@ -1,16 +1,19 @@
 """The model on its device. Imports torch, and that only when the first page is ready to be read."""
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.config import Config
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, PipelineError
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
+    from ocr.paged.reader import PagedReader
     from pipeline.run_encoder import RunEncoder
 
+LOGGER = logging.getLogger("ocrbatch")
 # Pages read at once. A CPU gains little beyond 8; a GPU reads the weights once for all of them.
 BATCH_SIZES = {"cpu": 8, "cuda": 32}
 
@@ -42,6 +45,30 @@ def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
     from pipeline.run_encoder import RunEncoder
 
     return RunEncoder(loaded.model.encoder, config)
+
+
+def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
+    """Returns the model's paged engine for CUDA and a 16-bit number format, ready to read; the caller closes it.
+
+    To be called when all else that stays on the GPU is there: the engine takes a share of what is free. None where
+    there is no use for it, and with a warning where it cannot be used.
+    """
+    weight = loaded.model.lm_head.weight
+    if weight.device.type != "cuda" or weight.dtype.itemsize != 2:
+        return None
+    slots = config.decode.batch_size or BATCH_SIZES["cuda"]
+    try:
+        from ocr.paged.reader import PagedReader
+
+        return PagedReader.open(loaded, slots=slots, max_tokens=config.decode.max_tokens)
+    except PipelineError:  # ends the run whatever reads
+        raise
+    except Exception as error:
+        LOGGER.warning(
+            "the language model's paged engine cannot be used: %s; going on without it, only slower",
+            " ".join(f"{type(error).__name__}: {error}".split())[:300],
+        )
+        return None
 
 
 def choose_device(asked: str) -> str:

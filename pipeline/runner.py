@@ -23,7 +23,7 @@ from pipeline.encoder_config import graph_settings
 from pipeline.errors import ConfigError, DeviceLostError, StopRequest, exit_code
 from pipeline.feed import Feed, heaviest_page_bytes
 from pipeline.joining import readings
-from pipeline.loading import BATCH_SIZES, load_model, open_encoder, render_workers
+from pipeline.loading import BATCH_SIZES, load_model, open_encoder, open_paged, render_workers
 from pipeline.results import failed_result, render_timings
 from pipeline.second_look import SecondLook
 from pipeline.selection import select_pages
@@ -40,6 +40,7 @@ from storage.types import RunRecord
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
+    from ocr.paged.reader import PagedReader
     from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -97,6 +98,7 @@ class _Run:
         self._summary = RunSummary(database=config.store.database)
         self._loaded: LoadedModel | None = None
         self._encoder: RunEncoder | None = None
+        self._paged: PagedReader | None = None
         self._closing = contextlib.ExitStack()
         self._most_pages = 1 << 30  # lowered when a batch exhausts the memory
         self._planned: set[str] = set()
@@ -221,7 +223,7 @@ class _Run:
                 encoder.begin_batch()
                 encoded = encode(encoder, pages)
                 stage = "decode"
-                return decode(loaded, encoded, self._config.decode)
+                return decode(loaded, encoded, self._config.decode, self._paged)
         except Exception as error:
             LOGGER.debug("%s failed for %d pages", stage, len(pages), exc_info=error)
             failure = page_error(stage, error)
@@ -245,6 +247,9 @@ class _Run:
                 self._encoder = open_encoder(loaded, self._config)
                 self._closing.callback(self._encoder.close)
                 self._encoder.warm_up()
+                if (paged := open_paged(loaded, self._config)) is not None:
+                    self._closing.callback(paged.close)
+                self._paged = paged
                 self._loaded = loaded
             self._summary.load_s = watch.seconds
             self._summary.capture_s = self._encoder.capture_s

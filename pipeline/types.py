@@ -50,6 +50,8 @@ class RenderedPage:
     """A page as views. width_px, height_px: the rendered page before tiling, at dpi (None: an image without).
 
     A part of a page is one as well, of the size of the frame that it is laid on.
+    text_layer: what the PDF itself says stands there, None for an image or without any. It is a draft for the
+        decoder to verify and decides nothing of what is read.
     """
 
     page: Page
@@ -59,6 +61,7 @@ class RenderedPage:
     dpi: float | None
     blank: bool
     seconds: Mapping[str, float]
+    text_layer: str | None = None
 
     @property
     def num_bytes(self) -> int:

@@ -6,8 +6,9 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pipeline.stages.discover import probe
@@ -15,7 +16,7 @@ from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.render import OpenDocuments, render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.tile import tile
-from pipeline.types import Document, Page, PageError, ReadyPage
+from pipeline.types import Document, Page, PageError, ReadyPage, RenderedPage
 
 # The process's own state: successive tasks are pages of the same file.
 _DOCUMENTS = OpenDocuments()
@@ -51,7 +52,8 @@ def render_task(
     """Returns the page's views, or why there are none."""
     try:
         with _killed_if_hung(limit_s):
-            return tile(render([page], settings, layout, _DOCUMENTS), layout)[0]
+            images = render([page], settings, layout, _DOCUMENTS)
+            return with_text_layers(tile(images, layout)[0], images[0].text_layers)
     except PageRenderError as error:
         return _error(error.category, error.message)
     except DocumentError as error:
@@ -64,6 +66,19 @@ def render_task(
     except Exception as error:  # exceptions of C parsers do not survive the way to the parent
         _DOCUMENTS.close()
         return _error("internal", f"rendering the page failed: {type(error).__name__}: {error}")
+
+
+def with_text_layers(ready: ReadyPage, layers: Sequence[str | None]) -> ReadyPage:
+    """Returns the page with the text layer of each of its readings; layers: one each, or none at all."""
+    if not any(layers):
+        return ready
+    if isinstance(ready, RenderedPage):
+        return replace(ready, text_layer=layers[0])
+    parts = (
+        replace(part, rendered=replace(part.rendered, text_layer=layer))
+        for part, layer in zip(ready.parts, layers, strict=True)
+    )
+    return replace(ready, parts=tuple(parts))
 
 
 def broken(path: str, reason: str) -> Document:

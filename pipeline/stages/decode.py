@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from ocr import decoding, grounding
 from ocr.confidence import assess
+from ocr.drafts.page import drafts_for
+from ocr.drafts.types import Draft
 from ocr.placing.blocks import placed
 from ocr.reading import DecodeSettings
 from ocr.second_opinion import SecondOpinion, opinion_of, visible
@@ -17,10 +19,16 @@ from pipeline.types import Kind, PageResult, StageTiming
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
+    from ocr.paged.reader import PagedReader
 
 
-def decode(loaded: "LoadedModel", pages: Sequence[EncodedPage], config: DecodeConfig) -> list[PageResult]:
-    """Returns one result for each page, in order.
+def decode(
+    loaded: "LoadedModel",
+    pages: Sequence[EncodedPage],
+    config: DecodeConfig,
+    paged: "PagedReader | None" = None,
+) -> list[PageResult]:
+    """Returns one result for each page, in order. paged: reads with it, if there is one (ocr.decoding).
 
     The wall time of prefill is shared by prompt tokens, that of generation by the tokens written. A page on
     which the character head sees nothing is not read.
@@ -28,7 +36,7 @@ def decode(loaded: "LoadedModel", pages: Sequence[EncodedPage], config: DecodeCo
     opinions = [opinion_of(page.tokens, loaded.characters) for page in pages]
     readable = [index for index, opinion in enumerate(opinions) if opinion is None or opinion.num_marks]
     read = _read(
-        loaded, [pages[index] for index in readable], [opinions[index] for index in readable], config
+        loaded, [pages[index] for index in readable], [opinions[index] for index in readable], config, paged
     )
     results = dict(zip(readable, read, strict=True))
     return [
@@ -41,6 +49,7 @@ def _read(
     pages: Sequence[EncodedPage],
     opinions: Sequence[SecondOpinion | None],
     config: DecodeConfig,
+    paged: "PagedReader | None",
 ) -> list[PageResult]:
     output = decoding.decode_pages(
         loaded,
@@ -48,6 +57,8 @@ def _read(
         prompt=config.prompt or loaded.prompt,
         settings=[page_settings(config, page.rendered.page.kind) for page in pages],
         opinions=opinions,
+        drafts=_drafts(loaded, pages) if config.drafts and paged is None else None,
+        paged=paged,
     )
     prompt_tokens = [page.tokens.tokens_TD.shape[0] for page in pages]
     # The end-of-text token costs a step as well, so no page is free.
@@ -60,6 +71,11 @@ def _read(
             pages, output.transcripts, opinions, prefill, generate, strict=True
         )
     ]
+
+
+def _drafts(loaded: "LoadedModel", pages: Sequence[EncodedPage]) -> list[Draft]:
+    drafts = drafts_for(loaded.tokenizer, loaded.characters)
+    return [drafts.of(page.tokens, page.rendered.text_layer) for page in pages]
 
 
 def page_settings(config: DecodeConfig, kind: Kind) -> DecodeSettings:

@@ -12,7 +12,7 @@ from encoders.views import UInt8Array
 from ocr.parts.plan import plan
 from ocr.parts.types import PartPlan
 from ocr.tiling import layout
-from pipeline.stages import images, pdf, sniff
+from pipeline.stages import images, pdf, sniff, text_layer
 from pipeline.stages.blank import is_blank
 from pipeline.stages.failures import PageRenderError
 from pipeline.stages.settings import RenderSettings, TileSettings
@@ -20,11 +20,16 @@ from pipeline.types import Page
 
 # A page in parts is rendered at no more than this: some 460 dpi of an A4 page.
 _MAX_PARTS_PX = 20_000_000
+# A page that takes longer to draw is not interpreted once more for its text layer: its time is limited.
+_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles; plan: how it is cut."""
+    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles; plan: how it is cut.
+
+    text_layers: the PDF's own text of each reading (the plan's parts, or the page), None where there is none.
+    """
 
     page: Page
     pixels: UInt8Array
@@ -33,6 +38,7 @@ class PageImage:
     blank: bool
     plan: PartPlan
     render_s: float
+    text_layers: tuple[str | None, ...] = ()
 
 
 class OpenDocuments:
@@ -94,6 +100,10 @@ def _render_page(
         finer = replace(settings, dpi=dpi * _finer(parts, pixels))
         pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
         parts = parts.scaled(pixels.shape[1], pixels.shape[0])
+    layers: tuple[str | None, ...] = ()
+    if page.kind == "pdf" and dpi is not None and not blank and time.perf_counter() - start < _PATIENCE_S:
+        lines = text_layer.read_lines(document, page.page_index)
+        layers = text_layer.texts(lines, parts, dpi / pdf.POINTS_PER_INCH)
     return PageImage(
         page=page,
         pixels=pixels,
@@ -102,6 +112,7 @@ def _render_page(
         blank=blank,
         plan=parts,
         render_s=time.perf_counter() - start,
+        text_layers=layers,
     )
 
 

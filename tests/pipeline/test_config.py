@@ -60,6 +60,7 @@ OTHER_KEYS = {
     "render.workers=3",
     "render.page_timeout_s=3.0",
     "decode.batch_size=3",
+    "decode.drafts=false",
     "store.database=other.db",
     "store.low_confidence=0.5",
     "run.force=true",

@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from encoders.views import PageViews
+from ocr.paged.reader import PagedReader
+from ocr.paged.types import EngineSettings
 from ocr.second_opinion import NUM_RESERVED
 from pipeline.config import DecodeConfig
+from pipeline.stages import decode as stage
 from pipeline.stages.decode import decode
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import Page, PageResult, RenderedPage
@@ -78,3 +81,45 @@ def test_confidence_reaches_page_and_blocks() -> None:
 
 def test_without_the_heads_characters_every_page_is_read() -> None:
     assert [result.status for result in read("", None, characters=None)] == ["ok", "ok"]
+
+
+def chain_loaded() -> Any:
+    model = ChainReader({READ: 5, 5: 6, 6: 7, 7: EOS})
+    config = model.language_model.config
+    config.num_key_value_heads, config.head_dim = 1, VOCAB
+    return LoadedReader(model=model, tokenizer=tokenizer())
+
+
+def test_the_paged_engine_reads_the_same() -> None:
+    loaded = chain_loaded()
+    pages = [encoded("w5w6w7"), encoded(""), encoded(None)]
+    paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24))
+    found = decode(loaded, pages, DecodeConfig(), paged)
+    expected = decode(loaded, pages, DecodeConfig())
+    assert [page.status for page in found] == ["ok", "blank", "ok"]
+    assert [page.parsed for page in found] == [page.parsed for page in expected]
+    assert {timing.stage for timing in found[0].timings} == {"decode_prefill", "decode_generate"}
+    assert all(timing.wall_s > 0 for timing in found[0].timings)
+
+
+@pytest.mark.parametrize(("drafts", "is_paged"), [(True, False), (False, False), (True, True)])
+def test_drafts_are_passed_unless_switched_off_or_of_no_use(
+    drafts: bool, is_paged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, passed = chain_loaded(), []
+    real = stage.decoding.decode_pages
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        passed.append(kwargs["drafts"])
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(stage.decoding, "decode_pages", watched)
+    paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24)) if is_paged else None
+    (result,) = decode(loaded, [encoded("w5w6w7")], DecodeConfig(drafts=drafts), paged)
+    assert result.parsed is not None
+    assert result.parsed.text == TEXT
+    if drafts and not is_paged:
+        assert len(passed[0]) == 1
+        assert passed[0][0] is not None
+    else:
+        assert passed == [None]

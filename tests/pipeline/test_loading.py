@@ -1,12 +1,17 @@
+import builtins
+import logging
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
+from ocr.paged.reader import PagedReader, UnusableError
 from pipeline.config import Config
-from pipeline.errors import ConfigError
-from pipeline.loading import available_cpus, calm_threads, load_model, render_workers
+from pipeline.errors import ConfigError, DeviceLostError
+from pipeline.loading import available_cpus, calm_threads, load_model, open_paged, render_workers
 
 
 def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +56,70 @@ def test_waiting_threads_sleep_unless_the_user_wants_otherwise(monkeypatch: pyte
 def test_workers_leave_cpus_to_the_model() -> None:
     assert 1 <= render_workers(Config()) <= max(1, available_cpus() // 2)
     assert render_workers(Config.model_validate({"render": {"workers": 5}})) == 5
+
+
+def loaded_on(device: str, dtype: torch.dtype) -> Any:
+    """What open_paged looks at before it opens anything."""
+    weight = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    return SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
+
+
+@pytest.mark.parametrize(("batch_size", "slots"), [(None, 32), (7, 7)])
+def test_a_gpu_with_16_bits_has_a_paged_engine(
+    batch_size: int | None, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[dict[str, int]] = []
+    monkeypatch.setattr(PagedReader, "open", lambda loaded, **how: opened.append(how) or "opened")
+    config = Config.model_validate({"decode": {"batch_size": batch_size, "max_tokens": 500}})
+    assert open_paged(loaded_on("cuda", torch.bfloat16), config) == "opened"
+    assert opened == [{"slots": slots, "max_tokens": 500}]
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.bfloat16), ("cuda", torch.float32)])
+def test_elsewhere_there_is_none_and_nothing_is_said(
+    device: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(PagedReader, "open", lambda *_, **__: pytest.fail("opened"))
+    assert open_paged(loaded_on(device, dtype), Config()) is None
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UnusableError("heads of 24"), RuntimeError("heads of 24"), torch.OutOfMemoryError("heads of 24")],
+)
+def test_a_paged_engine_that_cannot_be_used_is_one_warning(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(PagedReader, "open", failing)
+    assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert f"{type(error).__name__}: heads of 24; going on without it" in record.getMessage()
+
+
+def test_without_its_libraries_there_is_no_paged_engine(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "ocr.paged.reader":
+            raise ImportError("no triton")
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
+    assert "no triton" in caplog.text
+
+
+def test_what_ends_the_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any, **__: Any) -> None:
+        raise DeviceLostError("gone")
+
+    monkeypatch.setattr(PagedReader, "open", lost)
+    with pytest.raises(DeviceLostError):
+        open_paged(loaded_on("cuda", torch.bfloat16), Config())

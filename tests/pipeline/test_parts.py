@@ -112,7 +112,7 @@ def test_parts_are_read_in_batches_of_their_own_and_one_that_fails_costs_itself(
     sizes: list[int] = []
     met: list[int] = []
 
-    def reads(loaded: object, encoded: Sequence[EncodedPage], settings: object) -> list[PageResult]:
+    def reads(loaded: object, encoded: Sequence[EncodedPage], *_: object) -> list[PageResult]:
         sizes.append(len(encoded))
         results = []
         for item in encoded:

@@ -163,10 +163,10 @@ def test_a_failure_costs_its_page_only(
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
     real = decode_stage.decode
 
-    def fails_on_page_2(loaded: Any, pages: Sequence[EncodedPage], config: Any) -> list[PageResult]:
+    def fails_on_page_2(loaded: Any, pages: Sequence[EncodedPage], *rest: Any) -> list[PageResult]:
         if any(page.rendered.page.page_number == 2 for page in pages):
             raise RuntimeError("a bug")
-        return real(loaded, pages, config)
+        return real(loaded, pages, *rest)
 
     monkeypatch.setattr(decode_stage, "decode", fails_on_page_2)
     summary = run_quietly(config)

@@ -1,0 +1,37 @@
+"""A draft from the page's own text: what followed the last time the same tokens were written.
+
+Source: prompt lookup decoding (Saxena, 2023), here over what was written, as the prompt is pixels.
+"""
+
+from collections.abc import Sequence
+
+_LONG, _SHORT = 4, 2
+_FEW = 4  # tokens that are proposed after a short match
+
+
+class RepeatDraft:
+    """Proposes what followed the last place of the same four tokens, or a little after the same two."""
+
+    def __init__(self) -> None:
+        self._ends: dict[tuple[int, ...], int] = {}
+        self._seen = 0
+        self._last = -1
+
+    def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
+        count = len(tokens)
+        if count < self._seen or (self._seen and tokens[self._seen - 1] != self._last):
+            self._ends.clear()
+            self._seen = 0
+        for size in (_LONG, _SHORT):
+            self._learn(tokens, size)
+        self._seen, self._last = count, tokens[-1] if count else -1
+        for size, most in ((_LONG, limit), (_SHORT, min(limit, _FEW))):
+            end = self._ends.get(tuple(tokens[count - size :])) if count > size else None
+            if end is not None:
+                return list(tokens[end : end + max(0, most)])
+        return []
+
+    def _learn(self, tokens: Sequence[int], size: int) -> None:
+        """Note where each run ends, but for the last one, which is what is looked for."""
+        for end in range(max(size, self._seen), len(tokens)):
+            self._ends[tuple(tokens[end - size : end])] = end
