@@ -254,6 +254,77 @@ def bench_encoder(
         report.write(result, output_json)
 
 
+@bench.command("decode")
+@click.option(
+    "--model",
+    metavar="M",
+    default="small",
+    show_default=True,
+    help='"small", a directory, an id; "random": full size, random weights.',
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
+)
+@click.option(
+    "--arms",
+    metavar="A,B",
+    help="Of generate, engine, drafts (with --pages), paged (on a GPU).  [default: all that can be measured]",
+)
+@click.option("--pages", metavar="DIR", help="Pages of real documents instead of random prompts.")
+@click.option("--num-pages", type=click.IntRange(1), default=8, show_default=True, help="Pages at most.")
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=8, show_default=True, help="Pages decoded at once."
+)
+@click.option(
+    "--prompt-tokens",
+    type=click.IntRange(1),
+    default=903,
+    show_default=True,
+    help="Of each random prompt, which no end of text cuts short.",
+)
+@click.option(
+    "--max-new-tokens",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    help="Tokens written on a page at most.",
+)
+@click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+@verbose_option
+def bench_decode(
+    model: str,
+    device: str,
+    dtype: str,
+    arms: str | None,
+    pages: str | None,
+    num_pages: int,
+    batch_size: int,
+    prompt_tokens: int,
+    max_new_tokens: int,
+    output_json: str | None,
+    verbose: bool,
+) -> None:
+    """Time decoding, ours with and without drafts and transformers' generate, and compare what they write."""
+    _start_logging(verbose)
+    from pipeline.bench import decode_report
+
+    result = decode_report.run(
+        model=model,
+        device=device,
+        dtype=dtype,
+        arms=arms,
+        pages=pages,
+        num_pages=num_pages,
+        batch_size=batch_size,
+        prompt_tokens=prompt_tokens,
+        max_new_tokens=max_new_tokens,
+    )
+    click.echo("\n".join(decode_report.lines(result)))
+    if output_json:
+        decode_report.write(result, output_json)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints an error where a command raised one."""
     try:

@@ -1,0 +1,72 @@
+"""The next token out of the logits, on the device."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+try:
+    from ocr.paged import kernels
+except ImportError:  # no Triton for this platform
+    kernels = None  # type: ignore[assignment]
+
+
+_BLOCK = 2048
+_PART = 4 * _BLOCK
+
+
+def choose_into(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor, *, fused: bool) -> None:
+    """Each row's likeliest token to tokens (int64), and that and its log probability to results (fp32).
+
+    Of equal logits the first. A token's number is exact in fp32 up to 2**24, beyond any vocabulary.
+    """
+    if fused:
+        _choose_fused(logits_SV, tokens_S, results_S2)
+        return
+    logits = logits_SV.float()
+    chosen = logits.argmax(-1)
+    tokens_S.copy_(chosen)
+    results_S2[:, 0] = chosen
+    results_S2[:, 1] = logits.gather(1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
+
+
+def _choose_fused(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor) -> None:
+    rows, vocab = logits_SV.shape
+    parts = -(-vocab // _PART)
+    peaks, shares = torch.empty(2, rows, parts, device=logits_SV.device).unbind(0)
+    places = torch.empty(rows, parts, dtype=torch.int32, device=logits_SV.device)
+    kernels.likeliest_parts[(rows, parts)](
+        logits_SV, peaks, places, shares, logits_SV.stride(0), vocab,
+        PARTS=parts, BLOCK=_BLOCK, PART=_PART, num_warps=4,
+    )  # fmt: skip
+    kernels.likeliest[(rows,)](
+        peaks, places, shares, tokens_S, results_S2, vocab,
+        PARTS=parts, PADDED=1 << (parts - 1).bit_length(), num_warps=1,
+    )  # fmt: skip
+
+
+def choose_allowed(logits_RV: Tensor, banned: Sequence[Collection[int]], eos_id: int) -> Tensor:
+    """fp32 [R, 4]: of the tokens that are not banned the likeliest, its log probability before the bans, and both
+    again with the end of the text banned too.
+
+    Waits for nothing: the bans travel through pinned memory.
+    """
+    logits = logits_RV.float()
+    rows, tokens = zip(*((row, token) for row, some in enumerate(banned) for token in some), strict=True)
+    scores = logits.index_put(
+        (upload(rows, logits.device), upload(tokens, logits.device)), logits.new_full((), -torch.inf)
+    )
+    total = logits.logsumexp(-1)
+    found = []
+    for ends in (True, False):
+        if not ends and 0 <= eos_id < scores.shape[1]:
+            scores[:, eos_id] = -torch.inf
+        chosen = scores.argmax(-1)
+        found += [chosen.float(), logits.gather(1, chosen[:, None])[:, 0] - total]
+    return torch.stack(found, 1)
+
+
+def upload(values: Sequence[int], device: torch.device) -> Tensor:
+    """int64 on the device, without waiting for it."""
+    tensor = torch.tensor(values, dtype=torch.long)
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

@@ -1,0 +1,94 @@
+"""Keys and values of all pages being read, in blocks of equal size that pages take as they grow."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SCRATCH = 0  # the block that padded rows write to; never given to a page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolShape:
+    """What a model's cache needs. heads: of keys and values. block_tokens: a power of two, at least 16."""
+
+    layers: int
+    heads: int
+    head_dim: int
+    block_tokens: int
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, language_model: Any, dtype: torch.dtype, block_tokens: int = 64) -> "PoolShape":
+        """language_model: transformers' text model, or anything with its config and layers."""
+        config = language_model.config
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return cls(
+            layers=len(language_model.layers),
+            heads=config.num_key_value_heads,
+            head_dim=width,
+            block_tokens=block_tokens,
+            dtype=dtype,
+        )
+
+    @property
+    def token_bytes(self) -> int:
+        """Keys and values of one token in all layers."""
+        return 2 * self.layers * self.heads * self.head_dim * self.dtype.itemsize
+
+    @property
+    def block_bytes(self) -> int:
+        return self.token_bytes * self.block_tokens
+
+    def blocks(self, tokens: int) -> int:
+        """How many blocks hold so many tokens."""
+        return -(-tokens // self.block_tokens)
+
+
+class BlockPool:
+    """The blocks and who may use them. max_bytes: never exceeded, the scratch block included.
+
+    keys, values: per layer [blocks, heads, block_tokens, head_dim]. Heads come before tokens, so that what one
+    program of the attention kernel reads at a time is one contiguous piece (16 KB of 64 tokens of 128 in bf16).
+    They start as zeros: what is masked out is multiplied by zero all the same, and must be a number.
+
+    Raises: ValueError when max_bytes does not hold the scratch block and one more.
+    """
+
+    def __init__(self, shape: PoolShape, max_bytes: int, device: torch.device) -> None:
+        count = max_bytes // shape.block_bytes
+        if count < 2:
+            raise ValueError(
+                f"{max_bytes:,} bytes of key-value cache hold fewer than two blocks of {shape.block_bytes:,}; "
+                "allow more"
+            )
+        self.shape = shape
+        self.num_blocks = int(count)
+        size = (self.num_blocks, shape.heads, shape.block_tokens, shape.head_dim)
+        self.keys = [torch.zeros(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
+        self.values = [torch.zeros(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
+        self._free = list(range(self.num_blocks - 1, SCRATCH, -1))
+
+    @property
+    def num_free(self) -> int:
+        return len(self._free)
+
+    def take(self, count: int) -> list[int] | None:
+        """So many blocks, or None if there are not so many."""
+        if count > len(self._free):
+            return None
+        return [self._free.pop() for _ in range(count)]
+
+    def give_back(self, blocks: list[int]) -> None:
+        """The device may still write to them for what it was asked before; later work comes after that."""
+        self._free.extend(reversed(blocks))
+
+    def write_prompts(self, layer: int, keys_NHLd: Tensor, values_NHLd: Tensor, blocks_NB: Tensor) -> None:
+        """Prompts of equal length into their blocks, which are filled up with zeros. blocks_NB: int64."""
+        for pool, states in ((self.keys[layer], keys_NHLd), (self.values[layer], values_NHLd)):
+            count, heads, length, width = states.shape
+            room = blocks_NB.shape[1] * self.shape.block_tokens
+            padded = torch.nn.functional.pad(states, (0, 0, 0, room - length))
+            pieces = padded.view(count, heads, -1, self.shape.block_tokens, width).transpose(1, 2)
+            pool[blocks_NB.flatten()] = pieces.flatten(0, 1)

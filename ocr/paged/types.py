@@ -1,0 +1,122 @@
+"""What the engine is told, what it counts, and a page on its way through it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from ocr.paged.steps import Pending
+from ocr.reading import PageReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes what the slots need at
+    most, but no more than kv_share of what is free on CUDA when the engine is made, elsewhere 2 GiB.
+
+    max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward. refill: how many slots
+    are free before prompts are prefilled again, None a sixteenth of them rounded up; a prefill of one page costs nearly
+    as much as one of several. lag: steps launched before the host has looked at the last one, 0 or 1; None is 1 on
+    CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs.
+    """
+
+    slots: int = 256
+    kv_bytes: int | None = None
+    kv_share: float = 0.7
+    block_tokens: int = 64
+    max_tokens: int = 8192
+    prefill_tokens: int = 16384
+    refill: int | None = None
+    lag: int | None = None
+    graphs: bool | None = None
+    fused_layers: bool = True
+
+
+@dataclass(slots=True)
+class EngineStats:
+    """Since the engine was made.
+
+    steps, rows: decode steps and the rows they ran with, padding not counted. tokens: that pages were given.
+    prefills, prefilled: forwards and their pages. rewinds: tokens chosen again. preemptions: pages taken off for
+    want of blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on
+    the host, and of waiting for the device's numbers. prefill_s: seconds of the
+    device in prefills.
+    """
+
+    steps: int = 0
+    rows: int = 0
+    tokens: int = 0
+    prefills: int = 0
+    prefilled: int = 0
+    rewinds: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+    host_s: float = 0.0
+    wait_s: float = 0.0
+    prefill_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Page:
+    """A page being read. prompt_LD: embeddings. fed: tokens that are or will be in the cache after them.
+
+    row: its slot, None while it waits. length: tokens in the cache at the next launch. generation: what the device
+    was asked for under an earlier one does not count any more.
+    """
+
+    index: int
+    prompt_LD: Tensor
+    reading: PageReading
+    started: float = 0.0
+    order: int = 0
+    fed: list[int] = field(default_factory=list)
+    row: int | None = None
+    blocks: list[int] = field(default_factory=list)
+    length: int = 0
+    generation: int = 0
+
+    @property
+    def num_tokens(self) -> int:
+        """Of the prompt and what was written."""
+        return len(self.prompt_LD) + len(self.fed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
+
+    banned, first: of a token chosen again, what was banned, and token and log probability of the first choice.
+    """
+
+    page: Page
+    generation: int
+    source: int
+    position: int
+    banned: frozenset[int] = frozenset()
+    first: tuple[int, float] = (-1, 0.0)
+
+    @property
+    def counts(self) -> bool:
+        return self.page.row is not None and self.page.generation == self.generation
+
+    def rewound(self, source: int) -> "Entry":
+        """Sends the page back to here, where it waits for a token that is chosen again."""
+        self.page.generation += 1
+        self.page.length = self.position
+        return replace(self, generation=self.page.generation, source=source)
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """Numbers that the host has not looked at yet. step: which decode step they are of, None of a prefill.
+
+    logits_NV, seconds: a prefill's; how long it took is known once its numbers are here. again: whether they are tokens
+    chosen again.
+    """
+
+    entries: list[Entry]
+    pending: Pending
+    step: int | None = None
+    logits_NV: Tensor | None = None
+    seconds: Callable[[], float] | None = None
+    again: bool = False

@@ -1,0 +1,91 @@
+"""What decoding is measured on: real pages with their text layers, or random embeddings."""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+
+from encoders.types import VisionTokens
+from ocr.checkpoint import LoadedModel
+from ocr.prompt import encode_prompt, splice
+from pipeline.errors import ConfigError
+from pipeline.stages.discover import probe
+from pipeline.stages.failures import DocumentError, PageRenderError
+from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.stages.tile import tile
+from pipeline.types import Document, Page, RenderedPage
+from pipeline.walk import walk
+from pipeline.worker import with_text_layers
+
+_LAYOUT = TileSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePrompt:
+    """A page before it is read. embeds_LD: vision with the prompt's words around it. text_layer: the PDF's own text."""
+
+    vision: VisionTokens
+    embeds_LD: torch.Tensor
+    text_layer: str | None = None
+
+
+def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePrompt]:
+    """The first `count` pages below a folder that show something, whole, encoded one by one.
+
+    Raises: ConfigError where there is none.
+    """
+    with closing(_rendered(folder)) as pages:
+        found = [
+            _prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
+            for page in islice(pages, count)
+        ]
+    if not found:
+        raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
+    return found
+
+
+def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[PagePrompt]:
+    """Prompts of num_tokens in all, the page's of random numbers as large as the model's own embeddings.
+
+    Raises: ConfigError where num_tokens leaves none for the page.
+    """
+    weight = loaded.model.language_model.embed_tokens.weight
+    num_vision = num_tokens - len(encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id))
+    if num_vision < 1:
+        raise ConfigError(
+            f"--prompt-tokens {num_tokens}: the prompt's words leave none of them for the page; ask for more"
+        )
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(count, num_vision, weight.shape[1], generator=generator) * weight.float().std().cpu()
+    pages = drawn.to(weight.device, weight.dtype)
+    return [_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
+
+
+def _prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = None) -> PagePrompt:
+    ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
+    (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
+    return PagePrompt(vision=vision, embeds_LD=embeds_LD, text_layer=text_layer)
+
+
+def _rendered(folder: str) -> Generator[RenderedPage]:
+    with closing(OpenDocuments()) as documents:
+        for page in _pages(folder):
+            try:
+                images = render([page], RenderSettings(), _LAYOUT, documents)
+            except (DocumentError, PageRenderError, OSError):
+                continue
+            ready = tile(images, _LAYOUT)[0]
+            ready = with_text_layers(ready, images[0].text_layers)
+            if isinstance(ready, RenderedPage) and not ready.blank:
+                yield ready
+
+
+def _pages(folder: str) -> Iterator[Page]:
+    for candidate in walk([folder], IngestSettings()):
+        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
+        if document.status == "ok" and document.sha256 is not None and document.kind is not None:
+            for index in range(document.num_pages):
+                yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)

@@ -1,0 +1,69 @@
+"""The shipped model reads a real page on a CUDA device in bf16, through the paged engine and its graphs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from ocr import checkpoint, decoding, grounding
+from ocr.checkpoint import LoadedModel
+from ocr.decoding import DecodeOutput, decode_pages
+from ocr.paged.reader import PagedReader
+from ocr.paged.steps import DeviceSteps
+from ocr.reading import settings_for
+from ocr.second_opinion import opinion_of
+from ocr.tiling import views
+from pipeline.config import Config
+from pipeline.evaluation import character_edits
+from pipeline.loading import open_paged
+
+TESTS = Path(__file__).parents[2]
+LETTER = TESTS / "samples" / "letter.png"
+TRUTH = (TESTS / "truth" / "letter.png" / "1.txt").read_text(encoding="utf-8")
+
+
+def read_letters(
+    loaded: LoadedModel, paged: PagedReader | None, copies: int
+) -> tuple[list[str], DecodeOutput]:
+    """The text of so many copies, and what decoding says of them."""
+    with Image.open(LETTER) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    with torch.inference_mode():
+        (tokens,) = loaded.model.encoder.encode([views(pixels, "gundam", 6)])
+    output = decode_pages(
+        loaded,
+        [tokens] * copies,
+        prompt=loaded.prompt,
+        settings=[settings_for("image")] * copies,
+        opinions=[opinion_of(tokens, loaded.characters)] * copies,
+        paged=paged,
+    )
+    height, width = pixels.shape[:2]
+    return [
+        grounding.parse(page.raw, width_px=width, height_px=height).text for page in output.transcripts
+    ], output
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_shipped_model_reads_a_letter(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
+    paged = open_paged(loaded, Config())
+    assert "paged engine" not in caplog.text
+    assert paged is not None
+    # Nothing else may read from here on, and nothing be captured again.
+    monkeypatch.setattr(decoding, "Engine", lambda *_, **__: pytest.fail("read without the paged engine"))
+    monkeypatch.setattr(DeviceSteps, "capture", lambda *_: pytest.fail("captured while reading"))
+    for copies in (3, 40):  # fewer than the slots, and more
+        texts, output = read_letters(loaded, paged, copies)
+        assert [page.finish for page in output.transcripts] == ["eos"] * copies
+        for text in texts:
+            edits = character_edits(TRUTH, text)
+            assert edits.rate < 0.05, f"character error rate {edits.rate:.2%}"
+        assert output.prefill_s > 0
+        assert output.generate_s > 0
+    paged.close()
