@@ -95,6 +95,7 @@ def test_a_paged_engine_that_cannot_be_used_is_one_warning(
         raise error
 
     monkeypatch.setattr(PagedReader, "open", failing)
+    caplog.set_level(logging.WARNING, "ocrbatch")  # the command line's --quiet lowers it for good
     assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
@@ -112,6 +113,7 @@ def test_without_its_libraries_there_is_no_paged_engine(
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
+    caplog.set_level(logging.WARNING, "ocrbatch")
     assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
     assert "no triton" in caplog.text
 
