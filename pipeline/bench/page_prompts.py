@@ -1,26 +1,15 @@
 """What decoding is measured on: real pages with their text layers, or random embeddings."""
 
-from collections.abc import Generator, Iterator
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
 
 from encoders.types import VisionTokens
 from ocr.checkpoint import LoadedModel
 from ocr.prompt import encode_prompt, splice
+from pipeline.bench.documents import first_pages
 from pipeline.errors import ConfigError
-from pipeline.stages.discover import probe
-from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.render import OpenDocuments, render
-from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.stages.tile import tile
-from pipeline.types import Document, Page, RenderedPage
-from pipeline.walk import walk
-from pipeline.worker import with_text_layers
-
-_LAYOUT = TileSettings()
+from pipeline.stages.settings import TileSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +26,10 @@ def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePromp
 
     Raises: ConfigError where there is none.
     """
-    with closing(_rendered(folder)) as pages:
-        found = [
-            _prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
-            for page in islice(pages, count)
-        ]
-    if not found:
-        raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
-    return found
+    return [
+        _prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
+        for page in first_pages(folder, TileSettings(), count)
+    ]
 
 
 def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[PagePrompt]:
@@ -68,24 +53,3 @@ def _prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = 
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
     (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
     return PagePrompt(vision=vision, embeds_LD=embeds_LD, text_layer=text_layer)
-
-
-def _rendered(folder: str) -> Generator[RenderedPage]:
-    with closing(OpenDocuments()) as documents:
-        for page in _pages(folder):
-            try:
-                images = render([page], RenderSettings(), _LAYOUT, documents)
-            except (DocumentError, PageRenderError, OSError):
-                continue
-            ready = tile(images, _LAYOUT)[0]
-            ready = with_text_layers(ready, images[0].text_layers)
-            if isinstance(ready, RenderedPage) and not ready.blank:
-                yield ready
-
-
-def _pages(folder: str) -> Iterator[Page]:
-    for candidate in walk([folder], IngestSettings()):
-        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
-        if document.status == "ok" and document.sha256 is not None and document.kind is not None:
-            for index in range(document.num_pages):
-                yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)

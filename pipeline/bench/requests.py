@@ -2,23 +2,16 @@
 
 import ast
 import time
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from encoders.views import PageViews
 from ocr.tiling import Mode, views
+from pipeline.bench.documents import first_pages
 from pipeline.errors import ConfigError
-from pipeline.stages.discover import probe
-from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.render import OpenDocuments, render
-from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.stages.tile import tile
-from pipeline.types import Document, Page, RenderedPage
-from pipeline.walk import walk
+from pipeline.stages.settings import TileSettings
 
 Size = tuple[int, int]
 
@@ -75,30 +68,7 @@ def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
 
     Raises: ConfigError where there is none.
     """
-    found: list[Request] = []
-    with closing(_rendered(folder, TileSettings(max_tiles=max_tiles))) as pages:
-        for rendered in islice(pages, count):
-            found.append(Request(views=rendered.views, seconds=rendered.seconds))
-    if not found:
-        raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
-    return found
-
-
-def _rendered(folder: str, layout: TileSettings) -> Generator[RenderedPage]:
-    with closing(OpenDocuments()) as documents:
-        yield from _rendered_of(folder, layout, documents)
-
-
-def _rendered_of(folder: str, layout: TileSettings, documents: OpenDocuments) -> Iterator[RenderedPage]:
-    for candidate in walk([folder], IngestSettings()):
-        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
-        if document.status != "ok" or document.sha256 is None or document.kind is None:
-            continue
-        for index in range(document.num_pages):
-            page = Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
-            try:
-                ready = tile(render([page], RenderSettings(), layout, documents), layout)[0]
-            except (DocumentError, PageRenderError, OSError):
-                continue
-            if isinstance(ready, RenderedPage) and not ready.blank:
-                yield ready
+    return [
+        Request(views=rendered.views, seconds=rendered.seconds)
+        for rendered in first_pages(folder, TileSettings(max_tiles=max_tiles), count)
+    ]
