@@ -110,6 +110,8 @@ class SamAttention(nn.Module):
     def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
         """[B, h, w, C] -> [B, h, w, C]."""
         qkv: Tensor = self.qkv(x)
+        if rel_pos is not None:  # in its own number format, where the product has another one
+            qkv = qkv.to(rel_pos.rows_qkd.dtype)
         attended = self._attend_within_windows(qkv, rel_pos) if self.window else self._attend(qkv, rel_pos)
         projected: Tensor = self.proj(attended)
         return projected

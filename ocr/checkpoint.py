@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ocr.confidence import Calibration
 from ocr.errors import CheckpointError
 from ocr.int8 import SCALE_SUFFIX, expand, is_quantised, num_rows, quantise
+from ocr.lanes import all_stored, send
 from ocr.model import OcrConfig, OcrModel
 from ocr.model_files import (
     CHARACTERS,
@@ -67,7 +68,7 @@ def load(
 
     encoder_dtype: of the vision encoder, where it is to be another one than dtype.
 
-    Weights are mapped from the file and converted tensor by tensor, so they are never held twice.
+    Weights are mapped from the file and converted tensor by tensor, or streamed to a GPU, so they are never held twice.
     Raises: CheckpointError, naming the file, key or tensors and what to do.
     """
     directory = find_directory(name_or_path)
@@ -161,17 +162,12 @@ def _fill(
             handle = _open(file, stack)
             source.update(dict.fromkeys(handle.keys(), handle))
         _check(places, source, ignored(model), files)
-        whole: dict[str, Tensor] = {}
-        for key, place in places.items():
-            own_dtype = encoder_dtype if place.parameter.startswith("encoder.") else dtype
-            tensor = _read(source, key).to(device, own_dtype)
-            if place.index is None:
-                whole[place.parameter] = tensor
-                continue
-            if place.parameter not in whole:
-                shape = model.get_parameter(place.parameter).shape
-                whole[place.parameter] = torch.empty(shape, device=device, dtype=own_dtype)
-            whole[place.parameter][place.index] = tensor
+        dtypes = {
+            place.parameter: encoder_dtype if place.parameter.startswith("encoder.") else dtype
+            for place in places.values()
+        }
+        read = _stream if device.type == "cuda" else _convert
+        whole = read(model, places, source, files, device, dtypes)
     for name, tensor in whole.items():
         module, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
@@ -180,6 +176,56 @@ def _fill(
         model.lm_head.weight = text.embed_tokens.weight
     text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # its tables are in no checkpoint
     model.eval()
+
+
+def _convert(
+    model: OcrModel,
+    places: Mapping[str, Slot],
+    source: Mapping[str, Any],
+    files: Sequence[Path],
+    device: torch.device,
+    dtypes: Mapping[str, torch.dtype],
+) -> dict[str, Tensor]:
+    """Each parameter's values, tensor by tensor. What need not be converted or joined stays in the mapped file."""
+    whole: dict[str, Tensor] = {}
+    for key, place in places.items():
+        tensor = _read(source, key).to(device, dtypes[place.parameter])
+        if place.index is None:
+            whole[place.parameter] = tensor
+            continue
+        if place.parameter not in whole:
+            shape = model.get_parameter(place.parameter).shape
+            whole[place.parameter] = torch.empty(shape, device=device, dtype=dtypes[place.parameter])
+        whole[place.parameter][place.index] = tensor
+    return whole
+
+
+def _stream(
+    model: OcrModel,
+    places: Mapping[str, Slot],
+    source: Mapping[str, Any],
+    files: Sequence[Path],
+    device: torch.device,
+    dtypes: Mapping[str, torch.dtype],
+) -> dict[str, Tensor]:
+    """The same straight into the device's memory, past the host's, but for what is stored in eight bits."""
+    whole = {
+        name: torch.empty(model.get_parameter(name).shape, device=device, dtype=its_dtype)
+        for name, its_dtype in dtypes.items()
+    }
+    stored = all_stored(files)
+    streamed = []
+    for key, place in places.items():
+        target = whole[place.parameter] if place.index is None else whole[place.parameter][place.index]
+        if key in stored:
+            streamed.append((stored[key], target))
+        else:
+            target.copy_(_read(source, key))
+    try:
+        send(streamed, device)
+    except (OSError, EOFError) as error:
+        raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
+    return whole
 
 
 def _open(file: Path, stack: ExitStack) -> Any:

@@ -8,6 +8,7 @@ decoder's own doubt and, for a model with a character head, where that head and 
 
 import json
 import math
+from codecs import getincrementaldecoder
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
-from tokenizers.decoders import DecodeStream
+from tokenizers.decoders import ByteLevel, DecodeStream
 
+from ocr.drafts.token_bytes import token_bytes
 from ocr.errors import CheckpointError
 from ocr.second_opinion import SecondOpinion, marks, visible
 from ocr.types import Block, ParsedText, Transcript
@@ -145,19 +147,22 @@ def _logs(found: Signals) -> dict[str, float]:
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
     """For each token with a log probability the block it belongs to, -1 for none."""
-    stream = DecodeStream(skip_special_tokens=False)
-    ends = np.cumsum(
-        [
-            len(stream.step(tokenizer, token) or "")
-            for token in transcript.token_ids[: len(transcript.logprobs)]
-        ]
-    )
+    ends = np.cumsum(_lengths(transcript.token_ids[: len(transcript.logprobs)], tokenizer))
     owners = np.full(len(ends), -1)
     for index, block in enumerate(blocks):
         if block.raw_span is not None:
             start, end = block.raw_span
             owners[(ends > start) & (ends <= end)] = index
     return owners
+
+
+def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
+    """How many characters each token adds to the text; a character in several tokens is the last one's."""
+    if isinstance(tokenizer.decoder, ByteLevel):
+        decoder, bytes_of = getincrementaldecoder("utf-8")("replace"), token_bytes(tokenizer)
+        return [len(decoder.decode(bytes_of[token])) for token in tokens]
+    stream = DecodeStream(skip_special_tokens=False)  # 15 us a token
+    return [len(stream.step(tokenizer, token) or "") for token in tokens]
 
 
 def _page_signals(

@@ -49,8 +49,7 @@ def decode_pages(
     settings: one a page. A page without room for any output ends as "length" with an empty transcript.
     opinions: one a page, None where there is none; they hold a reading to the length of what they see.
     drafts: one a page, None where there is none; they change how long it takes, never what is read.
-    paged: the model's own, for a GPU; it reads all pages unless memory ran out before, and uses no drafts. Without it
-    ocr.engine reads.
+    paged: the model's own, for a GPU; it reads all pages unless memory ran out before. Without it ocr.engine reads.
 
     Raises: ocr.prompt.PromptError; ocr.reading.DecodeError when logits are not numbers.
     """
@@ -62,10 +61,10 @@ def decode_pages(
         )
     ]
     if paged is not None and paged.ready():
-        reads = paged.read(requests, prompt)
+        found = paged.read(requests, prompt)
     else:
-        engine = Engine(loaded, prompt=prompt, num_slots=max(len(requests), 1))
-        reads = sorted(engine.read(requests), key=lambda read: read.index)
+        found = Engine(loaded, prompt=prompt, num_slots=max(len(requests), 1)).read(requests)
+    reads = sorted(found, key=lambda read: read.index)
     return DecodeOutput(
         transcripts=[read.transcript for read in reads],
         prefill_s=sum(read.prefill_s for read in reads),

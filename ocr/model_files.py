@@ -1,9 +1,12 @@
 """A model's files: shipped with the package, in a directory, or in a repository of the hub."""
 
+import contextlib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from huggingface_hub.errors import (
 )
 from tokenizers import Tokenizer
 
+from ocr.digests import file_sha256
 from ocr.errors import CheckpointError
 
 SHIPPED = "small"
@@ -61,6 +65,7 @@ def _shipped() -> Path:
     return directory
 
 
+@lru_cache
 def _download(repository: str) -> Path:
     try:
         return Path(snapshot_download(repository, allow_patterns=_PATTERNS))
@@ -140,6 +145,14 @@ def digest(files: Sequence[Path]) -> str:
     """SHA-256 over the files' own SHA-256, in the order given."""
     total = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
+        total.update(file_sha256(path))
     return total.hexdigest()
+
+
+def read_ahead(files: Sequence[Path]) -> None:
+    """Has the system read the files into its cache, without waiting, where it can do so."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in files:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)

@@ -167,18 +167,26 @@ def bench() -> None:
     """Measure how fast parts of ocrbatch are on this machine."""
 
 
-@bench.command("encoder")
-@click.option(
+bench_model_option = click.option(
     "--model",
     metavar="M",
     default="small",
     show_default=True,
     help='"small", a directory, an id; "random": full size, random weights.',
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option(
+bench_device_option = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
+bench_dtype_option = click.option(
     "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
 )
+output_json_option = click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+
+
+@bench.command("encoder")
+@bench_model_option
+@bench_device_option
+@bench_dtype_option
 @click.option(
     "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="What is compared."
 )
@@ -212,7 +220,7 @@ def bench() -> None:
 )
 @click.option("--pages", metavar="DIR", help="Pages of real documents instead.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+@output_json_option
 @verbose_option
 def bench_encoder(
     model: str,
@@ -255,17 +263,9 @@ def bench_encoder(
 
 
 @bench.command("decode")
-@click.option(
-    "--model",
-    metavar="M",
-    default="small",
-    show_default=True,
-    help='"small", a directory, an id; "random": full size, random weights.',
-)
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option(
-    "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
-)
+@bench_model_option
+@bench_device_option
+@bench_dtype_option
 @click.option(
     "--arms",
     metavar="A,B",
@@ -290,7 +290,7 @@ def bench_encoder(
     show_default=True,
     help="Tokens written on a page at most.",
 )
-@click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+@output_json_option
 @verbose_option
 def bench_decode(
     model: str,
@@ -323,6 +323,47 @@ def bench_decode(
     click.echo("\n".join(decode_report.lines(result)))
     if output_json:
         decode_report.write(result, output_json)
+
+
+@bench.command("pipeline")
+@click.argument("paths", nargs=-1, metavar="PATH...", required=True)
+@bench_model_option
+@bench_device_option
+@bench_dtype_option
+@click.option(
+    "--num-pages", type=click.IntRange(1), help="Make so many pages by copying.  [default: as they are]"
+)
+@click.option(
+    "--output-tokens",
+    type=click.IntRange(1),
+    help="Write so many tokens on every page.  [default: what it takes; 1000 with random weights]",
+)
+@click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: a run's]")
+@click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Of tiling.")
+@click.option("--drafts/--no-drafts", default=None, help="Decode with free drafts.  [default: a run's]")
+@click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
+@click.option(
+    "--generate-pages",
+    type=click.IntRange(0),
+    default=0,
+    help="Decode so many pages with transformers' generate too, for comparison.",
+)
+@output_json_option
+@verbose_option
+def bench_pipeline(
+    paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
+) -> None:
+    """Time a whole run from files to rows, and say what bounds it.
+
+    A directory with a config.json and no weights is a model of that shape with random ones.
+    """
+    _start_logging(verbose)
+    from pipeline.bench import pipeline, pipeline_report
+
+    result = pipeline.bench(pipeline.PipelineBenchSettings(paths=paths, model=model, **options))
+    click.echo("\n".join(pipeline_report.lines(result)))
+    if output_json:
+        pipeline_report.write(result, output_json)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -112,7 +112,7 @@ class LengthConfig(Section):
 
 
 class DecodeConfig(Section):
-    """How the language model reads a page."""
+    """How the language model reads a page. drafts: None drafts where it is faster, on a CPU."""
 
     prompt: str | None = None
     batch_size: int | None = Field(default=None, ge=1)
@@ -121,7 +121,7 @@ class DecodeConfig(Section):
     image: ImageNgramConfig = ImageNgramConfig()
     loop: LoopConfig = LoopConfig()
     length: LengthConfig = LengthConfig()
-    drafts: bool = True
+    drafts: bool | None = None
     operational: ClassVar[frozenset[str]] = frozenset({"batch_size", "drafts"})
 
     @field_validator("prompt")

@@ -20,7 +20,8 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 class EncoderConfig(Section):
     """How the vision encoder runs: faster or slower. What it reads depends on dtype alone, by rounding.
 
-    Tokens in bfloat16 are 1.8e-2 from those in float32. No page is read again because of any of this, dtype included.
+    Tokens in bfloat16 are 1.8e-2 from those in float32, on a CPU, where only SAM's large products are in it, 3e-3. No
+    page is read again because of any of this, dtype included.
     budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses from what is seen.
     memory_limit: bytes; in YAML also a text such as 8GiB.
     """

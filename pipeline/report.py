@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.encoder_report import encoder_lines
 from pipeline.evaluation import Evaluation, PageKey
+from pipeline.flow_report import flow_lines
 from storage.queries import RunStatus, Status
 
 _LISTED = 20
@@ -19,7 +20,7 @@ def status_lines(status: Status) -> list[str]:
     lines += ["", "runs"]
     for run in status.runs[-_LISTED:]:
         lines.append(f"  {_run_line(run)}")
-        lines += [f"    {line}" for line in encoder_lines(run.encoder or {})]
+        lines += [f"    {line}" for line in (*flow_lines(run.flow or {}), *encoder_lines(run.encoder or {}))]
     if status.stages:
         lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
     lines += [

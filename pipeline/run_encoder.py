@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,15 +23,17 @@ from pipeline.encoder_config import config_error, graph_settings
 from pipeline.errors import PipelineError
 
 LOGGER = logging.getLogger("ocrbatch")
-# Batches after which the sizes that come are known well enough to choose graphs for them.
-ADAPT_AFTER = 20
+# Batches of a size after which a graph is captured for it. That and timing it take 0.2 to 0.5 s, about what they took.
+CAPTURE_AFTER = 16
 
 
 class RunEncoder:
     """Encodes pages, through graphs where there are any that win; on a CPU eagerly, with the same statistics.
 
-    A failure of the graphs themselves costs the graphs and not the run. Raises: ConfigError for budgets that
-    do not fit the mode.
+    A run starts without graphs. Those of sizes that the user lists are captured by warm_up(), others when enough
+    small batches have come that a graph could run faster: a run of full batches never waits for any. A failure of the
+    graphs themselves costs the graphs and not the run. For one thread at a time; on a GPU its work is the current
+    stream's, and nothing waits for other streams. Raises: ConfigError for budgets that do not fit the mode.
     """
 
     def __init__(self, encoder: DeepEncoder, config: Config) -> None:
@@ -41,12 +43,13 @@ class RunEncoder:
             encoder.store_channels_last()
         self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
         self._paths = deepseek_paths(encoder, spec.base_px)
-        self._settings = graph_settings(config.encoder, config.tile.mode)
+        self._settings = replace(
+            graph_settings(config.encoder, config.tile.mode), capture_after=CAPTURE_AFTER
+        )
         if isinstance(self._settings.budgets, dict) and "local" in self._settings.budgets and not spec.crop:
             LOGGER.warning(
                 "encoder.budgets.local has no effect: tile.mode %s makes no tiles", config.tile.mode
             )
-        self._num_batches = 0
         self._earlier: dict[str, PathStats] = {}
         self._start(self._settings)
 
@@ -56,12 +59,13 @@ class RunEncoder:
         return sum(stats.capture_seconds for stats in self._stats().values())
 
     def warm_up(self) -> None:
-        """Captures the graphs for the views that the run's mode makes.
+        """Captures the graphs that the user lists, of those for views that the run's mode makes.
 
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
+        listed = self._settings.budgets if isinstance(self._settings.budgets, Mapping) else {}
         try:
-            self._manager.warm_up(self._axes)
+            self._manager.warm_up({path: axes for path, axes in self._axes.items() if path in listed})
         except GraphSettingsError as error:
             raise config_error(error) from error
         except PipelineError:  # ends the run whatever the graphs are
@@ -70,19 +74,17 @@ class RunEncoder:
             self._go_on_eagerly("captured", error)
 
     def begin_batch(self) -> None:
-        """To be called before each batch: after the first ones, budgets "auto" are chosen from what was seen."""
-        self._num_batches += 1
-        if self._settings.budgets != "auto" or self._num_batches != ADAPT_AFTER + 1:
-            return
+        """To be called before each batch: captures graphs for sizes that have come often enough."""
         start = time.perf_counter()
         try:
-            self._manager.adapt()
+            captured = self._manager.capture_due()
         except PipelineError:
             raise
         except Exception as error:
-            self._go_on_eagerly("captured again", error)
+            self._go_on_eagerly("captured", error)
         else:
-            LOGGER.info("encoder graphs chosen from what was seen in %.1f s", time.perf_counter() - start)
+            if captured:
+                LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Returns each page's global view, and "hit", "miss" or "eager" for it."""
@@ -98,13 +100,16 @@ class RunEncoder:
         global_views: Sequence[EncodedViews],
         local_views: Sequence[EncodedViews],
     ) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order, in the encoder's dtype."""
-        return self._encoder.assemble_pages(pages, global_views, local_views)
+        """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
+
+        Where there are cells, the current stream is waited for.
+        """
+        return with_cells_on_host(self._encoder.assemble_pages(pages, global_views, local_views))
 
     def synchronize(self) -> None:
-        """Waits for the device, so that a time is the work's and not its launch's."""
+        """Waits for the current stream, so that a time is the work's and not its launch's."""
         if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+            torch.cuda.current_stream(self._device).synchronize()
 
     def record(self) -> dict[str, dict[str, Any]]:
         """Returns the statistics of each path as JSON values, for the database; also after close()."""
@@ -158,6 +163,23 @@ class RunEncoder:
             else stats
             for name, stats in now.items()
         }
+
+
+def with_cells_on_host(pages: Sequence[VisionTokens]) -> list[VisionTokens]:
+    """The same pages, the cells of all copied from their device at once."""
+    cells = [
+        page.cells_HW for page in pages if page.cells_HW is not None and page.cells_HW.device.type != "cpu"
+    ]
+    if not cells:
+        return list(pages)
+    hosted = torch.cat([its.flatten() for its in cells]).cpu()
+    parts = iter(torch.split(hosted, [its.numel() for its in cells]))
+    return [
+        page
+        if page.cells_HW is None or page.cells_HW.device.type == "cpu"
+        else replace(page, cells_HW=next(parts).view(page.cells_HW.shape))
+        for page in pages
+    ]
 
 
 @contextlib.contextmanager

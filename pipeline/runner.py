@@ -1,36 +1,38 @@
 """A run: files through workers to the model to the database. The one place that knows all of them.
 
-The flow reads from top to bottom in `_Run`: documents are planned, pages read in batches, results stored.
-A page's failure is a value; `_read` holds the one error boundary, for bugs and exhausted memory. The queues
-are in pipeline.feed.
+All stages are at work at once: workers look into files and render pages, the model has a thread for its encoder and one
+for its decoder (pipeline.flow.model), the database has its own (pipeline.flow.writer), and here, in one event loop,
+each page is a coroutine that reads from top to bottom in `_Run._page`. How many are under way is a budget of bytes.
+A page's failure is a value; the error boundaries are in the model's threads.
 """
 
+import asyncio
 import contextlib
 import dataclasses
-import gc
 import logging
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import metadata
-from itertools import islice, starmap
 from platform import python_version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
 from pipeline.encoder_config import graph_settings
-from pipeline.errors import ConfigError, DeviceLostError, StopRequest, exit_code
-from pipeline.feed import Feed, heaviest_page_bytes
+from pipeline.errors import ConfigError, StopRequest, exit_code
+from pipeline.flow.budget import Budget, Share, heaviest_page_bytes
+from pipeline.flow.meter import Meter, StageUse
+from pipeline.flow.model import Model
+from pipeline.flow.writer import Writer
 from pipeline.joining import readings
-from pipeline.loading import BATCH_SIZES, load_model, open_encoder, open_paged, render_workers
-from pipeline.results import failed_result, render_timings
+from pipeline.loading import load_model, render_workers
+from pipeline.results import blank_result, failed_result
 from pipeline.second_look import SecondLook
 from pipeline.selection import select_pages
 from pipeline.stages.store import store_document, store_page
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
-from pipeline.timing import Stopwatch, single, split
+from pipeline.timing import Stopwatch, split
 from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage, StageTiming
 from pipeline.walk import Candidate, walk
 from pipeline.workers import WorkerPool
@@ -40,20 +42,28 @@ from storage.types import RunRecord
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
-    from ocr.paged.reader import PagedReader
-    from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
 _VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy")
+# Files looked into, and pages known, ahead of their turn: all that is kept of one is a few numbers.
+PROBES_AHEAD = 16
+PAGES_AHEAD = 256
+# How often the run looks whether it should stop.
+POLL_S = 0.1
+# What a page counts for in the budget while its result waits for the database.
+_RESULT_BYTES = 1 << 16
 
-# What PyTorch's allocators say, on a GPU and on a CPU.
-_NO_MEMORY = ("out of memory", "not enough memory")
 
-
-def run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
+def run(
+    config: Config,
+    progress: Progress,
+    stop: Stop,
+    load: "Callable[[Config], LoadedModel] | None" = None,
+) -> RunSummary:
     """Reads everything that the configuration names, and returns what became of it.
 
-    A wrong path, model name or budget is found before the database is touched.
+    A wrong path, model name or budget is found before the database is touched. load: gives another model than the one
+    that is configured.
 
     Raises: ConfigError, CheckpointError, StorageError, DeviceLostError.
     """
@@ -63,17 +73,16 @@ def run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
     graph_settings(config.encoder, config.tile.mode)
     weights = weights_sha256(config.model)
     hash_ = settings_hash(config, weights)
-    with Store(config.store.database) as store:
-        run_id = store.start_run(
-            RunRecord(
-                settings_hash=hash_,
-                config=config.model_dump(mode="json"),
-                model=config.model,
-                weights_sha256=weights,
-                versions=versions(),
-            )
+    with Writer(config.store.database) as writer:
+        record = RunRecord(
+            settings_hash=hash_,
+            config=config.model_dump(mode="json"),
+            model=config.model,
+            weights_sha256=weights,
+            versions=versions(),
         )
-        return _Run(config, store, run_id, hash_, progress, stop).execute(inputs)
+        run_id = writer.call(Store.start_run, record).result()
+        return _Run(config, writer, run_id, hash_, progress, stop, load or load_model).execute(inputs)
 
 
 def versions() -> dict[str, str]:
@@ -87,20 +96,27 @@ def versions() -> dict[str, str]:
 
 class _Run:
     def __init__(
-        self, config: Config, store: Store, run_id: int, settings_hash: str, progress: Progress, stop: Stop
+        self,
+        config: Config,
+        writer: Writer,
+        run_id: int,
+        settings_hash: str,
+        progress: Progress,
+        stop: Stop,
+        load: "Callable[[Config], LoadedModel]",
     ) -> None:
         self._config = config
-        self._store = store
+        self._writer = writer
         self._run_id = run_id
         self._settings_hash = settings_hash
         self._progress = progress
         self._stop = stop
         self._summary = RunSummary(database=config.store.database)
-        self._loaded: LoadedModel | None = None
-        self._encoder: RunEncoder | None = None
-        self._paged: PagedReader | None = None
-        self._closing = contextlib.ExitStack()
-        self._most_pages = 1 << 30  # lowered when a batch exhausts the memory
+        self._tile = tile_settings(config)
+        self._model = Model(config, load)
+        self._budget = Budget(config.run.inflight_mb << 20)
+        self._page_bytes = heaviest_page_bytes(self._tile)
+        self._discovering, self._rendering = Meter(), Meter()
         self._planned: set[str] = set()
         self._discover: dict[Page, StageTiming] = {}
 
@@ -108,58 +124,129 @@ class _Run:
         """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
         watch = Stopwatch()
         try:
-            with watch.measure(), self._closing:
+            with watch.measure():
                 self._read_all(inputs)
         except StopRequest as request:
             self._summary.stopped = str(request)
         except BaseException as error:
             with contextlib.suppress(StorageError):
-                self._finish(exit_code(error))
+                self._finish(exit_code(error), watch.seconds)
             raise
         self._summary.wall_s = watch.seconds
-        self._finish(self._summary.exit_code)
+        self._finish(self._summary.exit_code, watch.seconds)
         return self._summary
 
-    def _finish(self, code: int) -> None:
-        encoder = None if self._encoder is None else self._encoder.record()
-        counts = self._summary.counts()
-        self._store.finish_run(self._run_id, exit_code=int(code), counts=counts, encoder=encoder)
+    def _finish(self, code: int, wall_s: float) -> None:
+        summary, model = self._summary, self._model
+        summary.load_s, summary.capture_s = model.load_s, model.capture_s
+        summary.stages = self._stages(wall_s)
+        summary.num_tokens, summary.num_steps = model.decoded()
+        summary.gpu_busy = None if model.gpu is None else model.gpu.busy_share
+        self._writer.call(
+            Store.finish_run,
+            self._run_id,
+            exit_code=int(code),
+            counts=summary.counts(),
+            encoder=model.encoder_record(),
+            flow=summary.flow(),
+        ).result()
+
+    def _stages(self, wall_s: float) -> list[StageUse]:
+        """Workers are shared by two stages; what a budget without room cost them counts for rendering."""
+        workers = render_workers(self._config)
+        discover = self._discovering.use("discover", wall_s * workers)
+        render = self._rendering.use("render", wall_s * workers)
+        store = self._writer.meter.use("store", wall_s)
+        idle = max(0.0, 1 - discover.busy - render.busy)
+        blocked = min(idle, self._budget.waited_s / wall_s) if wall_s else 0.0
+        return [
+            discover,
+            dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
+            *self._model.stages(wall_s),
+            dataclasses.replace(store, waiting_input=max(0.0, 1 - store.busy)),
+        ]
 
     def _read_all(self, inputs: Iterator[Candidate | Document]) -> None:
-        config, tile = self._config, tile_settings(self._config)
+        config = self._config
         with WorkerPool(
             max_workers=render_workers(config),
             ingest=ingest_settings(config),
             render=render_settings(config),
-            tile=tile,
+            tile=self._tile,
             page_timeout_s=config.render.page_timeout_s,
             probe_timeout_s=config.ingest.probe_timeout_s,
+            page_bytes=self._page_bytes,
         ) as workers:
-            feed = Feed(
-                inputs,
-                workers,
-                plan=self._plan,
-                check=self._stop.check,
-                budget_bytes=config.run.inflight_mb << 20,
-                page_bytes=heaviest_page_bytes(tile),
-            )
-            second_look = SecondLook(
-                render_fine=partial(workers.render, cut="fine"),
-                render_whole=partial(workers.render, cut="never"),
-                read=self._read_parts,
-                check=self._stop.check,
-                below=config.tile.retry_below if tile.parts else 0.0,
-            )
-            while taken := feed.take(self._batch_size()):
-                self._store_all(taken.ended)
-                self._store_all(starmap(second_look, self._read(taken.to_read)))
-        self._summary.num_missing = self._store.mark_missing(self._run_id, config.ingest.paths)
+            try:
+                asyncio.run(self._flow(inputs, workers))
+            finally:
+                self._model.close()
+        mark_missing = self._writer.call(Store.mark_missing, self._run_id, config.ingest.paths)
+        self._summary.num_missing = mark_missing.result()
 
-    def _plan(self, document: Document) -> Sequence[Page]:
+    async def _flow(self, inputs: Iterator[Candidate | Document], workers: WorkerPool) -> None:
+        """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
+        self._workers = workers
+        self._storing: set[asyncio.Task[None]] = set()
+        self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
+        self._second_look = SecondLook(
+            render_fine=partial(workers.render, cut="fine"),
+            render_whole=partial(workers.render, cut="never"),
+            read=self._results,
+            below=self._config.tile.retry_below if self._tile.parts else 0.0,
+        )
+        # Each holds a page's views beside those that the budget counts.
+        self._looking_again = asyncio.Semaphore(render_workers(self._config))
+        watching = asyncio.create_task(self._watch())
+        reading = asyncio.create_task(self._read_inputs(inputs))
+        try:
+            await asyncio.wait((watching, reading), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (watching, reading):
+                task.cancel()
+            ended = await asyncio.gather(watching, reading, return_exceptions=True)
+            stored = await asyncio.gather(*self._storing, return_exceptions=True)
+        for error in (*ended, *stored):
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise _cause(error)
+
+    async def _watch(self) -> None:
+        """Raises what somebody asked for, or what befell the model."""
+        while not self._model.failed.done():
+            self._stop.check()
+            await asyncio.sleep(POLL_S)
+        self._model.failed.result()
+
+    async def _read_inputs(self, inputs: Iterator[Candidate | Document]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._discover_all(inputs))
+            while (page := await self._pages.get()) is not None:
+                await self._budget.take(self._page_bytes)
+                tasks.create_task(self._page(page))
+
+    async def _discover_all(self, inputs: Iterator[Candidate | Document]) -> None:
+        """Files in the order found, a few at a time."""
+        room = asyncio.Semaphore(PROBES_AHEAD)
+
+        async def look_into(found: Candidate | Document) -> None:
+            try:
+                for page in await self._plan(found):
+                    await self._pages.put(page)
+            finally:
+                room.release()
+
+        async with asyncio.TaskGroup() as tasks:
+            for found in inputs:
+                await room.acquire()
+                tasks.create_task(look_into(found))
+        await self._pages.put(None)
+
+    async def _plan(self, found: Candidate | Document) -> Sequence[Page]:
         """Records a document and returns those of its pages that are to be read."""
+        document = found if isinstance(found, Document) else await self._probed(found)
         summary, ingest = self._summary, self._config.ingest
         summary.documents[document.status] += 1
-        store_document(self._store, self._run_id, document)
+        await self._stored(store_document, self._run_id, document)
         if document.status != "ok":
             self._progress.document_refused(document)
             return []
@@ -169,7 +256,8 @@ class _Run:
             return []
         self._planned.add(document.sha256)
         wanted, num_left_out = select_pages(document.num_pages, ingest.pages, ingest.max_pages_per_document)
-        plan = self._store.plan_pages(
+        plan = await self._stored(
+            Store.plan_pages,
             document.sha256,
             wanted,
             self._settings_hash,
@@ -183,107 +271,77 @@ class _Run:
             Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
             for index in plan.to_read
         ]
+        if pages:
+            self._model.start()  # it loads while the first of them are rendered
         self._progress.pages_found(len(pages))
         self._discover.update(zip(pages, split("discover", document.seconds, [1] * len(pages)), strict=True))
         return pages
 
-    def _batch_size(self) -> int:
-        device = "cpu" if self._loaded is None else self._loaded.model.lm_head.weight.device.type
-        return min(self._config.decode.batch_size or BATCH_SIZES[device], self._most_pages)
+    async def _probed(self, candidate: Candidate) -> Document:
+        document = await asyncio.wrap_future(self._workers.probe(candidate.path))
+        self._discovering.add("busy", document.seconds)
+        return document
 
-    def _read(self, pages: Sequence[ReadyPage]) -> Iterator[tuple[ReadyPage, list[PageResult]]]:
-        """Yields each page with the results of its readings, in order, as soon as there are all of them.
-
-        A part counts as much as a page in how many are read at once.
-        """
-        results = self._results([reading for page in pages for reading in readings(page)])
-        for page in pages:
-            yield page, list(islice(results, len(readings(page))))
-
-    def _read_parts(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
-        return list(self._results(parts))
-
-    def _results(self, rendered: Sequence[RenderedPage]) -> Iterator[PageResult]:
-        """Yields a result for each page or part, in order; as many as fit a batch are read at once."""
-        waiting = deque(rendered)
-        while waiting:
-            yield from self._read_batch(
-                [waiting.popleft() for _ in range(min(self._batch_size(), len(waiting)))]
-            )
-
-    def _read_batch(self, pages: Sequence[RenderedPage]) -> list[PageResult]:
-        """Returns a result for each page or part, in order. If a batch fails, its halves are tried."""
-        loaded, encoder = self._model()
-        from pipeline.stages.decode import decode
-        from pipeline.stages.encode import encode
-
-        stage = "encode"
+    async def _page(self, page: Page) -> None:
+        """One page from its file to its row. It comes with the heaviest page's share of the budget."""
+        share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
         try:
-            with self._stop.interruptible():
-                encoder.begin_batch()
-                encoded = encode(encoder, pages)
-                stage = "decode"
-                return decode(loaded, encoded, self._config.decode, self._paged)
-        except Exception as error:
-            LOGGER.debug("%s failed for %d pages", stage, len(pages), exc_info=error)
-            failure = page_error(stage, error)
-        # Only here is the batch's memory free again: the exception held the frames that held it.
-        gc.collect()
-        if failure.category == "out_of_memory" and encoder.release():
-            return self._read_batch(pages)
-        if len(pages) == 1:
-            return [failed_result(pages[0].page, failure, render_timings(pages[0]))]
-        half = len(pages) // 2
-        if failure.category == "out_of_memory":
-            self._most_pages = half
-        return [*self._read_batch(pages[:half]), *self._read_batch(pages[half:])]
+            outcome = await asyncio.wrap_future(self._workers.render(page))
+            if not isinstance(outcome, PageError):
+                self._rendering.add("busy", sum(outcome.seconds.values()))
+                share.change_to(outcome.num_bytes)
+            reading = self._read(page, outcome, share)
+            del outcome  # its views go as soon as nobody looks at them
+            result = await reading
+            share.change_to(_RESULT_BYTES)
+            await self._store(result)
+        finally:
+            share.change_to(0)
 
-    def _model(self) -> "tuple[LoadedModel, RunEncoder]":
-        """Returns model and encoder, loaded when needed first: a run with nothing to read does without."""
-        if self._loaded is None or self._encoder is None:
-            watch = Stopwatch()
-            with self._stop.interruptible(), watch.measure():
-                loaded = load_model(self._config)
-                self._encoder = open_encoder(loaded, self._config)
-                self._closing.callback(self._encoder.close)
-                self._encoder.warm_up()
-                if (paged := open_paged(loaded, self._config)) is not None:
-                    self._closing.callback(paged.close)
-                self._paged = paged
-                self._loaded = loaded
-            self._summary.load_s = watch.seconds
-            self._summary.capture_s = self._encoder.capture_s
-            LOGGER.info(
-                "model loaded in %.1f s, %.1f s of it for encoder graphs",
-                watch.seconds,
-                self._encoder.capture_s,
-            )
-        return self._loaded, self._encoder
+    async def _read(self, page: Page, outcome: ReadyPage | PageError, share: Share) -> PageResult:
+        if isinstance(outcome, PageError):
+            return failed_result(page, outcome)
+        if isinstance(outcome, RenderedPage) and outcome.blank:
+            return blank_result(outcome)
+        reading = self._results(readings(outcome), share.give_back)
+        outcome = outcome.without_views()
+        results = await reading
+        if not self._second_look.wants(results):
+            return await self._second_look(outcome, results)
+        async with self._looking_again:
+            return await self._second_look(outcome, results)
 
-    def _store_all(self, results: Iterable[PageResult]) -> None:
-        for result in results:
-            self._stop.check()
-            discover = self._discover.pop(result.page)
-            result = dataclasses.replace(result, timings=(discover, *result.timings))
-            watch = Stopwatch()
-            with watch.measure():
-                store_page(self._store, self._run_id, self._settings_hash, result)
-            self._summary.pages[result.status] += 1
-            self._summary.num_low_confidence += self._is_doubtful(result)
-            self._summary.totals.add([*result.timings, single("store", watch.seconds)])
-            self._progress.page_done(result)
+    async def _results(
+        self, rendered: Sequence[RenderedPage], dropped: Callable[[int], None] | None = None
+    ) -> list[PageResult]:
+        """A result for each page or part, in order. dropped: is told the bytes of views that are no longer held."""
+        reading = [self._model.read(part, dropped) for part in rendered]
+        del rendered
+        return list(await asyncio.gather(*reading))
+
+    async def _store(self, result: PageResult) -> None:
+        """Also where the run ends meanwhile: the page is done."""
+        storing = asyncio.create_task(self._store_page(result))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        await asyncio.shield(storing)
+
+    async def _store_page(self, result: PageResult) -> None:
+        result = dataclasses.replace(result, timings=(self._discover.pop(result.page), *result.timings))
+        await self._stored(store_page, self._run_id, self._settings_hash, result)
+        self._summary.pages[result.status] += 1
+        self._summary.num_low_confidence += self._is_doubtful(result)
+        self._progress.page_done(result)
+
+    def _stored(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Future[Any]":
+        return asyncio.wrap_future(self._writer.call(task, *args, **kwargs))
 
     def _is_doubtful(self, result: PageResult) -> bool:
         return result.confidence is not None and result.confidence < self._config.store.low_confidence
 
 
-def page_error(stage: str, error: Exception) -> PageError:
-    """Returns the page's failure. Raises: DeviceLostError where no further page could be read either."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    if isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY):
-        return PageError(stage=stage, category="out_of_memory", message=message)
-    if "CUDA error" in message:
-        raise DeviceLostError(
-            f"the GPU cannot go on: {message}; finished pages are stored, run again to read the others"
-        ) from error
-    return PageError(stage=stage, category="internal", message=message)
+def _cause(error: BaseException) -> BaseException:
+    """The first error in a group of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -6,8 +6,9 @@ not help either, the cuts may be to blame, and a page in parts is read whole. Al
 only what the confidence says went wrong gets one.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from string import whitespace
 
@@ -15,8 +16,6 @@ from ocr.types import ParsedText
 from pipeline.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
 from pipeline.types import DividedPage, Page, PageError, PageResult, ReadyPage, RenderedPage
 
-# How often the waiting main thread looks whether it should stop.
-_POLL_S = 0.5
 _ENDED_WELL = ("ok", "blank")
 _SCRAP = 2
 Render = Callable[[Page], Future[ReadyPage | PageError]]
@@ -25,7 +24,7 @@ Render = Callable[[Page], Future[ReadyPage | PageError]]
 class SecondLook:
     """render_fine: cuts a page, or its parts, into small parts; render_whole: does not cut it.
 
-    read: gives a result for each part. check: may raise to stop. below: the confidence under which a reading is
+    read: gives a result for each part. below: the confidence under which a reading is
     doubtful, as is one that did not come to its end; 0: none ever is.
     """
 
@@ -34,45 +33,48 @@ class SecondLook:
         *,
         render_fine: Render,
         render_whole: Render,
-        read: Callable[[Sequence[RenderedPage]], list[PageResult]],
-        check: Callable[[], None],
+        read: Callable[[Sequence[RenderedPage]], Awaitable[list[PageResult]]],
         below: float,
     ) -> None:
         self._render_fine, self._render_whole = render_fine, render_whole
-        self._read, self._check, self._below = read, check, below
+        self._read, self._below = read, below
 
-    def __call__(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+    async def __call__(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
         """Returns the page's best result, with the time that all readings took. results: of its readings.
 
         A page of pictures on which no more than a doubtful scrap of text was seen has no text.
         """
-        best = self._best(page, results)
+        best = await self._best(page, results)
         return _blank(best) if self._is_doubtful(best) and _is_scrap(best) else best
 
-    def _best(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+    def wants(self, results: Sequence[PageResult]) -> bool:
+        """Whether it would read any of it again."""
+        return any(map(self._is_doubtful, results))
+
+    async def _best(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
         first = join(page, results)
-        if not any(map(self._is_doubtful, results)):
+        if not self.wants(results):
             return first
-        best = self._in_small_parts(page, results, first)
+        best = await self._in_small_parts(page, results, first)
         if isinstance(page, RenderedPage) or not self._is_doubtful(best):
             return best
-        whole = self._rendered(self._render_whole, page)
-        return _better(best, self._read_page(whole)) if isinstance(whole, RenderedPage) else best
+        whole = await self._rendered(self._render_whole, page)
+        return _better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
 
-    def _in_small_parts(
+    async def _in_small_parts(
         self, page: ReadyPage, results: Sequence[PageResult], first: PageResult
     ) -> PageResult:
-        fine = self._rendered(self._render_fine, page)
+        fine = await self._rendered(self._render_fine, page)
         if not isinstance(fine, DividedPage):  # no clear white space to cut along, or the file is gone
             return first
         if isinstance(page, RenderedPage) or any(part.within is None for part in fine.parts):
-            return _better(first, self._read_page(fine))
-        return self._with_pieces(page, results, first, fine)
+            return _better(first, await self._read_page(fine))
+        return await self._with_pieces(page, results, first, fine)
 
-    def _read_page(self, page: ReadyPage) -> PageResult:
-        return join(page, self._read(readings(page)))
+    async def _read_page(self, page: ReadyPage) -> PageResult:
+        return join(page, await self._read(readings(page)))
 
-    def _with_pieces(
+    async def _with_pieces(
         self, page: DividedPage, results: Sequence[PageResult], first: PageResult, fine: DividedPage
     ) -> PageResult:
         """The page with pieces in place of those doubtful parts that are read better so."""
@@ -82,7 +84,7 @@ class SecondLook:
             group = tuple(part for part in fine.parts if part.within == number)
             if len(group) > 1 and self._is_doubtful(piece.result):
                 region = replace(fine, parts=group, seconds=fine.seconds if len(spent) == 1 else {})
-                second = self._read_page(region)
+                second = await self._read_page(region)
                 spent.append(second)
                 piece = replace(piece, result=max(piece.result, on_page(second, page), key=_merit))
             kept.append(piece)
@@ -93,11 +95,8 @@ class SecondLook:
             return False
         return result.confidence < self._below or result.status not in _ENDED_WELL
 
-    def _rendered(self, render: Render, page: ReadyPage) -> ReadyPage | PageError:
-        future = render(page.page)
-        while not wait([future], timeout=_POLL_S).done:
-            self._check()
-        return future.result()
+    async def _rendered(self, render: Render, page: ReadyPage) -> ReadyPage | PageError:
+        return await asyncio.wrap_future(render(page.page))
 
 
 def _better(first: PageResult, second: PageResult) -> PageResult:

@@ -10,36 +10,18 @@ from pipeline.errors import StopRequest
 
 
 class Stop:
-    """Remembers that somebody asked for an end.
-
-    Between transactions the run looks for itself (`check`). Only where nothing can be left half done,
-    in the model's computation, a request interrupts at once (`interruptible`).
-    """
+    """Remembers that somebody asked for an end. The run looks for itself (`check`), several times a second."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._interruptible = False
 
     def request(self, reason: str) -> None:
         self.reason = self.reason or reason
-        if self._interruptible:
-            self._interruptible = False
-            raise StopRequest(self.reason)
 
     def check(self) -> None:
         """Raises: StopRequest after a request."""
         if self.reason is not None:
             raise StopRequest(self.reason)
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Raises: StopRequest, in the middle of the block if need be."""
-        self._interruptible = True
-        try:
-            self.check()
-            yield
-        finally:
-            self._interruptible = False
 
 
 @contextmanager

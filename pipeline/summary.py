@@ -2,11 +2,11 @@
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Protocol, get_args
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, get_args
 
 from pipeline.errors import ExitCode
-from pipeline.timing import StageTotals
+from pipeline.flow.meter import StageUse, bottleneck
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
@@ -35,6 +35,9 @@ class RunSummary:
     ok in as many attempts as are allowed. num_left_out: pages over the limit per document.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
+    stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
+    and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
+    did anything, from when the model was loaded; None without one, or where its driver does not say.
     stopped: why the run ended early.
     """
 
@@ -49,7 +52,10 @@ class RunSummary:
     wall_s: float = 0.0
     load_s: float = 0.0
     capture_s: float = 0.0
-    totals: StageTotals = field(default_factory=StageTotals)
+    stages: list[StageUse] = field(default_factory=list)
+    num_tokens: int = 0
+    num_steps: int = 0
+    gpu_busy: float | None = None
     stopped: str | None = None
 
     @property
@@ -77,6 +83,15 @@ class RunSummary:
             "documents_missing": self.num_missing,
         }
 
+    def flow(self) -> dict[str, Any]:
+        """Returns what the database keeps of how the stages went together."""
+        return {
+            "stages": [asdict(stage) for stage in self.stages],
+            "num_tokens": self.num_tokens,
+            "num_steps": self.num_steps,
+            "gpu_busy": self.gpu_busy,
+        }
+
     def lines(self) -> list[str]:
         """Returns the summary that `ocrbatch run` ends with."""
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
@@ -91,9 +106,14 @@ class RunSummary:
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
-        if slowest := self.totals.slowest():
-            stage, seconds = slowest
-            lines.append(f"longest stage: {stage}, {seconds:.1f} s of {self.wall_s:.1f} s{self._loading()}")
+        if self.num_pages and (slowest := bottleneck(self.stages)):
+            others = [stage for stage in self.stages if stage is not slowest]
+            shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)
+            gpu = "" if self.gpu_busy is None else f"; the GPU was idle for {1 - self.gpu_busy:.0%}"
+            lines.append(
+                f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
+                f"{self._loading()}"
+            )
         show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
         lines.append(f"results: {self.database}; see them with: {show}")
         return lines

@@ -1,7 +1,6 @@
 """Timing of every stage on every page: a page's share of a batch, and the batch's wall time."""
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -54,25 +53,6 @@ def least_favourable(path_uses: Iterable[str | None]) -> str | None:
 def single(stage: str, seconds: float) -> StageTiming:
     """Returns the timing of a stage that ran for this page alone: share and wall are the same."""
     return StageTiming(stage=stage, share_s=seconds, wall_s=seconds)
-
-
-class StageTotals:
-    """Seconds each stage took over a run, batches counted once."""
-
-    def __init__(self) -> None:
-        self._seconds: defaultdict[str, float] = defaultdict(float)
-
-    def add(self, timings: Iterable[StageTiming]) -> None:
-        for timing in timings:
-            self._seconds[timing.stage] += timing.share_s
-
-    def seconds(self) -> dict[str, float]:
-        """Returns stage -> seconds, in the order of the flow."""
-        return {stage: self._seconds[stage] for stage in STAGES if stage in self._seconds}
-
-    def slowest(self) -> tuple[str, float] | None:
-        """Returns the stage that took longest and its seconds; None before any."""
-        return max(self._seconds.items(), key=lambda item: item[1], default=None)
 
 
 class Stopwatch:

@@ -1,7 +1,7 @@
 """The values that flow: Document -> Page -> RenderedPage or DividedPage -> PageResult. Torch-free."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from encoders.views import PageViews
@@ -67,6 +67,16 @@ class RenderedPage:
     def num_bytes(self) -> int:
         return self.views.num_bytes
 
+    def without_views(self) -> "RenderedPage":
+        """The same for those who no longer look at it: views of no size."""
+        views = self.views
+        none = PageViews(
+            global_view=views.global_view[:0].copy(),
+            local_views=views.local_views[:0].copy(),
+            grid=views.grid,
+        )
+        return replace(self, views=none)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
@@ -100,6 +110,11 @@ class DividedPage:
     @property
     def num_bytes(self) -> int:
         return sum(part.rendered.num_bytes for part in self.parts)
+
+    def without_views(self) -> "DividedPage":
+        """The same for those who no longer look at it."""
+        parts = (replace(part, rendered=part.rendered.without_views()) for part in self.parts)
+        return replace(self, parts=tuple(parts))
 
 
 ReadyPage = RenderedPage | DividedPage

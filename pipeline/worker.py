@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.arena import Slot, pack
 from pipeline.stages.discover import probe
 from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.render import OpenDocuments, render
@@ -47,13 +48,15 @@ def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
 
 
 def render_task(
-    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float
+    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
 ) -> ReadyPage | PageError:
-    """Returns the page's views, or why there are none."""
+    """Returns the page's views, or why there are none. slot: the views are put there, for Arena.unpack."""
     try:
         with _killed_if_hung(limit_s):
             images = render([page], settings, layout, _DOCUMENTS)
-            return with_text_layers(tile(images, layout)[0], images[0].text_layers)
+            ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
+            packed: ReadyPage = pack(ready, slot)
+            return packed
     except PageRenderError as error:
         return _error(error.category, error.message)
     except DocumentError as error:

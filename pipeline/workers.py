@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from pipeline import worker
+from pipeline.arena import Arena, Slot
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Document, Page, PageError, ReadyPage
 
@@ -32,7 +33,8 @@ class WorkerPool:
     """Worker processes, to be used as a context manager. The caller bounds how many pages are under way.
 
     max_workers: processes. page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into
-    a file, may take. memory_bytes: what a worker may allocate, None for no limit; enforced on Linux.
+    a file, may take. memory_bytes: what a worker may allocate, None for no limit; enforced on Linux. page_bytes:
+    what the views of a page take at most; they come through shared memory where there is any, None through a pipe.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class WorkerPool:
         page_timeout_s: float = 60.0,
         probe_timeout_s: float = 120.0,
         memory_bytes: int | None = 4 << 30,
+        page_bytes: int | None = None,
     ) -> None:
         self._max_workers = max_workers
         self._ingest, self._render, self._tile = ingest, render, tile
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self._memory_bytes = memory_bytes
+        self._arena = None if page_bytes is None else Arena.where_possible(page_bytes)
         self._lock = threading.Lock()
         self._pools: list[Any] = []
         self._pending: set[Future[Any]] = set()
@@ -71,6 +75,8 @@ class WorkerPool:
             pool.stop()
         for pool in self._pools:
             pool.join()
+        if self._arena is not None:
+            self._arena.close()
 
     def probe(self, path: str) -> Future[Document]:
         """Returns the future of a look into the file; its result is a Document whatever happens."""
@@ -97,7 +103,7 @@ class WorkerPool:
 
         tile = replace(self._tile, parts=self._tile.parts and cut != "never", fine=cut == "fine")
         arguments = (page, self._render, tile, limit_s)
-        return self._submit(worker.render_task, arguments, limit_s, failed)
+        return self._submit(worker.render_task, arguments, limit_s, failed, arena=self._arena)
 
     def _submit(
         self,
@@ -105,21 +111,34 @@ class WorkerPool:
         arguments: tuple[Any, ...],
         limit_s: float,
         failed: Callable[[BaseException], Result],
+        arena: Arena | None = None,
     ) -> Future[Result]:
+        """arena: the task puts its result there; its last argument is a slot."""
         outer: Future[Result] = Future()
         with self._lock:
             self._pending.add(outer)
 
         def attempt(number: int) -> None:
-            inner = self._pool().schedule(task, args=arguments, timeout=limit_s)
-            inner.add_done_callback(lambda done: settle(done, number))
+            slot = None if arena is None else arena.lend()
+            lent = () if slot is None else (slot,)
+            inner = self._pool().schedule(task, args=(*arguments, *lent), timeout=limit_s)
+            inner.add_done_callback(lambda done: settle(done, number, slot))
 
-        def settle(inner: Future[Result], number: int) -> None:
+        def settle(inner: Future[Result], number: int, slot: Slot | None) -> None:
             error = None if inner.cancelled() else inner.exception()
             if isinstance(error, BrokenProcessPool) and number < _ATTEMPTS and outer in self._pending:
                 attempt(number + 1)
             elif self._claim(outer) and outer.set_running_or_notify_cancel():
-                outer.set_result(inner.result() if error is None else failed(error))
+                outer.set_result(failed(error) if error is not None else taken(inner.result(), slot))
+
+        def taken(result: Result, slot: Slot | None) -> Result:
+            if arena is None or slot is None:
+                return result
+            try:
+                unpacked: Result = arena.unpack(slot, result)
+            except Exception as error:  # without memory, say: the page must end all the same
+                return failed(error)
+            return unpacked
 
         attempt(1)
         return outer

@@ -19,7 +19,8 @@ class RunStatus:
     num_pages: attempts it stored. seconds: until its end, now, or, if it was killed, its last page.
     pages_per_s: num_pages / seconds, loading the model included; None without pages.
     counts: what the run itself counted, empty until it finished. encoder: statistics of each path of the
-    vision encoder; None until the run finished, and where it needed no encoder.
+    vision encoder; None until the run finished, and where it needed no encoder. flow: how busy the stages were, what
+    the language model wrote, and how busy the GPU was; None until the run finished.
     """
 
     id: int
@@ -34,6 +35,7 @@ class RunStatus:
     pages_per_s: float | None
     counts: dict[str, int]
     encoder: dict[str, dict[str, Any]] | None = None
+    flow: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,16 +125,15 @@ def stages(db: Database, run_id: int | None = None) -> list[StageStatus]:
 
 
 def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
-    last_page_at, counts, encoder = (row.pop(name) for name in ("last_page_at", "counts", "encoder"))
+    last_page_at = row.pop("last_page_at")
+    counts, encoder, flow = (json.loads(row.pop(name) or "null") for name in ("counts", "encoder", "flow"))
     if row["state"] == "running" and not alive:
         row["state"] = "interrupted"  # killed, and no run has come since to say so in the file
     if row["seconds"] is None:
         end = datetime.now(UTC).isoformat() if row["state"] == "running" else last_page_at
         row["seconds"] = _seconds(row["started_at"], end)
     rate = row["num_pages"] / row["seconds"] if row["num_pages"] and row["seconds"] else None
-    return RunStatus(
-        **row, pages_per_s=rate, counts=json.loads(counts or "{}"), encoder=json.loads(encoder or "null")
-    )
+    return RunStatus(**row, pages_per_s=rate, counts=counts or {}, encoder=encoder, flow=flow)
 
 
 def _seconds(start: str, end: str | None) -> float | None:
@@ -162,7 +163,7 @@ def _number(db: Database, sql: str) -> int:
 
 _RUNS = """
 SELECT r.id, r.state, r.started_at, r.finished_at, r.seconds, r.exit_code, r.model, r.settings_hash,
-    r.counts, r.encoder, count(a.id) AS num_pages, max(a.finished_at) AS last_page_at
+    r.counts, r.encoder, r.flow, count(a.id) AS num_pages, max(a.finished_at) AS last_page_at
 FROM runs r LEFT JOIN attempts a ON a.run_id = r.id GROUP BY r.id ORDER BY r.id
 """
 

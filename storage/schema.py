@@ -28,6 +28,11 @@ def v003_run_encoder(db: Database) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN encoder TEXT")
 
 
+def v004_run_flow(db: Database) -> None:
+    """How busy the stages of a run were, as JSON; null for runs before."""
+    db.execute("ALTER TABLE runs ADD COLUMN flow TEXT")
+
+
 _TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -162,7 +167,7 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder)
+_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

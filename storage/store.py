@@ -78,22 +78,25 @@ class Store:
         exit_code: int,
         counts: Mapping[str, int],
         encoder: Mapping[str, Mapping[str, object]] | None = None,
+        flow: Mapping[str, object] | None = None,
     ) -> None:
         """Ends a run that this store started; also one that was stopped early (its exit code says so).
 
-        encoder: each path's statistics, as JSON values; None where no encoder was needed.
+        encoder: each path's statistics, as JSON values; None where no encoder was needed. flow: where the stages' time
+        went, likewise.
         """
         seconds = time.monotonic() - self._started[run_id]
         with self._transaction() as conn:
             conn.execute(
                 "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?,"
-                " encoder = ? WHERE id = ?",
+                " encoder = ?, flow = ? WHERE id = ?",
                 (
                     now(),
                     seconds,
                     exit_code,
                     json.dumps(dict(counts)),
                     None if encoder is None else json.dumps(encoder),
+                    None if flow is None else json.dumps(flow),
                     run_id,
                 ),
             )

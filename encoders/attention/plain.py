@@ -68,7 +68,8 @@ def join_windows(x: Tensor, window: int, side: int) -> Tensor:
     """The inverse of split_windows, what lies beyond the side dropped: -> [B, side, side, E]."""
     count = -(-side // window)
     x = x.view(-1, count, count, window, window, x.shape[-1]).transpose(2, 3)
-    return x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
+    joined = x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
+    return joined.contiguous()  # or the linear layer that follows would multiply row by row of the page
 
 
 def grid_attention(

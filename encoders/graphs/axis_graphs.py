@@ -16,6 +16,7 @@ from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
 from encoders.graphs.store import GraphStore
 from encoders.graphs.trials import Trials
+from encoders.graphs.wanted import due_sizes
 
 # Other graphs are captured only if they are expected to save this share of the time: a capture takes seconds.
 MIN_GAIN = 0.02
@@ -63,16 +64,21 @@ class AxisGraphs:
 
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
         """The units as batches. Counts what was asked for, for choosing budgets later."""
-        captured = bool(self.sizes and self.wanted)
+        sizes, tokens = self.sizes, [unit.tokens for unit in units]
+        captured = bool(sizes and self.wanted)
         bound = self.wanted[-1] if captured else self.path.most_tokens(self.axis, self._settings.max_items)
+        latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
+        if self._on_demand and sum(tokens) > max(sizes, default=0):
+            # Of so many nothing was measured: they are not to be cut up for graphs.
+            sizes, latencies = [], None
         if bound:
-            full, rest = divmod(sum(unit.tokens for unit in units), bound)
+            full, rest = divmod(sum(tokens), bound)
             self.observed.update({bound: full, rest: 1} if rest else {bound: full})
         return pack(
-            [unit.tokens for unit in units],
-            Bounds(max_tokens=bound, max_items=self._settings.max_items, sizes=self.sizes),
+            tokens,
+            Bounds(max_tokens=bound, max_items=self._settings.max_items, sizes=sizes),
             items=[unit.items for unit in units],
-            latencies=self._trials.latencies if self._trials and self._trials.latencies.eager else None,
+            latencies=latencies,
         )
 
     def pick(self, units: Sequence[Unit]) -> tuple[Graph | None, Use]:
@@ -92,7 +98,7 @@ class AxisGraphs:
                 if fresh is None:
                     self._trials.refused.add(graph.tokens)
                 return fresh, "eager" if fresh is None else "hit"
-        beaten = bool(fitting) or any(size >= tokens for size in self._trials.losing)
+        beaten = bool(fitting) or self._on_demand or any(size >= tokens for size in self._trials.losing)
         return None, "eager" if beaten else "miss"
 
     def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
@@ -130,6 +136,21 @@ class AxisGraphs:
             self._keep(chosen)
             self._add(self._trials, [size for size in reversed(chosen) if size not in self.sizes], add)
 
+    def grow(self, add: Callable[[GraphStore, int], None]) -> bool:
+        """Captures the sizes that are due, and keeps those that win and agree with eager. add: how one is captured.
+
+        Whether anything was captured.
+        """
+        if self._trials is None or not self._on_demand:
+            return False
+        known = self._trials.latencies.replay.keys() | self._trials.refused
+        grown = False
+        for size in due_sizes(self.wanted, self.observed, known, self._settings):
+            if self._has_room_for_more:
+                self._grow_by(size, self._trials, add)
+                grown = True
+        return grown
+
     def drop(self, size: int) -> bool:
         """Frees a graph that is not to be used again; False if it is gone already."""
         return self._trials is not None and self._trials.refuse(size)
@@ -140,6 +161,30 @@ class AxisGraphs:
             self.store.close()
         self._trials = self._new_trials()
         self._num_adapted_to = 0
+
+    @property
+    def _on_demand(self) -> bool:
+        return self._settings.capture_after is not None
+
+    @property
+    def _has_room_for_more(self) -> bool:
+        chosen = self._settings.budgets_of(self.path.name) == "auto"
+        return not chosen or len(self.sizes) < self._settings.max_graphs
+
+    def _grow_by(self, size: int, trials: Trials, add: Callable[[GraphStore, int], None]) -> None:
+        """Captures and tries one size. If it is the largest all others are captured again, into larger buffers."""
+        assert self.store is not None, "trials without a store"
+        again: list[int] = []
+        if size > max(self.sizes, default=0):
+            again = self.sizes
+            self.store.close()
+        for each in [size, *reversed(again)]:
+            add(self.store, each)
+            if each not in self.store.graphs:
+                trials.refused.add(each)
+        if size in self.store.graphs:
+            below = max((other for other in self.wanted if other < size), default=0)
+            trials.try_new(size, below + self.path.unit_tokens(self.axis))
 
     def _new_trials(self) -> Trials | None:
         if self.store is None or self._capture is None:

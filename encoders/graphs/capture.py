@@ -1,5 +1,6 @@
 """Capturing a forward at a fixed size, and replaying it. CUDA graphs, or the same steps run eagerly."""
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,7 +13,9 @@ from torch import Tensor
 
 from encoders.graphs.buffers import StaticBuffers
 from encoders.graphs.errors import GraphStaleError
+from encoders.graphs.gate import capturing, working
 from encoders.graphs.path import GraphPath, Tensors
+from encoders.graphs.pools import SharedPool
 
 Stamp = tuple[int, int, torch.Size, torch.dtype, torch.device]
 Stamps = tuple[list[int], list[int]]
@@ -78,9 +81,12 @@ class Capture(ABC):
         """Gives memory back that no graph and no tensor holds any more."""
 
     def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
-        """The path's forward at this size. The first one of some buffers must be the largest."""
+        """The path's forward at this size. The first one of some buffers must be the largest.
+
+        Meanwhile no other thread is at work on the device (encoders.graphs.gate).
+        """
         inputs = buffers.prefix(tokens)
-        with torch.inference_mode():
+        with capturing(), torch.inference_mode():
             outputs = buffers.own(self._warm_up(lambda: path.forward(inputs)))
             watched, kept = list(path.watched(axis)), list(path.kept(axis))
 
@@ -109,21 +115,31 @@ class Capture(ABC):
         graph.launch()
 
     def measure(self, run: Run, repeats: int) -> float:
-        """Median seconds of so many runs, each from an idle device to an idle device, after one that does not count."""
-        run()
-        self.synchronize()
-        seconds = []
-        for _ in range(repeats):
-            start = self._clock()
+        """Median seconds of so many runs, each from an idle stream to an idle stream, after one that does not count."""
+        (seconds,) = self.measure_in_turn([run], repeats)
+        return seconds
+
+    def measure_in_turn(self, runs: Sequence[Run], repeats: int) -> list[float]:
+        """The same for several that are to be compared: one of each in every round.
+
+        Whatever else the device and the host are busy with meanwhile slows all of them down alike.
+        """
+        for run in runs:
             run()
-            self.synchronize()
-            seconds.append(self._clock() - start)
-        return median(seconds)
+        self.synchronize()
+        seconds: list[list[float]] = [[] for _ in runs]
+        for _ in range(repeats):
+            for run, its_seconds in zip(runs, seconds, strict=True):
+                start = self._clock()
+                run()
+                self.synchronize()
+                its_seconds.append(self._clock() - start)
+        return list(map(median, seconds))
 
     def synchronize(self) -> None:
-        """Waits for the device, where there is something to wait for."""
+        """Waits for the current stream, where there is one; not for what other threads have the device do."""
         if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+            torch.cuda.current_stream(self.device).synchronize()
 
     def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
         return forward()
@@ -143,24 +159,33 @@ class EagerCapture(Capture):
 class CudaGraphCapture(Capture):
     """CUDA graphs out of one memory pool. They share it, so they must be replayed on one stream at a time.
 
-    A graph uses what others captured before it left free. PyTorch gives the pool back only when none is left.
+    A graph uses what others captured before it left free. PyTorch gives the pool back only when none is left, and
+    the next graph then begins another one. What other threads gave the device before may still run: only this one's
+    calls are held to the rules of capture, and only its stream is waited for, which is why torch.cuda.graph is not
+    used: it waits for the device.
     Source: pytorch.org/docs/stable/notes/cuda.html#cuda-graphs.
     """
 
     def __init__(self, device: torch.device, *, poison: bool = False) -> None:
         super().__init__(device, poison=poison)
-        self._pool = torch.cuda.graph_pool_handle()
+        self._pool = SharedPool()
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._replayed_on: torch.cuda.Stream | None = None
+
+    def replay(self, graph: Graph) -> None:
+        self._replayed_on = torch.cuda.current_stream(self.device)
+        super().replay(graph)
 
     @property
     def pool_bytes(self) -> int:
-        """What the device's allocator has reserved for the pool, by failed captures as well."""
+        """What the device's allocator has reserved for the graphs, by failed captures as well."""
         segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
-        own = (segment for segment in segments if segment["segment_pool_id"] == self._pool)
+        own = (segment for segment in segments if segment["segment_pool_id"] in self._pool.handles)
         return sum(int(segment["total_size"]) for segment in own)
 
     def free_unused(self) -> None:
-        torch.cuda.empty_cache()
+        with working():
+            torch.cuda.empty_cache()
 
     def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
         current = torch.cuda.current_stream(self.device)
@@ -172,22 +197,30 @@ class CudaGraphCapture(Capture):
         return outputs
 
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-        graph = torch.cuda.CUDAGraph()
-        # Other threads may go on using the device meanwhile: only this one's calls are held to the rules of capture.
-        recording = torch.cuda.graph(
-            graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
-        )
-        current = torch.cuda.current_stream(self.device)
-        try:
-            with torch.cuda.device(self.device), recording:
-                run()
-        finally:  # a capture that fails leaves its own stream current
-            torch.cuda.set_stream(current)
+        graph, pool = torch.cuda.CUDAGraph(), self._pool.handle()
+        torch.cuda.empty_cache()  # what is free for a stream may be what the graph's pool lacks
+        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
+            try:
+                graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+                try:
+                    run()
+                except BaseException:
+                    with contextlib.suppress(RuntimeError):  # the first error says why
+                        graph.capture_end()
+                    raise
+                graph.capture_end()
+            except BaseException:
+                self._pool.failed(pool, graph, self._stream.device_index)
+                raise
+        self._pool.captured(pool)
 
         def release() -> None:
-            self.synchronize()
-            graph.reset()
-            torch.cuda.empty_cache()
+            if self._replayed_on is not None:  # perhaps another thread's
+                self._replayed_on.synchronize()
+            with working():
+                graph.reset()
+                self._pool.released(pool)
+                torch.cuda.empty_cache()
 
         return graph.replay, release
 

@@ -11,6 +11,7 @@ from encoders.graphs.buffers import check_units
 from encoders.graphs.capture import Capture, CudaGraphCapture, Graph
 from encoders.graphs.checks import checksum
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError, UnitError
+from encoders.graphs.gate import working
 from encoders.graphs.guard import Guard
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
 from encoders.graphs.results import EncodedUnit, Replayed, finished, not_finite
@@ -29,7 +30,8 @@ class EncoderGraphManager:
 
     For one thread, and one stream as the current one: graphs share a memory pool, so replays must follow each
     other, and inputs, replays and the copies of outputs are ordered by the current stream alone. Work on
-    another stream must wait for this one before it reads outputs.
+    another stream must wait for this one before it reads outputs. Other threads may use the device; those that
+    capture graphs as well, or empty PyTorch's caches, do so within encoders.graphs.gate, as this one does.
 
     capture: how to capture; by default CUDA graphs on a CUDA device, and otherwise nothing is captured: all
     units run eagerly, in the same batches and with the same statistics. staging: what units in host memory go
@@ -79,7 +81,7 @@ class EncoderGraphManager:
         """
         self._require_open()
         states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
-        with torch.inference_mode():
+        with working(), torch.inference_mode():
             for state in states:
                 state.close()
                 state.stats.left_out.pop(str(state.axis), None)
@@ -100,6 +102,22 @@ class EncoderGraphManager:
                 state.settle(seen if choosing else None)
                 self._stats[state.path.name].capture_seconds += time.perf_counter() - start
 
+    def capture_due(self) -> bool:
+        """Where settings say capture_after, captures the sizes that came so often, and keeps those that win.
+
+        To be called between encodes, at any time. Until then, and for all other sizes, units run eagerly. Sizes that
+        the user lists are warm_up()'s alone. Whether anything was captured.
+        """
+        self._require_open()
+        grown = False
+        with working(), torch.inference_mode():
+            for (name, _), state in self._axes.items():
+                start = time.perf_counter()
+                if state.grow(self._add):
+                    grown = True
+                    self._stats[name].capture_seconds += time.perf_counter() - start
+        return grown
+
     def adapt(self) -> None:
         """Where budgets are "auto", captures the sizes that suit what was seen so far and frees the others.
 
@@ -107,7 +125,7 @@ class EncoderGraphManager:
         warm_up tried are considered, and only those captured now are timed.
         """
         self._require_open()
-        with torch.inference_mode():
+        with working(), torch.inference_mode():
             for (name, _), state in self._axes.items():
                 if self._settings.budgets_of(name) == "auto":
                     start = time.perf_counter()
@@ -127,7 +145,7 @@ class EncoderGraphManager:
             check_units(self._paths[name], its_units, self._templates[name])
         done: dict[str, dict[int, EncodedUnit]] = {}
         replayed: list[Replayed] = []
-        with torch.inference_mode():
+        with working(), torch.inference_mode():
             for name, its_units in units.items():
                 done[name] = self._launch(name, its_units, replayed)
             for entry in not_finite(replayed):
@@ -151,8 +169,9 @@ class EncoderGraphManager:
         """Frees all graphs and buffers. A closed manager can only tell its statistics; closing twice is harmless."""
         if not self._closed:
             self.stats()
-            for state in self._axes.values():
-                state.close()
+            with working():
+                for state in self._axes.values():
+                    state.close()
             self._axes.clear()
             if self._staging is not None:
                 self._staging.close()
@@ -213,12 +232,13 @@ class EncoderGraphManager:
         key = (name, axis)
         if key not in self._axes:
             path = self._paths[name]
-            wanted = wanted_sizes(path, axis, self._settings, self._budgets.get(name))
+            chosen = self._budgets.get(name)
+            wanted = wanted_sizes(path, axis, self._settings, chosen)
             self._axes[key] = AxisGraphs(
                 path,
                 axis,
                 wanted,
-                self._settings,
+                self._settings if chosen is None else replace(self._settings, capture_after=None),
                 self._device,
                 self._capture,
                 self._stats[name],

@@ -22,6 +22,10 @@ class GraphSettings:
     parity_every: every so many replays one is compared with eager; 0 never.
     parity_tolerance: largest relative difference (L2), or share of differing integers.
     repeats: timed runs of which the median counts.
+    capture_after: sizes that are not listed are captured by capture_due() alone, each once so many batches came that
+        it is the smallest for; None: by warm_up() alone.
+    due_tokens: the largest size so captured. Above 4 views of 1024 px, or 16 of 640 px, an H200 computes for longer
+        than the host takes to launch.
     """
 
     graphs: Literal["auto", "off"] = "auto"
@@ -32,6 +36,8 @@ class GraphSettings:
     parity_every: int = 1000
     parity_tolerance: float = 0.05
     repeats: int = 5
+    capture_after: int | None = None
+    due_tokens: int = 1600
 
     def budgets_of(self, path: str) -> Budgets:
         """The path's list, "auto", or None."""
@@ -45,6 +51,8 @@ class GraphSettings:
         for name in ("max_items", "max_graphs", "repeats"):
             if getattr(self, name) < 1:
                 raise GraphSettingsError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.capture_after is not None and self.capture_after < 1:
+            raise GraphSettingsError(f"capture_after is {self.capture_after}: it must be at least 1, or none")
         if self.memory_limit is not None and self.memory_limit < 1:
             raise GraphSettingsError(
                 f"memory_limit is {self.memory_limit} bytes: give a positive number, or none for no limit"

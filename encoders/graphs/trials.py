@@ -62,6 +62,27 @@ class Trials:
             self._time(size, self._store.path.examples(self._store.axis, size))
         self._select(sizes)
 
+    def try_new(self, size: int, least: int) -> None:
+        """The same for one graph whose eager runs are not measured yet. least: tokens of the fewest it is there for.
+
+        Both ways take turns, as this may be in the middle of a run, with other work on the device.
+        """
+        path, axis = self._store.path, self._store.axis
+        for tokens in sorted({path.unit_tokens(axis), least} - {size}):
+            if tokens not in self.latencies.eager:
+                run = partial(self._runner.forward, path.examples(axis, tokens))
+                self.latencies.eager[tokens] = self._seconds(run, "eager", tokens)
+        units = path.examples(axis, size)
+        seconds = self._in_turn(size, units)
+        if seconds is not None:
+            tokens = sum(unit.tokens for unit in units)
+            self.latencies.eager[tokens], self.latencies.replay[size] = seconds
+            self._select([size])
+        else:
+            self.losing.add(size)
+            self._stats.losing_graphs += 1
+            self.refuse(size)
+
     def refuse(self, size: int) -> bool:
         """Frees a graph that is not to be used again; False if it is gone already."""
         self.refused.add(size)
@@ -69,6 +90,17 @@ class Trials:
             return False
         self._store.drop(size)
         return True
+
+    def _in_turn(self, size: int, units: Sequence[Unit]) -> list[float] | None:
+        """Seconds of eager runs and of replays of these units; None where memory does not suffice."""
+        eager = partial(self._runner.forward, units)
+        replay = partial(self._runner.replay, self._store.graphs[size], units)
+        try:
+            return self._capture.measure_in_turn([eager, replay], self._settings.repeats)
+        except torch.OutOfMemoryError as error:
+            reason = str(error)
+        logger.warning("%s: memory does not suffice to try it: %s", self._store.label(size), reason)
+        return None
 
     def _time(self, size: int, units: Sequence[Unit]) -> None:
         """Replays, with their copies in and out, as eager runs are."""

@@ -1,6 +1,7 @@
 """Which sizes are to be captured, from the settings and what a path says of itself."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from encoders.graphs import budgets
 from encoders.graphs.buffers import META
@@ -46,3 +47,20 @@ def wanted_sizes(
                     f"memory_limit, {settings.memory_limit}: leave them out or raise it"
                 )
     return held
+
+
+def due_sizes(
+    wanted: Sequence[int], observed: Mapping[int, int], known: Container[int], settings: GraphSettings
+) -> Iterator[int]:
+    """Sizes to capture now, the largest first: those that enough batches came for.
+
+    wanted: ascending. observed: how often batches of so many tokens came. known: sizes that were tried.
+    """
+    for below, size in reversed(list(pairwise([0, *wanted]))):
+        if size > settings.due_tokens or size in known or settings.capture_after is None:
+            continue
+        if (
+            sum(count for tokens, count in observed.items() if below < tokens <= size)
+            >= settings.capture_after
+        ):
+            yield size

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoders.bfloat16 import Bfloat16Linear
+
 QUICK_GELU_SLOPE = 1.702
 
 
@@ -13,7 +15,9 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tenso
     return total, norm(total)
 
 
-def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
+def linear_gelu(x: Tensor, linear: nn.Module) -> Tensor:
+    if isinstance(linear, Bfloat16Linear):
+        return linear.gelu(x)
     return functional.gelu(linear(x))
 
 

@@ -9,7 +9,7 @@ from ocr.drafts.best import BestDraft, Candidate
 from ocr.drafts.head_text import head_text
 from ocr.drafts.repeats import RepeatDraft
 from ocr.drafts.text import TextDraft
-from ocr.drafts.token_bytes import TokenBytes
+from ocr.drafts.token_bytes import token_bytes
 from ocr.drafts.types import Draft
 
 # Tokens taken a step, to begin with. The head's is half of what it reaches: a layer that was wrong once is soon right
@@ -30,7 +30,7 @@ class PageDrafts:
     """
 
     def __init__(self, tokenizer: Tokenizer, characters: str | None) -> None:
-        self._bytes = TokenBytes(tokenizer)
+        self._bytes = token_bytes(tokenizer)
         self._characters = characters
 
     def of(self, page: VisionTokens, text_layer: str | None) -> Draft:

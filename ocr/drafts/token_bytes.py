@@ -47,3 +47,9 @@ class TokenBytes:
             return bytes([byte_of[letter] for letter in letters or ""])
         except KeyError:  # not of a byte-level vocabulary
             return (letters or "").encode()
+
+
+@lru_cache(maxsize=2)
+def token_bytes(tokenizer: Tokenizer) -> TokenBytes:
+    """The same one for every page of a model."""
+    return TokenBytes(tokenizer)

@@ -1,7 +1,7 @@
 """Reads pages continuously: a fixed number of slots, each taken by the next page as soon as one is finished."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, groupby
 
 import torch
@@ -51,12 +51,15 @@ class Engine:
         return len(self._rows) + len(self._new)
 
     @torch.inference_mode()
-    def read(self, requests: Iterable[PageRequest | None]) -> Iterator[PageRead]:
+    def read(
+        self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
+    ) -> Iterator[PageRead]:
         """Each page as it is finished; pages are pulled from requests when slots are free.
 
         A None among them says that no further page is ready yet: the engine goes on and asks again after its next
         step, at once when it reads none (num_reading), so a source should wait then before it says so.
-        A page without room for any output ends as "length" with an empty transcript.
+        A page without room for any output ends as "length" with an empty transcript. check: called before each step;
+        it may raise to break off.
 
         Raises: ocr.reading.DecodeError when logits are not numbers.
         """
@@ -65,6 +68,8 @@ class Engine:
         while not waiting.is_over or self._rows:
             self._take(waiting)
             yield from self._let_in()
+            if check is not None:
+                check()
             if self._rows:
                 yield from self._step()
 
@@ -82,7 +87,10 @@ class Engine:
             yield None if request is None else self._start(next(indices), request)
 
     def _start(self, index: int, request: PageRequest) -> Row:
-        (prompt_LD,) = splice(self._embed_tokens, self._ids, [request.vision.tokens_TD])
+        tokens_TD = request.vision.tokens_TD
+        if tokens_TD.is_cuda:  # another stream's memory, which that may use again once nobody holds it
+            tokens_TD.record_stream(torch.cuda.current_stream(tokens_TD.device))
+        (prompt_LD,) = splice(self._embed_tokens, self._ids, [tokens_TD])
         page = start_reading(self._loaded, len(prompt_LD), request.settings, request.opinion)
         return Row(
             index=index,

@@ -129,7 +129,7 @@ def _grouped(
     """Attention [B, H, t, d]. Query heads that share keys become further queries, so no key is repeated."""
     batch, heads, count, width = query_BHtd.shape
     groups = heads // keys.shape[1]
-    query = query_BHtd.reshape(batch, keys.shape[1], groups * count, width)
+    query = query_BHtd.to(keys.dtype).reshape(batch, keys.shape[1], groups * count, width)
     if mask is not None and groups > 1:
         mask = mask.repeat(*[1] * (mask.dim() - 2), groups, 1)
     out = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=scaling)

@@ -24,7 +24,8 @@ _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBac
 class Slots:
     """lengths: tokens each row holds, in the order of slots.
 
-    There are as many slots as there were rows at once, each with room for the longest in chunks of 256 tokens.
+    There are as many slots as there were rows at once, each with room for the longest in chunks of 256 tokens. Keys
+    are kept in the number format of values, which their projection gives (encoders.bfloat16).
     """
 
     def __init__(self, model: TextReader) -> None:
@@ -98,13 +99,13 @@ class Slots:
         self, layer: int, slot_N: torch.Tensor, position_N: torch.Tensor, *states_NHd: torch.Tensor
     ) -> None:
         """Keys and values, each [N, H, d], of these slots at these positions."""
-        for buffer, new_NHd in zip(self._room(layer, states_NHd[0]), states_NHd, strict=True):
-            buffer[slot_N, :, position_N] = new_NHd
+        for buffer, new_NHd in zip(self._room(layer, states_NHd[-1]), states_NHd, strict=True):
+            buffer[slot_N, :, position_N] = new_NHd.to(buffer.dtype)
 
     def write_prompts(self, layer: int, *states_BHLd: torch.Tensor) -> None:
         """Keys and values, each [B, H, L, d], of new rows."""
         count, _, length, _ = states_BHLd[0].shape
-        for buffer, new_BHLd in zip(self._room(layer, states_BHLd[0]), states_BHLd, strict=True):
+        for buffer, new_BHLd in zip(self._room(layer, states_BHLd[-1]), states_BHLd, strict=True):
             buffer[len(self) : len(self) + count, :, :length] = new_BHLd
 
     def read(self, layer: int, slots: slice, length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -123,7 +124,9 @@ class Slots:
         """What keys and values of so many rows take when the longest holds so many tokens."""
         config = self._model.language_model.config
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        dtype = self._model.language_model.get_input_embeddings().weight.dtype
+        attention = getattr(self._model.language_model.layers[0], "self_attn", None)
+        made_by = self._model.language_model.get_input_embeddings() if attention is None else attention.v_proj
+        dtype = made_by.weight.dtype
         of_a_token = 2 * len(self._states) * config.num_key_value_heads * width * dtype.itemsize
         return rows * max(_in_chunks(tokens), self._capacity) * int(of_a_token)
 
@@ -158,7 +161,7 @@ class _Prefill:
         self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
         self.slots.write_prompts(layer_idx, keys, values)
-        return keys, values
+        return keys, values.to(keys.dtype)
 
 
 def _kernels(device: torch.device) -> AbstractContextManager[None]:

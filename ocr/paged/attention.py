@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from ocr.paged.pool import BlockPool
+from ocr.paged.pool import BlockPool, pick, put
 
 try:
     import triton
@@ -69,12 +69,30 @@ class StepCache:
         return 0
 
 
+class PromptCache:
+    """past_key_values of a prefill: prompts' keys and values are written to the pool and attended as they are."""
+
+    def __init__(self, pool: BlockPool, blocks_NB: Tensor) -> None:
+        self._pool = pool
+        self._blocks_NB = blocks_NB
+
+    def update(
+        self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
+    ) -> tuple[Tensor, Tensor]:
+        self._pool.write_prompts(layer_idx, keys, values, self._blocks_NB)
+        return keys, values
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return 0
+
+
 def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
     plan, size = cache.plan_SP.long(), cache.pool.shape.block_tokens
     positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
     blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
-    cache.pool.keys[layer][blocks_SQ, :, positions_SQ % size] = keys_SHQd.transpose(1, 2)
-    cache.pool.values[layer][blocks_SQ, :, positions_SQ % size] = values_SHQd.transpose(1, 2)
+    places = (blocks_SQ, slice(None), positions_SQ % size)
+    put(cache.pool.keys[layer], places, keys_SHQd.transpose(1, 2))
+    put(cache.pool.values[layer], places, values_SHQd.transpose(1, 2))
 
 
 def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
@@ -93,7 +111,9 @@ def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Ten
     lengths_S1 = cache.plan_SP[:, :1].long()
     count = cache.pool.shape.blocks(int(lengths_S1.max()) + Q)
     blocks_SB = cache.plan_SP[:, 1 : 1 + count].long()
-    gathered = [states[blocks_SB].transpose(1, 2).flatten(2, 3) for states in (keys, values)]
+    gathered = [
+        pick(states, blocks_SB, query_SNQd.dtype).transpose(1, 2).flatten(2, 3) for states in (keys, values)
+    ]
     if groups > 1:
         gathered = [states.repeat_interleave(groups, 1) for states in gathered]
     last_SQ = lengths_S1 + torch.arange(Q, device=lengths_S1.device)

@@ -3,21 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ocr.paged.drafting import Drafting
 from ocr.paged.types import EngineStats, Entry, Page, Record
 
 
 class Control:
-    """finished: called with a page that ended. set_token: with a page and the token it is to be fed next instead."""
+    """finished: called with a page that ended. set_token: with a page and the token it is to be fed next instead.
+
+    drafting: is told what became of drafts.
+    """
 
     def __init__(
         self,
         eos_id: int,
         stats: EngineStats,
+        drafting: Drafting,
         finished: Callable[[Page], None],
         set_token: Callable[[Page, int], None],
     ) -> None:
         self._eos_id = eos_id
         self._stats = stats
+        self._drafting = drafting
         self._finished = finished
         self._set_token = set_token
 
@@ -32,20 +38,51 @@ class Control:
                 continue
             if record.again:
                 self._take_again(entry, numbers[entry.source])
-            elif (banned := self._take(entry, *numbers[entry.source])) is not None:
-                first = (int(numbers[entry.source][0]), numbers[entry.source][1])
-                refused.append(replace(entry, banned=frozenset(banned), first=first))
+                continue
+            entry.page.num_steps += 1
+            found = self._verify(entry, numbers) if record.with_drafts else self._take_one(entry, numbers)
+            if found is not None:
+                refused.append(found)
         return refused
 
-    def _take(self, entry: Entry, number: float, logprob: float) -> set[int] | None:
+    def _take_one(self, entry: Entry, numbers: Sequence[Sequence[float]]) -> Entry | None:
+        """The token of a step without drafts. Returns the entry where it is forbidden."""
+        banned = self._take(entry.page, *numbers[entry.source])
+        if banned is not None:
+            return _refused(entry, 0, banned, numbers)
+        if entry.page.draft is not None and entry.page.row is not None:
+            self._drafting.follow(entry.page)
+        return None
+
+    def _verify(self, entry: Entry, numbers: Sequence[Sequence[float]]) -> Entry | None:
+        """Tokens as far as the drafted ones are what is chosen, and the one after them, as ocr.engine.verify.
+
+        Position 0 follows the page's last token, position i the i-th drafted one. Returns the entry of the position
+        whose token is forbidden.
+        """
+        page, drafted, banned = entry.page, entry.drafted, None
+        for place in range(len(drafted) + 1):
+            page.length = entry.position + place
+            banned = self._take(page, *numbers[entry.source + place])
+            if banned is not None or page.row is None or place == len(drafted):
+                break
+            if page.fed[-1] != drafted[place]:
+                break
+        if drafted:
+            # A token chosen in place of a forbidden one may be the drafted one; it is not known yet.
+            self._stats.accepted += place
+            self._drafting.learn(page, len(drafted), place)
+        return None if banned is None else _refused(entry, place, banned, numbers)
+
+    def _take(self, page: Page, number: float, logprob: float) -> set[int] | None:
         """Gives a page its likeliest token, or returns what is banned if that is."""
-        reading, token = entry.page.reading, int(number)
+        reading, token = page.reading, int(number)
         banned = reading.ban.banned()
         if token in banned:
             return banned
-        if self._refuses_end(entry.page, token):
+        if self._refuses_end(page, token):
             return {*banned, self._eos_id}
-        self._give(entry.page, token, logprob)
+        self._give(page, token, logprob)
         return None
 
     def _take_again(self, entry: Entry, numbers: Sequence[float]) -> None:
@@ -70,3 +107,15 @@ class Control:
         page.fed.append(token)
         if not page.reading.take(token, logprob, self._eos_id, written):
             self._finished(page)
+
+
+def _refused(entry: Entry, place: int, banned: set[int], numbers: Sequence[Sequence[float]]) -> Entry:
+    number, logprob = numbers[entry.source + place]
+    return replace(
+        entry,
+        source=entry.source + place,
+        position=entry.position + place,
+        drafted=(),
+        banned=frozenset(banned),
+        first=(int(number), logprob),
+    )

@@ -3,27 +3,33 @@
 Step t + 1 is launched before the host has looked at step t. What the host then forbids (a repeated n-gram, an end
 that comes too early) is chosen again from step t's logits, which are kept, and the page goes back to where it was.
 Numbers under way for a page that ended or went back are thrown away.
+
+With drafts the host must have seen a step before it drafts the next one for the same pages: the pages take turns in
+two halves, and the host looks at one while the device reads the other.
 """
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
 
+from encoders.graphs.gate import working
+from ocr.paged.arrivals import Arrivals
+from ocr.paged.choices import upload
+from ocr.paged.clock import ShareClock
 from ocr.paged.control import Control
+from ocr.paged.drafting import Drafting
+from ocr.paged.launching import Launcher
+from ocr.paged.looking import UnderWay
 from ocr.paged.pool import BlockPool, PoolShape
-from ocr.paged.seats import Seats
+from ocr.paged.seats import Seats, rows_of
 from ocr.paged.steps import DeviceSteps
-from ocr.paged.types import EngineSettings, EngineStats, Entry, Page, Record
-from ocr.reading import Loaded, PageReading
-from ocr.types import Transcript
+from ocr.paged.types import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
+from ocr.reading import Loaded
 
-# A prompt's embeddings [L, D] and its reading; None where there is none at the moment.
-Item = tuple[Tensor, PageReading] | None
-Finished = tuple[int, Transcript, float]
 _KV_BYTES_CPU = 1 << 31
 
 
@@ -43,41 +49,54 @@ class PagedEngine:
         self._language = loaded.model.language_model
         weight: Tensor = loaded.model.lm_head.weight
         self.device = weight.device
-        self._shape = PoolShape.of(self._language, weight.dtype, self.settings.block_tokens)
+        self._dtype = weight.dtype
+        kept = torch.float8_e4m3fn if self.settings.kv_fp8 else weight.dtype
+        self._shape = PoolShape.of(self._language, kept, self.settings.block_tokens)
         positions = int(self._language.config.max_position_embeddings)
         self._max_tokens = min(self.settings.max_tokens, positions)
         self._kv_bytes = self.settings.kv_bytes or self._default_bytes()
         self._prefill_tokens = self.settings.prefill_tokens
         lag = self.settings.lag
         self._lag = int(self.device.type == "cuda") if lag is None else lag
-        self._waiting: deque[Page] = deque()
-        self._records: deque[Record] = deque()
-        self._finished: deque[Finished] = deque()
-        self._exhausted = False
-        self._control = Control(loaded.eos_id, self.stats, self._end, self._feed)
+        self._arrivals = Arrivals(iter(()))
+        self._finished: deque[Ended] = deque()
+        self._clock = ShareClock()
+        num_ids = int(self._language.get_input_embeddings().weight.shape[0])
+        self._drafting = Drafting(num_ids, self.settings.step_tokens)
+        self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end, self._feed)
         with self._on_device():
             self._build()
 
-    def read(self, readings: Iterable[Item]) -> Iterator[Finished]:
-        """The pages as they end: (place among the readings, transcript, seconds since its prefill began).
+    def read(self, items: Iterable[Item | None], check: Callable[[], None] | None = None) -> Generator[Ended]:
+        """The pages as they end. check: called before each step; it may raise to break off.
 
-        readings is asked for more when slots are free. A None says that there is nothing yet: decoding goes on and
-        asks again later, so that an idle source should wait a little before it says so; it takes no place.
+        items is asked for more when slots are free. A None says that there is nothing yet: decoding goes on and
+        asks again later, so that an idle source should wait a little before it says so; it takes no place. On
+        CUDA it must not wait long for a thread that may capture graphs, as that one waits for the end of the turn.
 
-        Raises: ocr.reading.DecodeError when logits are not numbers; torch.OutOfMemoryError with one slot.
+        Raises: ocr.reading.DecodeError when logits are not numbers; torch.OutOfMemoryError with one slot. What the
+        source raises, too; the engine can read again after any of them but the second. RuntimeError where another
+        reading has begun meanwhile, which ends this one.
         """
-        source = iter(readings)
-        self._exhausted, self._count = False, 0
+        self._abandon()
+        self._arrivals = arrivals = Arrivals(iter(items))
         try:
             while True:
+                if check is not None:
+                    check()
                 with self._on_device():
-                    self._advance(source)
+                    self._clock.resume()
+                    self._advance(arrivals)
+                    self._clock.pause()
                 while self._finished:
                     yield self._finished.popleft()
-                if self._exhausted and not self._waiting and not self._seats.pages:
+                    if self._arrivals is not arrivals:
+                        raise RuntimeError("another reading has begun")
+                if arrivals.exhausted and not arrivals.waiting and not self._seats.pages:
                     return
         finally:
-            self._abandon()
+            if self._arrivals is arrivals:
+                self._abandon()
 
     def warm_up(self, rows: Iterable[int] = ()) -> None:
         """Captures the steps of so many rows and of all slots, if steps are captured. Only between readings."""
@@ -90,70 +109,75 @@ class PagedEngine:
 
     @contextmanager
     def _on_device(self) -> Iterator[None]:
-        """Triton launches, and events are recorded, on the current device."""
+        """Triton launches, and events are recorded, on the current device; not while another thread captures."""
         on_cuda = self.device.type == "cuda"
-        with torch.inference_mode(), torch.cuda.device(self.device) if on_cuda else nullcontext():
+        with (
+            torch.inference_mode(),
+            torch.cuda.device(self.device) if on_cuda else nullcontext(),
+            working() if on_cuda else nullcontext(),
+        ):
             yield
 
-    def _advance(self, source: Iterator[Item]) -> None:
+    def _advance(self, arrivals: Arrivals) -> None:
         """One turn: fill slots, launch a step, look at the one before."""
         try:
-            self._admit(source)
-            if self._seats.pages:
-                self._launch()
-            self._look(keep_step=self._lag > 0 and bool(self._seats.pages))
+            launcher, self._launcher.is_usual = self._launcher, True
+            self._admit(arrivals)
+            began, rows, keep_step = time.perf_counter(), self.stats.rows, False
+            if pages := self._seats.pages:
+                keep_step = launcher.launch(pages)
+            self._under_way.look(keep_step=keep_step and bool(self._seats.pages))
+            if launcher.is_usual and (rows := self.stats.rows - rows) and self.device.type == "cuda":
+                seconds = (time.perf_counter() - began) / rows
+                self._drafting.costs.took(launcher.step_tokens, len(pages), seconds)
             return
         except torch.OutOfMemoryError:
             if self.slots == 1:
                 raise
         self._shrink()  # here, where the exception no longer holds what was being computed
 
-    def _admit(self, source: Iterator[Item]) -> None:
+    def _admit(self, arrivals: Arrivals) -> None:
         """Fills the free slots, once enough of them are free to make a prefill worth it."""
-        enough = self.settings.refill or -(-self.slots // 16)
-        if self._seats.pages and self._seats.num_free < min(enough, self.slots):
+        idle, seats = not self._seats.pages, self._seats
+        enough = min(self.settings.refill or -(-self.slots // 16), self.slots)
+        if not idle and seats.num_free < enough:
+            return
+        for page in arrivals.pull(seats.num_free):
+            transcript = page.reading.transcript(self._loaded.tokenizer)
+            self._finished.append(Ended(index=page.index, transcript=transcript))
+        if idle:
+            self._clock.resume()  # what the source took is nobody's
+        elif not arrivals.are_enough(enough):
             return
         chosen: dict[int, list[Page]] = {}
-        while self._seats.num_free and (page := self._next(source)) is not None:
-            if not self._seats.take(page):
-                self._waiting.appendleft(page)
-                break
-            page.started = page.started or time.perf_counter()
+        while arrivals.waiting and seats.num_free and seats.take(arrivals.waiting[0]):
+            page = arrivals.waiting.popleft()
+            if not page.started:
+                assert page.num_prompt + page.reading.budget <= self._max_tokens, (
+                    "beyond the engine's max_tokens"
+                )
+                self._drafting.begin(page)
+                page.started = time.perf_counter()
             chosen.setdefault(page.num_tokens, []).append(page)
         for length, pages in chosen.items():
             most = max(1, self._prefill_tokens // length)
             for start in range(0, len(pages), most):
                 self._prefill(pages[start : start + most], length)
 
-    def _next(self, source: Iterator[Item]) -> Page | None:
-        """The next page that may write anything, None if there is none now."""
-        if self._waiting:
-            return self._waiting.popleft()
-        for item in source:
-            if item is None:
-                return None
-            prompt_LD, reading = item
-            index, self._count = self._count, self._count + 1
-            if reading.budget > 0:
-                assert len(prompt_LD) + reading.budget <= self._max_tokens, "beyond the engine's max_tokens"
-                return Page(index=index, prompt_LD=prompt_LD, reading=reading)
-            self._finished.append((index, reading.transcript(self._loaded.tokenizer), 0.0))
-        self._exhausted = True
-        return None
-
     def _prefill(self, pages: list[Page], length: int) -> None:
         """Pages of equal length, in one forward."""
+        self._launcher.is_usual = False
         num_blocks = self._shape.blocks(length)
         done = self._steps.prefill(
             torch.stack([self._prompt(page) for page in pages]),
             [page.blocks[:num_blocks] for page in pages],
-            _rows(pages),
+            rows_of(pages),
         )
         entries = [
             Entry(page=page, generation=page.generation, source=place, position=length)
             for place, page in enumerate(pages)
         ]
-        self._records.append(
+        self._under_way.add(
             Record(entries=entries, pending=done.pending, logits_NV=done.logits_NV, seconds=done.seconds)
         )
         self.stats.prefills += 1
@@ -161,83 +185,39 @@ class PagedEngine:
 
     def _prompt(self, page: Page) -> Tensor:
         """With what it has written already, for a page that was taken off."""
-        prompt_LD = page.prompt_LD.to(device=self.device, dtype=self._shape.dtype)
+        prompt_LD = page.prompt().to(device=self.device, dtype=self._dtype)
         if not page.fed:
             return prompt_LD
-        written = self._language.get_input_embeddings()(torch.tensor(page.fed, device=self.device))
+        written = self._language.get_input_embeddings()(upload(page.fed, self.device))
         return torch.cat((prompt_LD, written))
-
-    def _launch(self) -> None:
-        """The next step for all pages."""
-        self._seats.compact()
-        if self._steps.graphs and self._steps.captured_for(self._seats.top) is None:
-            self._look(keep_step=False)  # capturing spoils the last step's logits
-            self._seats.compact()
-        self._seats.grow()
-        pages = self._seats.pages
-        if not pages:
-            return
-        self._seats.plan_step()
-        pending = self._steps.step(self._seats.top)
-        self.stats.steps += 1
-        self.stats.rows += len(pages)
-        entries = []
-        for page, row in zip(pages, _rows(pages), strict=True):
-            page.length += 1
-            entries.append(Entry(page=page, generation=page.generation, source=row, position=page.length))
-        self._records.append(Record(entries=entries, pending=pending, step=self.stats.steps))
-
-    def _look(self, *, keep_step: bool) -> None:
-        """Looks at all records, or at those that are older than the last step."""
-        steps = [place for place, record in enumerate(self._records) if record.step is not None]
-        count = (steps[-1] if steps else len(self._records)) if keep_step else None
-        while self._records and count != 0:
-            self._look_at(self._records.popleft())
-            count = None if count is None else count - 1
-
-    def _look_at(self, record: Record) -> None:
-        started = time.perf_counter()
-        numbers = record.pending.rows()
-        waited = time.perf_counter()
-        if record.seconds is not None:
-            self.stats.prefill_s += record.seconds()
-        if refused := self._control.look(record, numbers):
-            self._choose_again(refused, self._logits(record))
-        self.stats.wait_s += waited - started
-        self.stats.host_s += time.perf_counter() - waited
-
-    def _logits(self, record: Record) -> Tensor:
-        """What the record's tokens were chosen from."""
-        if record.logits_NV is not None:
-            return record.logits_NV
-        assert record.step is not None
-        age = self.stats.steps - record.step
-        assert age <= 1, "only the last two steps' logits are kept"
-        return self._steps.previous if age else self._steps.current
-
-    def _choose_again(self, refused: list[Entry], logits_NV: Tensor) -> None:
-        """Sends the pages back to where their tokens were chosen. What is under way for them counts no more."""
-        pages = [entry.page for entry in refused]
-        pending = self._steps.choose_again(
-            logits_NV,
-            [entry.source for entry in refused],
-            [entry.banned for entry in refused],
-            _rows(pages),
-            self._loaded.eos_id,
-        )
-        self._records.append(
-            Record(
-                entries=[entry.rewound(place) for place, entry in enumerate(refused)],
-                pending=pending,
-                again=True,
-            )
-        )
-        self.stats.rewinds += len(refused)
 
     def _end(self, page: Page) -> None:
         transcript = page.reading.transcript(self._loaded.tokenizer)
         self._seats.free(page)
-        self._finished.append((page.index, transcript, time.perf_counter() - page.started))
+        self._left(page)
+        self._drafting.forget(page)
+        self._finished.append(
+            Ended(
+                index=page.index,
+                transcript=transcript,
+                seconds=time.perf_counter() - page.started,
+                num_steps=page.num_steps - 1,  # the first token is the prefill's
+                prefill_s=page.prefill_s,
+                generate_s=page.generate_s,
+            )
+        )
+
+    def _prefilled(self, entry: Entry, seconds: float) -> None:
+        self._clock.take_prefill(seconds)
+        entry.page.prefill_s += seconds
+        if entry.counts:
+            entry.page.entered = self._clock.enter()
+
+    def _left(self, page: Page) -> None:
+        """A page is not read any more, or not now."""
+        if page.entered is not None:
+            page.generate_s += self._clock.leave(page.entered)
+            page.entered = None
 
     def _feed(self, page: Page, token: int) -> None:
         assert page.row is not None
@@ -246,14 +226,18 @@ class PagedEngine:
     def _taken_off(self, page: Page) -> None:
         """For want of blocks; the pages taken off first go on last."""
         self.stats.preemptions += 1
-        self._waiting.appendleft(page)
+        self._left(page)
+        self._arrivals.waiting.appendleft(page)
 
     def _abandon(self) -> None:
         """Forgets the pages of a reading that was broken off."""
-        self._records.clear()
-        self._waiting.clear()
+        self._arrivals = Arrivals(iter(()))
         self._finished.clear()
+        self._drafting.forget_all()
+        self._clock = ShareClock()
         if hasattr(self, "_seats"):  # not where there was no memory to build them again
+            self._under_way.clear()
+            self._launcher.drafting = False
             for page in self._seats.pages:
                 self._seats.free(page)
 
@@ -276,22 +260,28 @@ class PagedEngine:
                     graphs=self.settings.graphs,
                     layers=self.settings.fused_layers,
                 )
-                self._seats = Seats(self._steps, self._taken_off)
-                return
+                break
             except torch.OutOfMemoryError:
                 if self.slots == 1:
                     raise
             pool = None  # type: ignore[assignment]
             self._halve()
+        self._seats = Seats(self._steps, self._taken_off)
+        self._under_way = UnderWay(
+            self._steps, self._control, self.stats, self._loaded.eos_id, self._prefilled
+        )
+        self._launcher = Launcher(
+            self._steps, self._seats, self._under_way, self._drafting, self.stats, self._lag
+        )
 
     def _shrink(self) -> None:
         """After memory ran out: half of everything. Pages go on from the last token that the host has seen."""
         self.stats.shrinks += 1
-        self._records.clear()
         for page in reversed(self._seats.pages):
             self._seats.free(page)
-            self._waiting.appendleft(page)
-        del self._steps, self._seats
+            self._left(page)
+            self._arrivals.waiting.appendleft(page)
+        del self._steps, self._seats, self._under_way, self._launcher
         self._halve()
         self._build()
 
@@ -312,7 +302,3 @@ class PagedEngine:
             return min(most, max(_KV_BYTES_CPU, self._least_bytes()))
         free, _ = torch.cuda.mem_get_info(self.device)
         return min(most, int(self.settings.kv_share * free))
-
-
-def _rows(pages: Iterable[Page]) -> list[int]:
-    return [page.row for page in pages if page.row is not None]

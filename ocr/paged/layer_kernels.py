@@ -59,7 +59,8 @@ def rotate_append(
     rotated += turned * tl.load(sin + d).to(tl.float32)
     target = (block * H + head) * (BLOCK * D) + position % BLOCK * D + d
     tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
-    tl.store(values + target, tl.load(new_values + token * (H * D) + at, mask=real), mask=real)
+    value = tl.load(new_values + token * (H * D) + at, mask=real)
+    tl.store(values + target, value.to(values.dtype.element_ty), mask=real)
 
 
 @triton.jit

@@ -56,6 +56,13 @@ def fused_layers(language_model: nn.Module) -> Iterator[None]:
             del module.forward
 
 
+def num_experts(language_model: nn.Module) -> int:
+    """Experts that a token passes through in one layer; 1 where no layer has any."""
+    config: Any = getattr(language_model, "config", None)
+    sparse = any(type(module).__name__ == "UnlimitedOcrTextExperts" for module in language_model.modules())
+    return int(getattr(config, "num_experts_per_tok", 1)) if sparse else 1
+
+
 def _fused_forward(module: Any) -> Callable[..., Any] | None:
     name = type(module).__name__
     if name == "UnlimitedOcrTextRMSNorm":

@@ -1,19 +1,23 @@
 """The paged engine behind ocr.decoding.decode_pages: made once for a model, so that its graphs serve every batch."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 
+from encoders.graphs.gate import working
 from ocr.engine.types import PageRead, PageRequest
 from ocr.paged.attention import kernels_take
-from ocr.paged.engine import Item, PagedEngine
+from ocr.paged.choices import upload
+from ocr.paged.engine import PagedEngine
+from ocr.paged.graphs import BUCKETS
 from ocr.paged.pool import PoolShape
-from ocr.paged.steps import BUCKETS
-from ocr.paged.types import EngineSettings
-from ocr.prompt import encode_prompt, splice
+from ocr.paged.types import EngineSettings, EngineStats, Item
+from ocr.prompt import PromptIds, encode_prompt
 from ocr.reading import DecodeSettings, Loaded, start_reading
-from ocr.types import Transcript
 
 # Of the memory that is free when the engine is made, the most that keys and values take. The other half is for
 # prefills, graphs, and an encoder whose views find no graph.
@@ -26,7 +30,7 @@ class UnusableError(RuntimeError):
 
 
 class PagedReader:
-    """A model and its paged engine. One thread at a time; drafts are not used."""
+    """A model and its paged engine. One thread at a time, one reading at a time."""
 
     def __init__(self, loaded: Loaded, settings: EngineSettings) -> None:
         """Raises: ValueError when the cache does not hold one page; torch.OutOfMemoryError."""
@@ -35,10 +39,13 @@ class PagedReader:
         self._engine: PagedEngine | None = self._make()
 
     @classmethod
-    def open(cls, loaded: Loaded, *, slots: int, max_tokens: int) -> "PagedReader":
-        """With the graphs of all its steps captured, after a trial.
+    def open(
+        cls, loaded: Loaded, *, slots: int, max_tokens: int, warm: bool = False, kv_fp8: bool = False
+    ) -> "PagedReader":
+        """After a trial: a page of nothing is read, so that what does not work here shows now.
 
-        slots: pages read at once. max_tokens: of one page, prompt included.
+        slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
+        without drafts now; else each when it is first needed. kv_fp8: see EngineSettings.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -49,9 +56,15 @@ class PagedReader:
                 "its kernels need Triton, an NVIDIA GPU of compute capability 8.0 or more, and attention heads "
                 f"whose width is a power of two from 16 on, here {width}"
             )
-        reader = cls(loaded, EngineSettings(slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE))
-        reader._try()
+        settings = EngineSettings(slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, kv_fp8=kv_fp8)
+        reader = cls(loaded, settings)
+        reader._try(warm)
         return reader
+
+    @property
+    def stats(self) -> EngineStats:
+        """Of the engine there is, since it was made; of none all zero."""
+        return EngineStats() if self._engine is None else self._engine.stats
 
     def ready(self) -> bool:
         """Makes the engine again if its memory ran out; False where there is too little for one page."""
@@ -62,70 +75,110 @@ class PagedReader:
                 return False
         return True
 
-    def read(self, requests: Sequence[PageRequest], prompt: str) -> list[PageRead]:
-        """Each page, in order; when ready(). Wall time is shared by prompt tokens and by steps.
+    def read(
+        self,
+        requests: Iterable[PageRequest | None],
+        prompt: str,
+        check: Callable[[], None] | None = None,
+    ) -> Iterator[PageRead]:
+        """Each page as it is finished; pages are pulled from requests when slots are free. Only when ready().
 
-        num_steps are those whose tokens were taken. Raises: ocr.prompt.PromptError; ocr.reading.DecodeError;
-        torch.OutOfMemoryError when memory does not suffice for one page at a time.
+        check: called before each step; it may raise to break off.
+
+        A None among them says that no further page is ready yet: the engine goes on and asks again after its next
+        step, at once when it reads none, so a source should wait then before it says so. What another stream made
+        of a request must be finished; it is used on the current stream, which must stay the same until the end.
+        Closed early, or broken off by what the source raises, it leaves the reader as it was.
+
+        Raises: ocr.prompt.PromptError, at once; ocr.reading.DecodeError; torch.OutOfMemoryError when memory does
+        not suffice for one page at a time.
         """
         assert self._engine is not None
         ids = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
-        embed_tokens = self._loaded.model.language_model.get_input_embeddings()
+        return self._read(self._engine, requests, ids, check)
 
-        def items() -> Iterator[Item]:
+    def _read(
+        self,
+        engine: PagedEngine,
+        requests: Iterable[PageRequest | None],
+        ids: PromptIds,
+        check: Callable[[], None] | None,
+    ) -> Iterator[PageRead]:
+        prompts = _Prompts(self._loaded, ids)
+
+        def items() -> Iterator[Item | None]:
             for request in requests:
-                (prompt_LD,) = splice(embed_tokens, ids, [request.vision.tokens_TD])
-                length = len(prompt_LD)
-                yield prompt_LD, start_reading(self._loaded, length, request.settings, request.opinion)
+                yield None if request is None else self._item(request, prompts)
 
-        earlier, started = self._engine.stats.prefill_s, time.perf_counter()
         try:
-            ended = {index: transcript for index, transcript, _ in self._engine.read(items())}
+            with closing(engine.read(items(), check)) as pages:
+                for page in pages:
+                    yield PageRead(
+                        index=page.index,
+                        transcript=page.transcript,
+                        num_steps=page.num_steps,
+                        prefill_s=page.prefill_s,
+                        generate_s=page.generate_s,
+                    )
         except torch.OutOfMemoryError:
-            self._engine = None  # what it holds is free once the exception is dealt with
+            if self._engine is engine:
+                self._engine = None  # what it holds is free once the exception is dealt with
             raise
-        wall_s = time.perf_counter() - started
-        prefill_s = min(self._engine.stats.prefill_s - earlier, wall_s)
-        num_steps = [_steps(ended[index]) for index in range(len(requests))]
-        prefill = _shares(prefill_s, [len(ids) + len(request.vision.tokens_TD) for request in requests])
-        generate = _shares(wall_s - prefill_s, [steps + 1 for steps in num_steps])
-        return [
-            PageRead(
-                index=index,
-                transcript=ended[index],
-                num_steps=num_steps[index],
-                prefill_s=prefill[index],
-                generate_s=generate[index],
-            )
-            for index in range(len(requests))
-        ]
+
+    def _item(self, request: PageRequest, prompts: "_Prompts") -> Item:
+        tokens_TD = request.vision.tokens_TD
+        num_prompt = prompts.num_tokens + len(tokens_TD)
+        return Item(
+            prompt=partial(prompts.around, tokens_TD),
+            num_prompt=num_prompt,
+            reading=start_reading(self._loaded, num_prompt, request.settings, request.opinion),
+            draft=request.draft,
+        )
 
     def close(self) -> None:
         """Frees cache and graphs."""
         self._engine = None
 
-    def _try(self) -> None:
-        """Captures all graphs and reads a page of nothing, so that what does not work here shows now."""
+    def _try(self, warm: bool) -> None:
         assert self._engine is not None
-        self._engine.warm_up(BUCKETS)
+        if warm:
+            self._engine.warm_up(BUCKETS)
         limits = DecodeSettings(max_tokens=min(_TRIAL_TOKENS, self._settings.max_tokens))
         with torch.inference_mode():
             table = self._loaded.model.language_model.get_input_embeddings().weight
             prompt_LD = table[self._loaded.bos_id].expand(_TRIAL_PROMPT, -1)
         reading = start_reading(self._loaded, _TRIAL_PROMPT, limits, None)
-        for _ in self._engine.read([(prompt_LD, reading)]):
+        for _ in self._engine.read(
+            [Item(prompt=lambda: prompt_LD, num_prompt=_TRIAL_PROMPT, reading=reading)]
+        ):
             pass
+        if prompt_LD.is_cuda:  # pages may be read on another stream
+            torch.cuda.current_stream(prompt_LD.device).synchronize()
 
     def _make(self) -> PagedEngine:
         if self._loaded.model.lm_head.weight.device.type == "cuda":
-            torch.cuda.empty_cache()  # so that what is free is known
+            with working():  # not while another thread captures graphs
+                torch.cuda.empty_cache()  # so that what is free is known
         return PagedEngine(self._loaded, self._settings)
 
 
-def _steps(page: Transcript) -> int:
-    """The first token is the prefill's, and the end takes a step."""
-    return max(len(page.token_ids) - (page.finish != "eos"), 0)
+class _Prompts:
+    """A prompt's embeddings on either side of a page, made when the first page is read. num_tokens: of both sides."""
 
+    def __init__(self, loaded: Loaded, ids: PromptIds) -> None:
+        self._embed: Any = loaded.model.language_model.get_input_embeddings()
+        self._ids = ids
+        self._sides: tuple[Tensor, ...] = ()
+        self.num_tokens = len(ids)
 
-def _shares(seconds: float, weights: Sequence[int]) -> list[float]:
-    return [seconds * weight / sum(weights) for weight in weights]
+    def around(self, tokens_TD: Tensor) -> Tensor:
+        """[num_tokens + T, D], as ocr.prompt.splice makes it, without a wait for the device."""
+        weight = self._embed.weight
+        if not self._sides:
+            ids = upload((*self._ids.before, *self._ids.after), weight.device)
+            self._sides = self._embed(ids).split((len(self._ids.before), len(self._ids.after)))
+        before_TD, after_TD = self._sides
+        if tokens_TD.is_cuda:
+            # Another stream's allocator would hand its memory out as soon as the request is gone.
+            tokens_TD.record_stream(torch.cuda.current_stream(tokens_TD.device))
+        return torch.cat((before_TD, tokens_TD.to(device=weight.device, dtype=weight.dtype), after_TD))

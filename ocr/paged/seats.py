@@ -1,6 +1,6 @@
 """Which page has which row and which blocks. Host side only; the device learns it from the plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ocr.paged.pool import BlockPool
 from ocr.paged.steps import DeviceSteps
@@ -69,6 +69,15 @@ class Seats:
                 self.free(youngest)
                 self._taken_off(youngest)
 
+    def stretch(self, page: Page, tokens: int) -> int:
+        """Blocks for that many tokens of the next step where they are not wanted more; how many there is room for."""
+        pool = self._pool
+        wanted = pool.shape.blocks(page.length + tokens) - len(page.blocks)
+        if wanted > 0 and pool.num_free >= wanted + len(self.pages):
+            page.blocks += pool.take(wanted) or []
+            self._write(page)
+        return min(tokens, len(page.blocks) * pool.shape.block_tokens - page.length)
+
     def compact(self) -> None:
         """Moves the last pages to free rows where that makes a smaller step."""
         pages = self.pages
@@ -97,3 +106,8 @@ class Seats:
 
 def _order(page: Page) -> int:
     return page.order
+
+
+def rows_of(pages: Iterable[Page]) -> list[int]:
+    """The rows of pages that have one."""
+    return [page.row for page in pages if page.row is not None]

@@ -3,12 +3,10 @@
 Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.paged.kernels: plan), N prompts of L tokens, D width.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,69 +14,18 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ocr.greedy import TextReader
-from ocr.paged.attention import StepCache, kernels_take, paged_forward
+from ocr.paged.attention import PromptCache, StepCache, kernels_take, paged_forward
 from ocr.paged.choices import choose_allowed, choose_into, upload
-from ocr.paged.layers import MAX_PAIRS, fused_layers
+from ocr.paged.draft_state import DraftState
+from ocr.paged.graphs import StepGraphs
+from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
+from ocr.paged.pace import MOST_STEP_TOKENS
+from ocr.paged.pending import Moment, Pending, Prefilled
 from ocr.paged.pool import BlockPool
 
-BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
 _NUM_PLANS = 4  # more than steps are ever under way
 # Without cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-
-
-@dataclass(slots=True)
-class Pending:
-    """Numbers on their way to the host."""
-
-    host: Tensor
-    event: Any = None
-
-    def rows(self) -> list[list[float]]:
-        """Waits for them."""
-        if self.event is not None:
-            self.event.synchronize()
-        rows: list[list[float]] = self.host.tolist()
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A point in the device's work. at: seconds of the host's clock, where the device does not run beside it."""
-
-    event: Any
-    at: float
-
-    @classmethod
-    def now(cls, device: torch.device) -> "Moment":
-        if device.type == "cpu":
-            return cls(None, time.perf_counter())
-        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
-        return cls(event, 0.0)
-
-    def seconds_to(self, later: "Moment") -> float:
-        """Both must be past."""
-        if self.event is None:
-            return later.at - self.at
-        return float(self.event.elapsed_time(later.event)) / 1e3
-
-
-class PromptCache:
-    """past_key_values of a prefill: prompts' keys and values are written to the pool and attended as they are."""
-
-    def __init__(self, pool: BlockPool, blocks_NB: Tensor) -> None:
-        self._pool = pool
-        self._blocks_NB = blocks_NB
-
-    def update(
-        self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
-    ) -> tuple[Tensor, Tensor]:
-        self._pool.write_prompts(layer_idx, keys, values, self._blocks_NB)
-        return keys, values
-
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        return 0
 
 
 class DeviceSteps:
@@ -88,7 +35,8 @@ class DeviceSteps:
     max_tokens: prompt and output of one page. graphs: whether steps are captured; on CUDA only, None where the number
     format is bf16: in others the experts' weights are copied for every row of a captured step. layers: whether layers
     run with fewer kernels where Triton runs (ocr.paged.layers).
-    current, previous: [S, V], the last two steps' logits in the number format of the model's head.
+    current, previous: [S, V], the last two steps' logits in the number format of the model's head. Of steps with
+    drafts what the logits are from is kept, as they have too many.
     """
 
     def __init__(
@@ -110,64 +58,103 @@ class DeviceSteps:
         on_cuda = self.device.type == "cuda"
         self.fused = kernels_take(self.device, pool.shape.head_dim)
         self._layers = layers
+        self._num_experts = num_experts(self._language)
         grouped = weight.dtype == torch.bfloat16
         self.graphs = self.fused and grouped if graphs is None else graphs
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if on_cuda else None
         self._step_experts = "batched_mm" if self.graphs and not grouped else self._prompt_experts
-        width = 1 + pool.shape.blocks(max_tokens)
-        self.plan = np.zeros((slots, width), dtype=np.int32)
+        # A draft that is padded reaches beyond a page's last token.
+        self._width = 1 + pool.shape.blocks(max_tokens + MOST_STEP_TOKENS - 1)
+        self.plan = np.zeros((slots, self._width), dtype=np.int32)
+        # The tokens that the host feeds to each row come after its plan.
+        staged = (slots, self._width + MOST_STEP_TOKENS)
         self._plans = deque(
-            torch.zeros(slots, width, dtype=torch.int32, pin_memory=on_cuda) for _ in range(_NUM_PLANS)
+            torch.zeros(staged, dtype=torch.int32, pin_memory=on_cuda) for _ in range(_NUM_PLANS)
         )
-        self._plan_SP = torch.zeros(slots, width, dtype=torch.int32, device=self.device)
+        self._plan_SP = torch.zeros(staged, dtype=torch.int32, device=self.device)
         self._tokens_S = torch.zeros(slots, dtype=torch.long, device=self.device)
         self._results_S2 = torch.zeros(slots, 2, device=self.device)
         self.current, self.previous = (
             torch.zeros(slots, weight.shape[0], dtype=weight.dtype, device=self.device) for _ in range(2)
         )
         self._last_rows = 0
-        self._captured: dict[int, Any] = {}
-        self._graph_pool = torch.cuda.graph_pool_handle() if on_cuda else None
+        self._drafts = DraftState(model, slots, self.device)
+        self._graphs = StepGraphs(slots)
 
     def bucket(self, rows: int) -> int:
         """The rows that a step of so many runs with."""
-        if not self.graphs:
-            return rows
-        return next((size for size in self._buckets() if size >= rows), self.slots)
+        return self._graphs.bucket(rows) if self.graphs else rows
 
-    def captured_for(self, rows: int) -> int | None:
-        """The smallest captured size that takes so many rows without being far too large."""
-        fitting = [size for size in self._captured if rows <= size <= 4 * self.bucket(rows)]
-        return min(fitting, default=None)
+    def captured_for(self, rows: int, tokens: int = 1) -> int | None:
+        """The smallest captured size that takes so many rows without being far too large. tokens: fed to each."""
+        return self._graphs.fitting(rows, tokens)
+
+    def is_ready(self, rows: int, tokens: int) -> bool:
+        """Whether such a step runs without being captured first."""
+        return not self.graphs or self.captured_for(rows, tokens) is not None
+
+    def to_capture(self, rows: int, tokens: int = 1) -> int | None:
+        """What is to be captured before the next such step, if anything. Called once for each step."""
+        return self._graphs.to_capture(rows, tokens) if self.graphs else None
 
     def step(self, rows: int) -> Pending:
         """One token for each of the first rows, as self.plan has them; [rows, 2]: token and log probability."""
         self.previous[: self._last_rows].copy_(self.current[: self._last_rows])
         size = rows
         if self.graphs:
-            size = self.captured_for(rows) or self.capture(self.bucket(rows))
-        self._upload_plan(size)
+            size = self._graphs.usable(rows) or self.capture(self.bucket(rows))
+        staged = self._next_plan()
+        staged[:size, : self._width].numpy()[:] = self.plan[:size]
+        self._plan_SP[:size].copy_(staged[:size], non_blocking=True)
         if self.graphs:
-            self._captured[size].replay()
+            self._graphs.replay(size)
         else:
             self._step(size)
         self._last_rows = size
-        return self._send(self._results_S2[:rows])
+        return Pending.of(self._results_S2[:rows])
 
-    def capture(self, rows: int) -> int:
-        """Captures the step of so many rows. The rows' own state is as before, but for the logits of the last step."""
-        tokens = self._tokens_S.clone()
+    def step_drafts(self, rows: Sequence[int], fed: Sequence[Sequence[int]], tokens: int) -> Pending:
+        """So many tokens for each of these rows of self.plan, the fed ones and then any, which do not count.
+
+        [len(rows) * tokens, 2]: token and log probability after each. What is fed next is the host's to say
+        (feed()).
+        """
+        count, width = len(rows), self._width
+        self._drafts.keep_last()
+        size = count
+        if self.graphs:
+            size = self._graphs.usable(count, tokens) or self.capture(self.bucket(count), tokens)
+        staged = self._next_plan()
+        values = staged.numpy()
+        values[:count, :width] = self.plan[list(rows)]
+        values[count:size] = 0
+        values[:count, width : width + tokens] = [[*row, *[0] * (tokens - len(row))] for row in fed]
+        self._plan_SP[:size].copy_(staged[:size], non_blocking=True)
+        if self.graphs:
+            self._graphs.replay(size, tokens)
+        else:
+            self._step_drafts(size, tokens)
+        self._drafts.num_last = count * tokens
+        return Pending.of(self._drafts.results_T2[: count * tokens])
+
+    def draft_logits(self, places: Sequence[int], age: int) -> Tensor:
+        """[R, V] at these places among the numbers of the last step with drafts, or of the one before (age 1)."""
+        hidden_TD = self._drafts.previous_TD if age else self._drafts.current_TD
+        logits: Tensor = self._model.lm_head(hidden_TD[upload(places, self.device)])
+        return logits
+
+    def feed(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """What is fed to these rows by the next step without drafts."""
+        self._tokens_S.index_copy_(0, upload(rows, self.device), upload(tokens, self.device))
+
+    def capture(self, rows: int, tokens: int = 1) -> int:
+        """Captures the step of so many rows. The rows' own state is as before, but for what the last step left."""
+        kept = self._tokens_S.clone()
         self._plan_SP.zero_()
-        for _ in range(2):  # compiles kernels and gives libraries their workspaces
-            self._step(rows)
-        torch.cuda.synchronize(self.device)
-        graph = torch.cuda.CUDAGraph()
-        # Another thread may be using the device: the encoder.
-        with torch.cuda.graph(graph, pool=self._graph_pool, capture_error_mode="thread_local"):
-            self._step(rows)
-        self._captured[rows] = graph
-        self._tokens_S.copy_(tokens)
+        step = partial(self._step, rows) if tokens == 1 else partial(self._step_drafts, rows, tokens)
+        self._graphs.capture(step, rows, tokens, self.device)
+        self._tokens_S.copy_(kept)
         return rows
 
     def prefill(
@@ -185,7 +172,7 @@ class DeviceSteps:
         choose_into(logits_NV, tokens_N, results_N2, fused=self.fused)
         self._tokens_S.index_copy_(0, upload(rows, self.device), tokens_N)
         ended = Moment.now(self.device)
-        return Prefilled(logits_NV=logits_NV, pending=self._send(results_N2), began=began, ended=ended)
+        return Prefilled(logits_NV=logits_NV, pending=Pending.of(results_N2), began=began, ended=ended)
 
     def choose_again(
         self,
@@ -198,7 +185,7 @@ class DeviceSteps:
         """Another token for some rows, from their logits: see choices.choose_allowed. It is fed to them next."""
         found_R4 = choose_allowed(logits_SV[upload(sources, self.device)], banned, eos_id)
         self._tokens_S.index_copy_(0, upload(rows, self.device), found_R4[:, 0].long())
-        return self._send(found_R4)
+        return Pending.of(found_R4)
 
     def set_token(self, row: int, token: int) -> None:
         """What is fed to a row next."""
@@ -209,28 +196,42 @@ class DeviceSteps:
         moved = self._tokens_S[upload(sources, self.device)]
         self._tokens_S.index_copy_(0, upload(targets, self.device), moved)
 
-    def _buckets(self) -> list[int]:
-        return [size for size in BUCKETS if size < self.slots] + [self.slots]
-
-    def _upload_plan(self, rows: int) -> None:
+    def _next_plan(self) -> Tensor:
         staged = self._plans[0]
         self._plans.rotate(-1)
-        staged[:rows].numpy()[:] = self.plan[:rows]
-        self._plan_SP[:rows].copy_(staged[:rows], non_blocking=True)
+        return staged
 
     def _step(self, rows: int) -> None:
-        plan_SP, tokens_S = self._plan_SP[:rows], self._tokens_S[:rows]
-        embeds_S1D = self._language.get_input_embeddings()(tokens_S[:, None])
-        cache = StepCache(self.pool, plan_SP, fused=self.fused)
-        with fused_layers(self._language) if self._fuses(rows) else nullcontext():
-            hidden_S1D = self._forward(embeds_S1D, plan_SP[:, :1].long(), cache, cache)
+        plan_SP, tokens_S = self._plan_SP[:rows, : self._width], self._tokens_S[:rows]
+        hidden_S1D = self._read(plan_SP, tokens_S[:, None], plan_SP[:, :1].long())
         logits_SV = self.current[:rows]
         _head_into(self._model.lm_head, hidden_S1D[:, -1], logits_SV)
         choose_into(logits_SV, tokens_S, self._results_S2[:rows], fused=self.fused)
 
-    def _fuses(self, rows: int) -> bool:
-        experts = getattr(self._language.config, "num_experts_per_tok", 1)
-        return self.fused and self._layers and rows * experts <= MAX_PAIRS
+    def _step_drafts(self, rows: int, tokens: int) -> None:
+        plan_SP = self._plan_SP[:rows, : self._width]
+        ids_SQ = self._plan_SP[:rows, self._width : self._width + tokens].long()
+        state = self._drafts
+        hidden_SQD = self._read(plan_SP, ids_SQ, plan_SP[:, :1] + state.places[:tokens])
+        hidden_TD = state.current_TD[: rows * tokens]
+        hidden_TD.copy_(hidden_SQD.flatten(0, 1))
+        logits_TV = torch.empty(
+            rows * tokens, self.current.shape[1], dtype=self.current.dtype, device=self.device
+        )
+        _head_into(self._model.lm_head, hidden_TD, logits_TV)
+        choose_into(
+            logits_TV, state.chosen_T[: rows * tokens], state.results_T2[: rows * tokens], fused=self.fused
+        )
+
+    def _read(self, plan_SP: Tensor, ids_SQ: Tensor, positions_SQ: Tensor) -> Tensor:
+        """Hidden states [S, Q, D] of a step."""
+        embeds_SQD = self._language.get_input_embeddings()(ids_SQ)
+        cache = StepCache(self.pool, plan_SP, fused=self.fused)
+        with fused_layers(self._language) if self._fuses(ids_SQ.numel()) else nullcontext():
+            return self._forward(embeds_SQD, positions_SQ, cache, cache)
+
+    def _fuses(self, tokens: int) -> bool:
+        return self.fused and self._layers and tokens * self._num_experts <= MAX_PAIRS
 
     def _forward(self, embeds: Tensor, positions: Tensor, cache: object, paged: StepCache | None) -> Tensor:
         experts = self._prompt_experts if paged is None else self._step_experts
@@ -244,30 +245,6 @@ class DeviceSteps:
                 paged=paged,
             ).last_hidden_state
         return hidden
-
-    def _send(self, values: Tensor) -> Pending:
-        """To the host, where the device's next results do not overwrite them."""
-        if self.device.type == "cpu":
-            return Pending(values.clone())
-        host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
-        host.copy_(values, non_blocking=True)
-        event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        event.record()
-        return Pending(host, event)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prefilled:
-    """logits_NV: of each prompt's first token. pending: those tokens and their log probabilities."""
-
-    logits_NV: Tensor
-    pending: Pending
-    began: Moment
-    ended: Moment
-
-    def seconds(self) -> float:
-        """What it took; after pending.rows()."""
-        return self.began.seconds_to(self.ended)
 
 
 def _head_into(head: Callable[[Tensor], Tensor], hidden_SD: Tensor, logits_SV: Tensor) -> None:

@@ -1,12 +1,15 @@
 """What the engine is told, what it counts, and a page on its way through it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
-from ocr.paged.steps import Pending
+from ocr.drafts.types import Draft
+from ocr.paged.pace import Hits
+from ocr.paged.pending import Pending
 from ocr.reading import PageReading
+from ocr.types import Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,9 @@ class EngineSettings:
     are free before prompts are prefilled again, None a sixteenth of them rounded up; a prefill of one page costs nearly
     as much as one of several. lag: steps launched before the host has looked at the last one, 0 or 1; None is 1 on
     CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs.
+    step_tokens: that a step with drafts feeds to each row (ocr.paged.pace.STEP_TOKENS), None as many as pay, 1 leaves
+    drafts unused. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales): half of bf16's memory and
+    traffic, and a text that may differ.
     """
 
     slots: int = 256
@@ -30,13 +36,17 @@ class EngineSettings:
     lag: int | None = None
     graphs: bool | None = None
     fused_layers: bool = True
+    step_tokens: int | None = None
+    kv_fp8: bool = False
 
 
 @dataclass(slots=True)
 class EngineStats:
     """Since the engine was made.
 
-    steps, rows: decode steps and the rows they ran with, padding not counted. tokens: that pages were given.
+    steps, rows: decode steps and the rows they ran with, padding not counted; draft_steps, draft_rows: those of them
+    with drafts. drafted, accepted: tokens of drafts that steps were fed, and those of them that stood. tokens: that
+    pages were given.
     prefills, prefilled: forwards and their pages. rewinds: tokens chosen again. preemptions: pages taken off for
     want of blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on
     the host, and of waiting for the device's numbers. prefill_s: seconds of the
@@ -45,6 +55,10 @@ class EngineStats:
 
     steps: int = 0
     rows: int = 0
+    draft_steps: int = 0
+    draft_rows: int = 0
+    drafted: int = 0
+    accepted: int = 0
     tokens: int = 0
     prefills: int = 0
     prefilled: int = 0
@@ -56,19 +70,53 @@ class EngineStats:
     prefill_s: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class Page:
-    """A page being read. prompt_LD: embeddings. fed: tokens that are or will be in the cache after them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A page to read. prompt: makes its embeddings [num_prompt, D], once for every prefill."""
 
-    row: its slot, None while it waits. length: tokens in the cache at the next launch. generation: what the device
-    was asked for under an earlier one does not count any more.
+    prompt: Callable[[], Tensor]
+    num_prompt: int
+    reading: PageReading
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A page that was read. index: its place among the items. seconds: since its prefill began.
+
+    num_steps: forwards whose tokens it took after its prefill. prefill_s, generate_s: its shares of the wall time.
     """
 
     index: int
-    prompt_LD: Tensor
+    transcript: Transcript
+    seconds: float = 0.0
+    num_steps: int = 0
+    prefill_s: float = 0.0
+    generate_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Page:
+    """A page being read. prompt, num_prompt: as in Item. fed: tokens that are or will be in the cache after it.
+
+    row: its slot, None while it waits. length: tokens in the cache at the next launch. generation: what the device
+    was asked for under an earlier one does not count any more. turn: the last step with drafts that it was in.
+    entered: on the clock, None while it is not being read.
+    """
+
+    index: int
+    prompt: Callable[[], Tensor]
+    num_prompt: int
     reading: PageReading
+    draft: Draft | None = None
+    hits: Hits = field(default_factory=Hits)
     started: float = 0.0
     order: int = 0
+    turn: int = 0
+    num_steps: int = 0
+    prefill_s: float = 0.0
+    generate_s: float = 0.0
+    entered: float | None = None
     fed: list[int] = field(default_factory=list)
     row: int | None = None
     blocks: list[int] = field(default_factory=list)
@@ -78,13 +126,14 @@ class Page:
     @property
     def num_tokens(self) -> int:
         """Of the prompt and what was written."""
-        return len(self.prompt_LD) + len(self.fed)
+        return self.num_prompt + len(self.fed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
 
+    drafted: tokens fed after the page's last one; their numbers are in the rows after source.
     banned, first: of a token chosen again, what was banned, and token and log probability of the first choice.
     """
 
@@ -92,6 +141,7 @@ class Entry:
     generation: int
     source: int
     position: int
+    drafted: Sequence[int] = ()
     banned: frozenset[int] = frozenset()
     first: tuple[int, float] = (-1, 0.0)
 
@@ -111,7 +161,7 @@ class Record:
     """Numbers that the host has not looked at yet. step: which decode step they are of, None of a prefill.
 
     logits_NV, seconds: a prefill's; how long it took is known once its numbers are here. again: whether they are tokens
-    chosen again.
+    chosen again. with_drafts: whether it is of a step with drafts.
     """
 
     entries: list[Entry]
@@ -120,3 +170,4 @@ class Record:
     logits_NV: Tensor | None = None
     seconds: Callable[[], float] | None = None
     again: bool = False
+    with_drafts: bool = False

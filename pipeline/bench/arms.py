@@ -18,9 +18,9 @@ from ocr import checkpoint
 from ocr.model import LanguageConfig, OcrConfig, OcrModel
 from ocr.random_weights import redraw
 from pipeline.bench.reference import load_reference, page_tokens
+from pipeline.bench.subject import RANDOM
 
 ARMS = ("reference", "eager", "graph")
-RANDOM = "random"
 
 # What the requests that are measured add to; the other statistics are of the manager as a whole.
 _COUNTED = ("hits", "misses", "eager", "replays", "eager_batches", "replayed_tokens", "padding_tokens")

@@ -20,9 +20,9 @@ from ocr.model import OcrConfig, OcrModel
 from ocr.paged.reader import PagedReader, UnusableError
 from ocr.random_weights import redraw
 from ocr.reading import DecodeSettings
-from pipeline.bench.arms import RANDOM
 from pipeline.bench.page_prompts import PagePrompt
 from pipeline.bench.reference import load_reference
+from pipeline.bench.subject import RANDOM
 from pipeline.errors import ConfigError
 
 DECODE_ARMS = ("generate", "engine", "drafts", "paged")

@@ -1,6 +1,6 @@
 """Pages of real documents to measure on, as a run renders them whole. Imports no torch."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
@@ -15,21 +15,32 @@ from pipeline.walk import walk
 from pipeline.worker import with_text_layers
 
 
-def first_pages(folder: str, layout: TileSettings, count: int) -> list[RenderedPage]:
-    """Returns the first `count` pages below a folder that show something, with their text layers.
+def first_pages(
+    paths: Sequence[str], layout: TileSettings, count: int, option: str = "--pages"
+) -> list[RenderedPage]:
+    """Returns the first `count` pages of files and folders that show something, with their text layers.
 
-    Raises: ConfigError where there is none.
+    Raises: ConfigError where there is none, naming the option that gave the paths.
     """
-    with closing(_rendered(folder, layout)) as pages:
+    with closing(_rendered(paths, layout)) as pages:
         found = list(islice(pages, count))
     if not found:
-        raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
+        named = ", ".join(paths)
+        raise ConfigError(f"{option} {named}: no page that can be read; name a folder of PDFs or images")
     return found
 
 
-def _rendered(folder: str, layout: TileSettings) -> Generator[RenderedPage]:
+def readable_documents(paths: Sequence[str]) -> Iterator[Document]:
+    """Yields those that have pages, in a run's order. Raises: ConfigError for a path that does not exist."""
+    for candidate in walk(paths, IngestSettings()):
+        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
+        if document.status == "ok" and document.sha256 is not None and document.kind is not None:
+            yield document
+
+
+def _rendered(paths: Sequence[str], layout: TileSettings) -> Generator[RenderedPage]:
     with closing(OpenDocuments()) as documents:
-        for page in _pages(folder):
+        for page in _pages(paths):
             try:
                 images = render([page], RenderSettings(), layout, documents)
             except (DocumentError, PageRenderError, OSError):
@@ -39,9 +50,9 @@ def _rendered(folder: str, layout: TileSettings) -> Generator[RenderedPage]:
                 yield ready
 
 
-def _pages(folder: str) -> Iterator[Page]:
-    for candidate in walk([folder], IngestSettings()):
-        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
-        if document.status == "ok" and document.sha256 is not None and document.kind is not None:
-            for index in range(document.num_pages):
-                yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
+def _pages(paths: Sequence[str]) -> Iterator[Page]:
+    for document in readable_documents(paths):
+        assert document.sha256 is not None
+        assert document.kind is not None
+        for index in range(document.num_pages):
+            yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)

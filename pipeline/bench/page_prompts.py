@@ -27,8 +27,8 @@ def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePromp
     Raises: ConfigError where there is none.
     """
     return [
-        _prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
-        for page in first_pages(folder, TileSettings(), count)
+        page_prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
+        for page in first_pages([folder], TileSettings(), count)
     ]
 
 
@@ -46,10 +46,11 @@ def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[Pag
     generator = torch.Generator().manual_seed(0)
     drawn = torch.randn(count, num_vision, weight.shape[1], generator=generator) * weight.float().std().cpu()
     pages = drawn.to(weight.device, weight.dtype)
-    return [_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
+    return [page_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
 
 
-def _prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = None) -> PagePrompt:
+def page_prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = None) -> PagePrompt:
+    """One encoded page with the model's own prompt around it."""
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
     (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
     return PagePrompt(vision=vision, embeds_LD=embeds_LD, text_layer=text_layer)

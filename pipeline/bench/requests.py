@@ -70,5 +70,5 @@ def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
     """
     return [
         Request(views=rendered.views, seconds=rendered.seconds)
-        for rendered in first_pages(folder, TileSettings(max_tiles=max_tiles), count)
+        for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles), count)
     ]

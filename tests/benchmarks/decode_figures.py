@@ -6,7 +6,8 @@ python -m tests.benchmarks.decode_figures figures.json --sections machine,attent
 Sections: machine; attention, experts (the kernels alone, their launches compared); steps (one decode step of each
 batch at the mean length, and what it consists of); paged (pages in, pages out: continuous batching, prefills
 included; --batches limits it); bans (the same with the n-gram ban, which random weights set off far more often
-than real ones); dynamic (the loop of transformers' generate, a few steps of each batch). After each one the JSON
+than real ones); dynamic (the loop of transformers' generate, a few steps of each batch); draft_steps, drafts
+and fp8 (tests.benchmarks.draft_figures). After each one the JSON
 is written; one that fails is reported, and the others go on. The model is DeepSeek-OCR's language model with
 random weights in bf16; 903 tokens of prompt, 1,000 written, no page ends by itself. With --quick a tiny model
 shows on any device that the program works.
@@ -35,9 +36,10 @@ from ocr.paged import layers
 from ocr.paged.engine import PagedEngine
 from ocr.paged.pool import BlockPool, PoolShape
 from ocr.paged.steps import DeviceSteps
-from ocr.paged.types import EngineSettings
+from ocr.paged.types import EngineSettings, Item
 from ocr.random_weights import redraw
 from ocr.reading import DecodeSettings, start_reading
+from tests.benchmarks.draft_figures import draft_steps, drafts, fp8
 
 Found = dict[str, Any]
 PEAK_BYTES_S = 4.3e12  # of an H200's memory, as measured
@@ -100,6 +102,9 @@ class Rig:
         self.prompts = torch.randn(
             8, effort.prompt, effort.language.hidden_size, device=device, generator=generator
         ).to(dtype)
+
+    def prompt(self, place: int) -> torch.Tensor:
+        return self.prompts[place % len(self.prompts)]
 
     def synchronize(self) -> None:
         if self.on_cuda:
@@ -378,8 +383,9 @@ def pages_through(rig: Rig, batch: int, ngram: int, waves: int, output: int) -> 
             limits = DecodeSettings(
                 max_tokens=rig.effort.prompt + count, ngram_size=ngram, ngram_window=50, loop_tokens=0
             )
-            prompt = rig.prompts[place % len(rig.prompts)]
-            yield prompt, start_reading(rig.loaded, len(prompt), limits, None)
+            prompt = rig.prompt(place)
+            reading = start_reading(rig.loaded, len(prompt), limits, None)
+            yield Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
     marks: list[tuple[float, int, int, float, float, int]] = []
     started = time.perf_counter()
@@ -466,6 +472,9 @@ SECTIONS: dict[str, Callable[[Rig, Found], Found]] = {
     "paged": continuous,
     "bans": bans,
     "dynamic": dynamic,
+    "draft_steps": draft_steps,
+    "drafts": drafts,
+    "fp8": fp8,
 }
 
 

@@ -8,9 +8,9 @@ import torch
 import torch.distributed as dist
 
 from encoders.deepseek import EncoderConfig
+from pipeline.bench.encoder_flops import clip_flops, sam_flops, view_flops
 from tests.benchmarks import encoder_figures, encoder_ranks
 from tests.benchmarks.encoder_figures import main, parse_sections
-from tests.benchmarks.encoder_flops import clip_flops, sam_flops, view_flops
 from tests.benchmarks.encoder_profile import Kernel, kind_of, text
 from tests.benchmarks.encoder_rig import GRIDS, QUICK, make_rig, mixed_grids, read_grids
 

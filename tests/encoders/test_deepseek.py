@@ -241,3 +241,32 @@ def test_convolutions_alone_are_laid_out_for_tensor_cores() -> None:
         "used as a matrix, without a copy"
     )
     assert relative_error(encoder.encode_views(pixels), before) < 1e-5
+
+
+@torch.inference_mode()
+def test_on_a_cpu_a_view_is_encoded_alone_whatever_its_batch(encoder: DeepEncoder) -> None:
+    pixels = torch.randint(0, 256, (3, 3, 512, 512), dtype=torch.uint8)
+    tokens, patches = encoder.encode_views(pixels, return_patches=True)
+    for view, its_tokens, its_patches in zip(pixels, tokens, patches, strict=True):
+        alone, alone_patches = encoder.encode_views(view[None], return_patches=True)
+        assert torch.equal(alone[0], its_tokens)
+        assert torch.equal(alone_patches[0], its_patches)
+
+
+@torch.inference_mode()
+def test_characters_are_those_with_a_probability_of_a_half() -> None:
+    config = dataclasses.replace(
+        TINY.encoder, character_head=CharacterHeadConfig(num_characters=7, hidden=16)
+    )
+    encoder = DeepEncoder(config).eval()
+    redraw(encoder, 3)
+    assert encoder.character_head is not None
+    encoder.character_head.classify.weight.mul_(8)
+    patches = torch.randn(6, 5, config.sam.width)
+    best, classes = encoder.character_logits(patches).softmax(-1).max(-1)
+    wanted = torch.where(best > 0.5, classes, 0).flatten(1)
+    cells = encoder.read_characters(patches)
+    assert cells.dtype == torch.int16
+    assert torch.equal(cells.long(), wanted)
+    assert 0 < (best <= 0.5).sum() < best.numel()
+    assert cells.count_nonzero() > 0

@@ -4,7 +4,9 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from tests.pipeline.checkpoints import save_reader
+from pipeline import config_sources
+from pipeline.config import Config
+from tests.pipeline.checkpoints import READS_TEXT, save_reader
 
 MakePdf = Callable[[Path, Sequence[str]], Path]
 
@@ -29,3 +31,22 @@ def make_pdf() -> MakePdf:
         return path
 
     return make
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "results.db")
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def config(docs: Path, database: str, reader: Path) -> Config:
+    """Everything in docs is read by the tiny reader into the database."""
+    values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(reader)}
+    return config_sources.load(None, READS_TEXT, [("test", values)])

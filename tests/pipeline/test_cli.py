@@ -69,8 +69,9 @@ def test_help_imports_nothing_heavy() -> None:
 def test_a_run_with_nothing_to_read_never_imports_torch(
     reader: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
-    make_pdf(tmp_path / "blank.pdf", [""])
+    make_pdf(tmp_path / "read-before.pdf", ["one"])
     arguments = ["run", str(tmp_path), "--db", str(tmp_path / "a.db"), "--model", str(reader), *SETS]
+    assert main(arguments) == ExitCode.OK
     modules = imported_by(f"from pipeline.cli import main\nmain({arguments!r})")
     assert "sqlite_utils" in modules
     assert modules & {"torch", "transformers"} == set()
@@ -92,6 +93,7 @@ def test_run_prints_a_summary(
     printed = capsys.readouterr()
     assert "pages: 1 ok" in printed.out
     assert "documents: 1 ok, 1 broken" in printed.out
+    assert "\nbottleneck: " in printed.out
     assert "b.pdf: broken: " in printed.err
     assert "1 of 1 pages" in printed.err
 
@@ -162,10 +164,16 @@ def test_status(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "pages: 2 ok, 1 blank" in text
     assert "decode_generate" in text
+    assert "waiting for input" in text
+    assert {"discover", "render", "encode", "decode", "store"} <= {
+        line.split()[0] for line in text.splitlines() if line
+    }
+    assert f"{2 * len(TEXT.split())} tokens, " in text
     assert main(["status", "--db", database, "--json"]) == ExitCode.OK
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"ok": 2, "blank": 1}
     assert {"mean_s", "median_s", "p99_s"} <= set(found["stages"][0])
+    assert all(0 <= stage["busy"] <= 1 for stage in found["runs"][0]["flow"]["stages"])
 
 
 def test_database_and_format_have_defaults(

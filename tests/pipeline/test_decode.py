@@ -1,71 +1,61 @@
-"""The decode stage with a model that writes "w5 w6 w7" whatever it is shown."""
+"""What is asked of an engine for a page, and what becomes of its answer; the model writes "w5 w6 w7"."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
-from encoders.views import PageViews
+from ocr.engine.engine import Engine
+from ocr.engine.types import PageRequest
 from ocr.paged.reader import PagedReader
 from ocr.paged.types import EngineSettings
-from ocr.second_opinion import NUM_RESERVED
 from pipeline.config import DecodeConfig
-from pipeline.stages import decode as stage
-from pipeline.stages.decode import decode
-from pipeline.stages.encode import EncodedPage
-from pipeline.types import Page, PageResult, RenderedPage
-from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokenizer, vision
-
-CHARACTERS = "abcw567"
-TEXT = "w5 w6 w7"
+from pipeline.flow.types import Decoded
+from pipeline.stages.decode import page_request, page_result, page_settings
+from pipeline.types import PageResult, StageTiming
+from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, tokenizer
+from tests.pipeline.flow.fakes import TEXT, LoadedReader, encoded, loaded_reader
 
 
-@dataclass(frozen=True)
-class LoadedReader(Reader):
-    prompt: str = "<image>\nRead"
-    characters: str | None = CHARACTERS
-    calibration: Any = None
+def results(
+    loaded: Any, requests: dict[int, PageRequest], reads: Any, pages: list[Any]
+) -> dict[int, PageResult]:
+    """Each page's result, by its place in pages."""
+    numbers = list(requests)
+    found = {}
+    for read in reads:
+        number = numbers[read.index]
+        decoded = Decoded(
+            encoded=pages[number], read=read, request=requests[number], seconds=9.0, num_together=len(numbers)
+        )
+        found[number] = page_result(loaded, decoded)
+    return found
 
 
-def encoded(seen: str | None) -> EncodedPage:
-    """A page on which the character head sees one line, two cells a character."""
-    page = Page(path="a.png", sha256="0" * 64, kind="image", page_index=0)
-    views = PageViews(
-        global_view=np.zeros((3, 8, 8), np.uint8),
-        local_views=np.zeros((0, 3, 640, 640), np.uint8),
-        grid=(1, 1),
-    )
-    rendered = RenderedPage(
-        page=page, views=views, width_px=8, height_px=8, dpi=None, blank=False, seconds={"render": 0.5}
-    )
-    cells = None
-    if seen is not None:
-        line = [CHARACTERS.index(mark) + NUM_RESERVED for mark in seen for _ in range(2)]
-        cells = torch.zeros(2, 200, dtype=torch.int16)
-        cells[0, : len(line)] = torch.tensor(line, dtype=torch.int16)
-    return EncodedPage(rendered=rendered, tokens=replace(vision(4, width=VOCAB), cells_HW=cells), timings=())
+def asked(loaded: Any, pages: list[Any], config: DecodeConfig) -> dict[int, PageRequest]:
+    found = {number: page_request(loaded, page, config) for number, page in enumerate(pages)}
+    return {number: request for number, request in found.items() if request is not None}
 
 
-def read(*seen: str | None, **changes: Any) -> list[PageResult]:
-    model = ChainReader({READ: 5, 5: 6, 6: 7, 7: EOS})
-    loaded: Any = LoadedReader(model=model, tokenizer=tokenizer(), **changes)
-    return decode(loaded, [encoded(line) for line in seen], DecodeConfig())
+def read(*seen: str | None, **changes: Any) -> list[PageResult | None]:
+    """Results of pages on which the character head sees this; None for a page that is not to be read."""
+    loaded = loaded_reader(**changes)
+    pages = [encoded(line) for line in seen]
+    requests = asked(loaded, pages, DecodeConfig())
+    engine = Engine(loaded, prompt=loaded.prompt, num_slots=len(pages))
+    found = results(loaded, requests, engine.read(requests.values()), pages)
+    return [found.get(number) for number in range(len(pages))]
 
 
-def test_pages_without_characters_are_not_read_and_order_is_kept() -> None:
-    results = read("", "w5w6w7", "", None)
-    assert [result.status for result in results] == ["blank", "ok", "blank", "ok"]
-    assert [result.parsed and result.parsed.text for result in results] == ["", TEXT, "", TEXT]
-    assert results[0].confidence is None
-    assert results[0].timings == ()
-    assert {timing.stage for timing in results[1].timings} == {"decode_prefill", "decode_generate"}
-    assert {timing.batch_size for timing in results[1].timings} == {2}
+def test_pages_without_characters_are_not_read() -> None:
+    found = read("", "w5w6w7", "", None)
+    assert [result and result.status for result in found] == [None, "ok", None, "ok"]
+    assert [result.parsed.text for result in found if result and result.parsed] == [TEXT, TEXT]
 
 
 def test_text_that_nothing_on_the_page_supports_is_not_kept() -> None:
     (result,) = read("abcabc")
+    assert result is not None
     assert (result.status, result.num_tokens) == ("blank", 0)
     assert result.parsed is not None
     assert result.parsed.text == ""
@@ -74,13 +64,47 @@ def test_text_that_nothing_on_the_page_supports_is_not_kept() -> None:
 
 def test_confidence_reaches_page_and_blocks() -> None:
     (result,) = read("w5w6w7")
+    assert result is not None
     assert result.confidence == pytest.approx(8 / 9, abs=0.2)
     assert result.parsed is not None
     assert [block.confidence for block in result.parsed.blocks] == [result.confidence]
 
 
 def test_without_the_heads_characters_every_page_is_read() -> None:
-    assert [result.status for result in read("", None, characters=None)] == ["ok", "ok"]
+    assert [result and result.status for result in read("", None, characters=None)] == ["ok", "ok"]
+
+
+def test_timings_are_the_engines_shares_and_the_time_that_passed() -> None:
+    loaded = loaded_reader()
+    earlier = StageTiming(stage="encode_global", share_s=1.0, wall_s=2.0)
+    page = replace(encoded(None), timings=(earlier,))
+    request = page_request(loaded, page, DecodeConfig())
+    assert request is not None
+    (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
+    done = replace(done, prefill_s=0.25, generate_s=0.5)
+    together = Decoded(encoded=page, read=done, request=request, seconds=3.25, num_together=4)
+    assert page_result(loaded, together).timings == (
+        earlier,
+        StageTiming(stage="decode_prefill", share_s=0.25, wall_s=0.25, batch_size=4),
+        StageTiming(stage="decode_generate", share_s=0.5, wall_s=3.0, batch_size=4),
+    )
+
+
+def test_the_limits_of_a_page_are_the_configured_ones_of_its_kind() -> None:
+    config = DecodeConfig.model_validate(
+        {
+            "max_tokens": 99,
+            "pdf": {"size": 3, "window": 7},
+            "image": {"size": 4, "window": 8},
+            "loop": {"tokens": 5},
+        }
+    )
+    pdf, image = page_settings(config, "pdf"), page_settings(config, "image")
+    assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens, pdf.loop_tokens) == (3, 7, 99, 5)
+    assert (image.ngram_size, image.ngram_window, image.max_tokens) == (4, 8, 99)
+    request = page_request(loaded_reader(), encoded(None), config)
+    assert request is not None
+    assert request.settings == image
 
 
 def chain_loaded() -> Any:
@@ -93,33 +117,26 @@ def chain_loaded() -> Any:
 def test_the_paged_engine_reads_the_same() -> None:
     loaded = chain_loaded()
     pages = [encoded("w5w6w7"), encoded(""), encoded(None)]
+    requests = asked(loaded, pages, DecodeConfig())
     paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24))
-    found = decode(loaded, pages, DecodeConfig(), paged)
-    expected = decode(loaded, pages, DecodeConfig())
-    assert [page.status for page in found] == ["ok", "blank", "ok"]
-    assert [page.parsed for page in found] == [page.parsed for page in expected]
+    found = results(loaded, requests, paged.read(requests.values(), loaded.prompt), pages)
+    engine = Engine(loaded, prompt=loaded.prompt, num_slots=2)
+    expected = results(loaded, requests, engine.read(requests.values()), pages)
+    assert set(found) == {0, 2}
+    assert {number: page.parsed for number, page in found.items()} == {
+        number: page.parsed for number, page in expected.items()
+    }
     assert {timing.stage for timing in found[0].timings} == {"decode_prefill", "decode_generate"}
     assert all(timing.wall_s > 0 for timing in found[0].timings)
 
 
-@pytest.mark.parametrize(("drafts", "is_paged"), [(True, False), (False, False), (True, True)])
-def test_drafts_are_passed_unless_switched_off_or_of_no_use(
-    drafts: bool, is_paged: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded, passed = chain_loaded(), []
-    real = stage.decoding.decode_pages
-
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        passed.append(kwargs["drafts"])
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(stage.decoding, "decode_pages", watched)
-    paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24)) if is_paged else None
-    (result,) = decode(loaded, [encoded("w5w6w7")], DecodeConfig(drafts=drafts), paged)
-    assert result.parsed is not None
-    assert result.parsed.text == TEXT
-    if drafts and not is_paged:
-        assert len(passed[0]) == 1
-        assert passed[0][0] is not None
-    else:
-        assert passed == [None]
+@pytest.mark.parametrize("drafts", [True, False])
+def test_drafts_are_made_unless_switched_off(drafts: bool) -> None:
+    loaded = loaded_reader()
+    page = encoded("w5w6w7")
+    page = replace(page, rendered=replace(page.rendered, text_layer=TEXT))
+    request = page_request(loaded, page, DecodeConfig(drafts=drafts))
+    assert request is not None
+    assert (request.draft is not None) == drafts
+    (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
+    assert done.transcript.raw == TEXT

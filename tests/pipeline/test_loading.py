@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 import torch
 
+from encoders import bfloat16
+from encoders.bfloat16 import Bfloat16Linear
+from ocr import model_files
 from ocr.paged.reader import PagedReader, UnusableError
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError
-from pipeline.loading import available_cpus, calm_threads, load_model, open_paged, render_workers
+from pipeline.loading import (
+    available_cpus,
+    calm_threads,
+    load_model,
+    open_paged,
+    render_workers,
+    wake_device,
+)
 
 
 def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,29 +30,48 @@ def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         load_model(Config(device="cuda"))
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("auto", torch.float32), ("bfloat16", torch.bfloat16)])
-def test_the_number_format_on_a_cpu(name: str, dtype: torch.dtype, reader: Path) -> None:
-    config = Config.model_validate({"model": str(reader), "device": "cpu", "dtype": name, "threads": 1})
-    loaded = load_model(config)
-    assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
-    assert torch.get_num_threads() == 1
+def products(module: torch.nn.Module) -> set[torch.dtype]:
+    """The number formats that linear layers multiply in."""
+    return {its.weight.dtype for its in module.modules() if isinstance(its, torch.nn.Linear | Bfloat16Linear)}
 
 
+@pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize(
-    ("dtype", "asked", "expected"),
+    ("dtype", "asked", "decoder", "blocks"),
     [
-        ("float32", "bfloat16", torch.bfloat16),
-        ("bfloat16", "float32", torch.float32),
-        ("bfloat16", "auto", torch.bfloat16),
+        ("auto", "auto", torch.float32, None),
+        ("auto", "float32", torch.float32, torch.float32),
+        ("auto", "bfloat16", torch.float32, torch.bfloat16),
+        ("float32", "auto", torch.float32, None),
+        ("bfloat16", "auto", torch.bfloat16, torch.bfloat16),
+        ("bfloat16", "float32", torch.bfloat16, torch.float32),
     ],
 )
-def test_the_encoder_may_have_a_number_format_of_its_own(
-    dtype: str, asked: str, expected: torch.dtype, reader: Path
+def test_the_number_formats_on_a_cpu(
+    dtype: str,
+    asked: str,
+    decoder: torch.dtype,
+    blocks: torch.dtype | None,
+    is_fast: bool,
+    reader: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = {"model": str(reader), "device": "cpu", "dtype": dtype, "encoder": {"dtype": asked}}
+    """Parts multiply in bfloat16; all else is float32. blocks: of the encoder, None where the CPU decides."""
+    monkeypatch.setattr(bfloat16, "is_fast", lambda device: is_fast)
+    values = {
+        "model": str(reader),
+        "device": "cpu",
+        "dtype": dtype,
+        "encoder": {"dtype": asked},
+        "threads": 1,
+    }
     model = load_model(Config.model_validate(values)).model
-    assert {parameter.dtype for parameter in model.encoder.parameters()} == {expected}
-    assert model.dtype == model.language_model.embed_tokens.weight.dtype == getattr(torch, dtype)
+    assert products(model.language_model.layers) == {decoder}
+    expected = blocks or (torch.bfloat16 if is_fast else torch.float32)
+    assert products(model.encoder.sam_model.blocks) == {expected}
+    assert products(model.encoder.vision_model) == {torch.float32}
+    assert model.lm_head.weight.dtype == model.dtype == torch.float32
+    assert torch.get_num_threads() == 1
 
 
 def test_waiting_threads_sleep_unless_the_user_wants_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,13 +87,37 @@ def test_workers_leave_cpus_to_the_model() -> None:
     assert render_workers(Config.model_validate({"render": {"workers": 5}})) == 5
 
 
+def test_waking_a_device_never_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "ocrbatch")
+    wake_device(torch.device("cpu"))
+    assert not caplog.records
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA error: unknown error")
+
+    monkeypatch.setattr(torch, "ones", fails)
+    wake_device(torch.device("cuda"))
+    assert [record.getMessage() for record in caplog.records] == ["the device does not wake up"]
+
+
+def test_the_weights_are_read_ahead_of_the_imports(reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead: list[Path] = []
+    monkeypatch.setattr(model_files, "read_ahead", ahead.extend)
+    load_model(Config.model_validate({"model": str(reader), "device": "cpu", "threads": 1}))
+    assert ahead == [reader / "model.safetensors"]
+    monkeypatch.undo()
+    model_files.read_ahead([*ahead, reader / "not there"])
+
+
 def loaded_on(device: str, dtype: torch.dtype) -> Any:
     """What open_paged looks at before it opens anything."""
     weight = SimpleNamespace(device=torch.device(device), dtype=dtype)
     return SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
 
 
-@pytest.mark.parametrize(("batch_size", "slots"), [(None, 32), (7, 7)])
+@pytest.mark.parametrize(("batch_size", "slots"), [(None, 256), (7, 7)])
 def test_a_gpu_with_16_bits_has_a_paged_engine(
     batch_size: int | None, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

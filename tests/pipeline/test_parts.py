@@ -1,32 +1,34 @@
 """Pages in parts: their views, the memory they take, how a batch of them is read, and that it helps."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pymupdf
 import pytest
+import torch
 from PIL import Image
 
-from ocr.types import ParsedText
-from pipeline import config_sources, runner
+from pipeline import config_sources
 from pipeline.config import Config
 from pipeline.evaluation import character_edits
-from pipeline.feed import heaviest_page_bytes
+from pipeline.flow import encoding
+from pipeline.flow.budget import heaviest_page_bytes
 from pipeline.progress import Silent
 from pipeline.runner import run
-from pipeline.stages import decode as decode_stage
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.render import OpenDocuments, render
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.stages.tile import tile
 from pipeline.stop import Stop
-from pipeline.types import DividedPage, Page, PageResult, RenderedPage
+from pipeline.types import DividedPage, Page, RenderedPage
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
 from tests.ocr.parts import pages
-from tests.pipeline.checkpoints import READS_TEXT
+from tests.pipeline.checkpoints import READS_TEXT, TEXT
+from tests.pipeline.runs import changed, encode_together
 
 IN_PARTS = TileSettings(parts=True)
 
@@ -104,42 +106,31 @@ def config(tmp_path: Path, reader: Path) -> Config:
     return config_sources.load(None, READS_TEXT, [("test", values)])
 
 
-def test_parts_are_read_in_batches_of_their_own_and_one_that_fails_costs_itself(
+def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
     dense_pdf: Path, tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs").mkdir(exist_ok=True)
     dense_pdf.rename(tmp_path / "docs" / "dense.pdf")
     sizes: list[int] = []
-    met: list[int] = []
+    real = encoding.encode
 
-    def reads(loaded: object, encoded: Sequence[EncodedPage], *_: object) -> list[PageResult]:
-        sizes.append(len(encoded))
-        results = []
-        for item in encoded:
-            number = id(item.rendered)
-            if not met:
-                met.append(number)
-            if number == met[0]:
-                raise RuntimeError("this part breaks the reader")
-            results.append(
-                PageResult(
-                    page=item.rendered.page,
-                    status="ok",
-                    parsed=ParsedText(text="read", markdown="read"),
-                    error=None,
-                    confidence=1.0,
-                    timings=item.timings,
-                )
-            )
-        return results
+    def overflows_once(encoder: Any, parts: Sequence[RenderedPage]) -> list[EncodedPage]:
+        found = real(encoder, parts)
+        if not sizes:
+            tokens = found[0].tokens
+            damaged = torch.full_like(tokens.tokens_TD, torch.nan)
+            found[0] = replace(found[0], tokens=replace(tokens, tokens_TD=damaged))
+        sizes.append(len(parts))
+        return found
 
-    monkeypatch.setattr(decode_stage, "decode", reads)
-    run(config, Silent(), Stop())
+    monkeypatch.setattr(encoding, "encode", overflows_once)
+    encode_together(monkeypatch, 2)
+    run(changed(config, decode={"max_tokens": 2000}, tile={"retry_below": 0.0}), Silent(), Stop())
     (row,) = export_rows(open_for_reading(config.store.database))
+    num_parts = sum(sizes)
+    assert sizes == [2] * (num_parts // 2) + [1] * (num_parts % 2)
     assert row["status"] == "truncated"
-    assert set(row["text"].split()) == {"read"}
-    assert max(sizes) <= 3
-    assert runner.BATCH_SIZES
+    assert [text for text in row["text"].splitlines() if text] == [TEXT] * (num_parts - 1)
 
 
 def test_the_shipped_model_reads_small_print_in_parts(tmp_path: Path) -> None:

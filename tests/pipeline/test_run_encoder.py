@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from encoders.deepseek import DeepEncoder
+from encoders.deepseek_paths import DeepSeekPath
 from encoders.graphs.manager import EncoderGraphManager
+from encoders.types import VisionTokens
 from ocr.checkpoint import LoadedModel
 from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.errors import ConfigError
 from pipeline.loading import load_model, open_encoder
-from pipeline.run_encoder import ADAPT_AFTER, RunEncoder
+from pipeline.run_encoder import CAPTURE_AFTER, RunEncoder, with_cells_on_host
 from tests.encoders.test_deepseek import random_page
 from tests.ocr.tiny import relative_error
 from tests.pipeline.winning import capture_that_wins
@@ -25,6 +28,10 @@ PAGES = [random_page(seed, grid=grid) for seed, grid in enumerate([(1, 1), (2, 1
 @pytest.fixture(scope="module")
 def loaded(reader: Path) -> LoadedModel:
     return load_model(load(None, [f"model={reader}", "device=cpu", "threads=1"]))
+
+
+# Graphs that the user asks for.
+LISTED = ("encoder.max_items=4", "encoder.budgets.global=[64,128,256]")
 
 
 def config(*sets: str) -> Config:
@@ -63,22 +70,61 @@ def test_on_a_cpu_everything_is_eager_and_counted(loaded: LoadedModel) -> None:
     assert record["global"]["replays"] == 0
 
 
-def test_graphs_of_the_modes_views_are_captured_and_replayed(
+def test_graphs_that_the_user_lists_are_captured_at_once_and_replayed(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capture_that_wins(monkeypatch)
-    encoder = open_encoder(loaded, config("encoder.max_items=4"))
+    encoder = open_encoder(loaded, config(*LISTED))
     encoder.warm_up()
     tokens, global_uses, local_uses = encode(encoder)
     encoder.close()
     assert_right(tokens, loaded.model.encoder)
     assert global_uses == [["hit"]] * 3
-    assert local_uses == [[], ["miss"] * 2, ["miss"] * 2], "a mode without tiles has no graphs for them"
+    assert local_uses == [[], ["eager"] * 2, ["eager"] * 2], "no graphs were asked for there"
     record = encoder.record()
     assert record["global"]["budgets"] == {"512": [64, 128, 256]}
     assert record["global"]["hits"] == 3
-    assert record["local"]["misses"] == 4
+    assert record["local"]["eager"] == 4
     assert encoder.capture_s > 0
+
+
+@pytest.mark.parametrize("budgets", ["null", "auto"])
+def test_a_trickle_of_small_batches_gets_its_graphs(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, budgets: str
+) -> None:
+    capture_that_wins(monkeypatch)
+    encoder = open_encoder(loaded, config(f"encoder.budgets={budgets}"))
+    encoder.warm_up()
+    uses = []
+    with caplog.at_level(logging.INFO, logger="ocrbatch"):
+        for _ in range(CAPTURE_AFTER + 2):
+            encoder.begin_batch()
+            tokens, global_uses, local_uses = encode(encoder)
+            assert_right(tokens, loaded.model.encoder)
+            uses.append((global_uses[0][0], local_uses[1][0]))
+    assert uses == [("eager", "eager")] * CAPTURE_AFTER + [("hit", "hit")] * 2
+    assert caplog.text.count("encoder graphs captured in") == 1
+    three_views = {"512": [192 if budgets == "auto" else 256]}
+    assert encoder.record()["global"]["budgets"] == three_views, "of a batch's size alone"
+    encoder.close()
+
+
+def test_a_run_of_large_batches_captures_nothing(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture_that_wins(monkeypatch)
+    monkeypatch.setattr(EncoderGraphManager, "_add", lambda *_: pytest.fail("captured"))
+    encoder = open_encoder(loaded, config())
+    pages = [random_page(seed, grid=(1, 1)) for seed in range(32)]
+    monkeypatch.setattr(type(encoder._paths[0]), "forward", _no_model)
+    for _ in range(CAPTURE_AFTER + 2):
+        encoder.begin_batch()
+        assert {use for (use,) in encoder.encode_global(pages)[1]} == {"eager"}
+    encoder.close()
+
+
+def _no_model(self: DeepSeekPath, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {"tokens": torch.zeros(len(inputs["pixels"]), 64, 64)}
 
 
 def test_off_captures_nothing(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +134,7 @@ def test_off_captures_nothing(loaded: LoadedModel, monkeypatch: pytest.MonkeyPat
     assert encode(encoder)[1] == [["eager"]] * 3
 
 
-@pytest.mark.parametrize("breaks", ["warm_up", "adapt"])
+@pytest.mark.parametrize("breaks", ["warm_up", "capture_due"])
 def test_graphs_that_fail_are_done_without(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, breaks: str
 ) -> None:
@@ -96,12 +142,12 @@ def test_graphs_that_fail_are_done_without(
         raise RuntimeError("operation not permitted\nwhen stream is capturing")
 
     capture_that_wins(monkeypatch)
-    monkeypatch.setattr(EncoderGraphManager, breaks, fails, raising=False)
-    encoder = open_encoder(loaded, config("encoder.budgets=auto", "encoder.max_items=4"))
+    monkeypatch.setattr(EncoderGraphManager, breaks, fails)
+    encoder = open_encoder(loaded, config(*LISTED))
     with caplog.at_level(logging.WARNING, logger="ocrbatch"):
         encoder.warm_up()
         before = encode(encoder)[1]
-        for _ in range(ADAPT_AFTER + 2):
+        if breaks == "capture_due":
             encoder.begin_batch()
     (message,) = [entry.getMessage() for entry in caplog.records if entry.name == "ocrbatch"]
     assert "not permitted when stream is capturing" in message
@@ -115,22 +161,6 @@ def test_graphs_that_fail_are_done_without(
     assert (record["hits"], record["eager"]) == (replayed, 6 - replayed), "of both managers"
     assert replayed == (0 if breaks == "warm_up" else 3)
     assert record["graph_mib"] == 0
-
-
-def test_budgets_are_chosen_anew_once_and_only_where_they_are_auto(
-    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[EncoderGraphManager] = []
-    monkeypatch.setattr(EncoderGraphManager, "adapt", lambda self: calls.append(self), raising=False)
-    for budgets, expected_calls in (("auto", 1), ("null", 0)):
-        encoder = RunEncoder(loaded.model.encoder, config(f"encoder.budgets={budgets}"))
-        calls.clear()
-        for _ in range(ADAPT_AFTER):
-            encoder.begin_batch()
-        assert calls == []
-        for _ in range(2 * ADAPT_AFTER):
-            encoder.begin_batch()
-        assert len(calls) == expected_calls
 
 
 def test_a_budget_that_the_limit_can_never_hold_is_the_users_to_change(
@@ -184,7 +214,7 @@ def test_graphs_are_given_back_for_other_work(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     capture_that_wins(monkeypatch)
-    encoder = open_encoder(loaded, config("encoder.max_items=4"))
+    encoder = open_encoder(loaded, config(*LISTED))
     assert not encoder.release(), "there are none yet"
     encoder.warm_up()
     assert encode(encoder)[1] == [["hit"]] * 3
@@ -200,20 +230,30 @@ def test_graphs_are_given_back_for_other_work(
     encoder.close()
 
 
-def test_graphs_are_chosen_only_where_they_could_be(
-    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fails(self: EncoderGraphManager) -> None:
-        raise RuntimeError("no")
+def test_cells_of_all_pages_come_to_the_host_in_one_copy() -> None:
+    """On another device, of which only shapes are known here."""
+    there = [torch.empty(shape, dtype=torch.int16, device="meta") for shape in ((2, 3), (4, 5))]
+    cells = [there[0], None, torch.ones(2, 2, dtype=torch.int16), there[1]]
+    tokens = torch.zeros(1, 1)
+    pages = [VisionTokens(tokens_TD=tokens, num_local=0, grid=(1, 1), cells_HW=its) for its in cells]
+    copies: list[int] = []
 
-    for adapt, chosen in ((fails, 0), (lambda self: None, 1)):
-        monkeypatch.setattr(EncoderGraphManager, "adapt", adapt)
-        encoder = RunEncoder(loaded.model.encoder, config("encoder.budgets=auto"))
-        caplog.clear()
-        with caplog.at_level(logging.INFO, logger="ocrbatch"):
-            for _ in range(ADAPT_AFTER + 1):
-                encoder.begin_batch()
-        assert caplog.text.count("graphs chosen from what was seen") == chosen
+    class Copying(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.Tensor.cpu:
+                copies.append(args[0].numel())
+                return torch.arange(args[0].numel(), dtype=args[0].dtype)
+            return func(*args, **(kwargs or {}))
+
+    with Copying():
+        hosted = [page.cells_HW for page in with_cells_on_host(pages)]
+    assert copies == [26]
+    assert hosted[0] is not None
+    assert hosted[0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert hosted[1] is None
+    assert hosted[2] is cells[2]
+    assert hosted[3] is not None
+    assert hosted[3][-1].tolist() == [21, 22, 23, 24, 25]
 
 
 @pytest.mark.parametrize(("mode", "warnings"), [("tiny", 1), ("gundam", 0)])

@@ -4,67 +4,39 @@ import logging
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pymupdf
 import pytest
+import torch
 from PIL import Image
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.views import PageViews
-from pipeline import config_sources, runner
+from pipeline import runner
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
+from pipeline.flow import encoding
+from pipeline.flow.types import Decoded
 from pipeline.progress import Silent
 from pipeline.report import status_lines
 from pipeline.run_encoder import RunEncoder
-from pipeline.runner import page_error, run
+from pipeline.runner import run
 from pipeline.stages import decode as decode_stage
 from pipeline.stages.encode import EncodedPage
 from pipeline.stop import Stop
-from pipeline.summary import RunSummary
 from pipeline.timing import STAGES
 from pipeline.types import PageResult
 from storage.database import open_for_reading
 from storage.errors import DatabaseBusyError
-from storage.export.rows import export_rows
 from storage.queries import status
 from storage.store import Store
-from tests.pipeline.checkpoints import READS_TEXT, TEXT
+from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.runs import changed, encode_together, read_slowly, rows, run_quietly
 from tests.pipeline.winning import capture_that_wins
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> str:
-    return str(tmp_path / "results.db")
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def config(docs: Path, database: str, reader: Path) -> Config:
-    values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(reader)}
-    return config_sources.load(None, READS_TEXT, [("test", values)])
-
-
-def changed(config: Config, **sections: dict[str, Any]) -> Config:
-    update = {name: getattr(config, name).model_copy(update=keys) for name, keys in sections.items()}
-    return config.model_copy(update=update)
-
-
-def run_quietly(config: Config) -> RunSummary:
-    return run(config, Silent(), Stop())
-
-
-def rows(database: str) -> list[dict[str, Any]]:
-    return [dict(row) for row in export_rows(open_for_reading(database))]
 
 
 def test_every_page_becomes_a_row(docs: Path, config: Config, database: str, make_pdf: MakePdf) -> None:
@@ -161,14 +133,14 @@ def test_a_failure_costs_its_page_only(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real = decode_stage.decode
+    real = decode_stage.page_result
 
-    def fails_on_page_2(loaded: Any, pages: Sequence[EncodedPage], *rest: Any) -> list[PageResult]:
-        if any(page.rendered.page.page_number == 2 for page in pages):
+    def fails_on_page_2(loaded: Any, decoded: Decoded) -> PageResult:
+        if decoded.encoded.rendered.page.page_number == 2:
             raise RuntimeError("a bug")
-        return real(loaded, pages, *rest)
+        return real(loaded, decoded)
 
-    monkeypatch.setattr(decode_stage, "decode", fails_on_page_2)
+    monkeypatch.setattr(decode_stage, "page_result", fails_on_page_2)
     summary = run_quietly(config)
     assert summary.pages == {"ok": 2, "failed": 1}
     failed = rows(database)[1]
@@ -176,10 +148,37 @@ def test_a_failure_costs_its_page_only(
     assert failed["text"] is None
 
 
-def test_a_stopped_run_is_finished_by_the_next(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
+def test_a_page_whose_numbers_are_none_costs_itself_only(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    real = encoding.encode
+
+    def overflows(encoder: Any, pages: Sequence[Any]) -> list[EncodedPage]:
+        return [
+            replace(
+                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
+            )
+            if page.rendered.page.page_number == 2
+            else page
+            for page in real(encoder, pages)
+        ]
+
+    monkeypatch.setattr(encoding, "encode", overflows)
+    encode_together(monkeypatch, 3)
+    assert run_quietly(config).pages == {"ok": 2, "failed": 1}
+    found = rows(database)
+    assert [row["text"] for row in found] == [TEXT, None, TEXT]
+    assert found[1]["error"]["stage"] == "decode"
+    assert found[1]["error"]["message"].startswith("DecodeError: the language model's logits are not numbers")
+    assert {"encode_global", "render"} <= set(found[1]["timings"])
+
+
+def test_a_stopped_run_is_finished_by_the_next(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    read_slowly(monkeypatch, 0.3)
     stop = Stop()
 
     class StopsAfterOne(Silent):
@@ -192,6 +191,7 @@ def test_a_stopped_run_is_finished_by_the_next(
     assert summary.exit_code == ExitCode.STOPPED
     assert status(open_for_reading(database)).runs[0].exit_code == ExitCode.STOPPED
 
+    monkeypatch.undo()
     assert run_quietly(one_by_one).pages == {"ok": 2}
     assert status(open_for_reading(database)).num_attempts == 3
 
@@ -201,7 +201,9 @@ def test_a_run_records_what_its_encoder_did(
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
     capture_that_wins(monkeypatch)
-    with_graphs = changed(config, encoder={"max_items": 2}, decode={"batch_size": 3})
+    encode_together(monkeypatch, 3)
+    graphs = {"max_items": 2, "budgets": {"global": [64, 128]}}
+    with_graphs = changed(config, encoder=graphs, decode={"batch_size": 3})
     assert run_quietly(with_graphs).pages == {"ok": 3}
     with closing(open_for_reading(database)) as db:
         found = status(db)
@@ -237,6 +239,7 @@ def test_a_stopped_run_frees_its_graphs_and_records_them(
         real(self)
 
     monkeypatch.setattr(RunEncoder, "close", close)
+    read_slowly(monkeypatch, 0.3)
     stop = Stop()
 
     class StopsAfterOne(Silent):
@@ -292,9 +295,9 @@ def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
         return real(self, pages)
 
     monkeypatch.setattr(RunEncoder, "encode_global", exhausts)
+    encode_together(monkeypatch, 3)
     assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
-    assert sizes.count(1) == 3
-    assert max(sizes) > 1
+    assert sizes == [3, 1, 2, 1, 1]
 
 
 def test_graphs_give_their_memory_up_before_batches_shrink(
@@ -311,8 +314,9 @@ def test_graphs_give_their_memory_up_before_batches_shrink(
 
     monkeypatch.setattr(RunEncoder, "encode_local", exhausts)
     monkeypatch.setattr(RunEncoder, "release", lambda self: bool(held and held.pop()))
+    encode_together(monkeypatch, 3)
     assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
-    assert sizes[0] == sizes[1] == max(sizes)
+    assert sizes == [3, 3]
 
 
 def test_a_fatal_error_ends_the_run_in_the_database(
@@ -341,9 +345,3 @@ def test_nothing_is_written_without_a_path_to_read(config: Config, database: str
     with pytest.raises(ConfigError):
         run_quietly(changed(config, ingest={"paths": paths}))
     assert not Path(database).exists()
-
-
-def test_a_lost_device_is_no_fault_of_the_page() -> None:
-    assert page_error("decode", RuntimeError("CUDA out of memory. Tried")).category == "out_of_memory"
-    with pytest.raises(DeviceLostError, match="run again"):
-        page_error("decode", RuntimeError("CUDA error: an illegal memory access was encountered"))

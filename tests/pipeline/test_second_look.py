@@ -1,5 +1,6 @@
 """Which pages are read again, and which reading is kept."""
 
+import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -25,7 +26,6 @@ class Model:
     ) -> None:
         self.fine, self.whole, self.results = fine, whole, list(results)
         self.rendered: list[str] = []
-        self.checks = 0
 
     def render_fine(self, page: Page) -> Future[ReadyPage | PageError]:
         assert page == PAGE
@@ -37,23 +37,21 @@ class Model:
         self.rendered.append("whole")
         return done(self.whole)
 
-    def read(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
+    async def read(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
+        await asyncio.sleep(0)
         taken, self.results = self.results[: len(parts)], self.results[len(parts) :]
         assert len(taken) == len(parts)
         return taken
-
-    def check(self) -> None:
-        self.checks += 1
 
     def look(self, *first: PageResult, page: ReadyPage | None = None, below: float = 0.9) -> PageResult:
         look = SecondLook(
             render_fine=self.render_fine,
             render_whole=self.render_whole,
             read=self.read,
-            check=self.check,
             below=below,
         )
-        found = look(page or rendered(), first)
+        found = asyncio.run(look(page or rendered(), first))
+        assert look.wants(first) == bool(self.rendered)
         assert not self.results, "everything was read"
         return found
 
@@ -172,12 +170,25 @@ def test_a_doubtful_scrap_is_no_text(written: str, confidence: float, status: st
 
 
 def test_a_waiting_run_can_be_stopped() -> None:
-    def check() -> None:
-        raise KeyboardInterrupt
+    """Whoever waits for a page to be rendered again can be cancelled, and the worker's future is given up."""
+    asked: list[Future[ReadyPage | PageError]] = []
 
     def never(page: Page) -> Future[ReadyPage | PageError]:
-        return Future()
+        asked.append(Future())
+        return asked[-1]
 
-    look = SecondLook(render_fine=never, render_whole=never, read=lambda parts: [], check=check, below=0.9)
-    with pytest.raises(KeyboardInterrupt):
-        look(rendered(), [read("all of it", confidence=0.3)])
+    async def nothing(parts: Sequence[RenderedPage]) -> list[PageResult]:
+        raise AssertionError("nothing was rendered")
+
+    async def stopped() -> None:
+        look = SecondLook(render_fine=never, render_whole=never, read=nothing, below=0.9)
+        looking = asyncio.create_task(look(rendered(), [read("all of it", confidence=0.3)]))
+        await asyncio.sleep(0.01)
+        assert not looking.done()
+        looking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await looking
+
+    asyncio.run(stopped())
+    assert len(asked) == 1
+    assert asked[0].cancelled()

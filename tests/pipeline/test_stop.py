@@ -19,39 +19,19 @@ def test_a_signal_waits_for_the_next_check() -> None:
         stop.check()
 
 
-def test_a_signal_interrupts_computation_at_once() -> None:
-    stop = Stop()
-    started = time.monotonic()
-
-    def compute() -> None:
-        with stop.interruptible():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(5)
-
-    with stop_on_signals(stop), pytest.raises(StopRequest):
-        compute()
-    assert time.monotonic() - started < 4
-
-
-def test_computation_does_not_start_after_a_request() -> None:
+def test_the_first_reason_counts() -> None:
     stop = Stop()
     stop.request("SIGINT")
-    with pytest.raises(StopRequest), stop.interruptible():
-        pytest.fail("the computation started")
-
-
-def test_after_the_block_a_signal_waits_again() -> None:
-    stop = Stop()
-    with stop.interruptible():
-        pass
-    stop.request("SIGINT")
-    assert stop.reason == "SIGINT"
+    stop.request("time limit")
+    with pytest.raises(StopRequest, match="SIGINT"):
+        stop.check()
 
 
 def test_the_time_limit_is_a_request() -> None:
     stop = Stop()
-    with stop_on_signals(stop, 0.05), pytest.raises(StopRequest, match="time limit"), stop.interruptible():
-        time.sleep(5)
+    with stop_on_signals(stop, 0.05):
+        time.sleep(0.2)
+    assert stop.reason == "time limit"
 
 
 def test_no_error_boundary_swallows_a_request() -> None:

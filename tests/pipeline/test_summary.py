@@ -3,8 +3,15 @@ from collections import Counter
 import pytest
 
 from pipeline.errors import ExitCode
+from pipeline.flow.meter import StageUse
 from pipeline.summary import RunSummary
-from pipeline.timing import StageTotals, single
+
+
+def use(name: str, busy: float) -> StageUse:
+    return StageUse(name=name, busy=busy, waiting_input=0.9 - busy, waiting_output=0.0)
+
+
+STAGES = [use("render", 0.1), use("encode", 0.25), use("decode", 0.75), use("store", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -28,8 +35,6 @@ def test_exit_codes(summary: RunSummary, code: ExitCode) -> None:
 
 
 def test_lines_say_what_happened_and_where_the_results_are() -> None:
-    totals = StageTotals()
-    totals.add([single("render", 1.0), single("decode_generate", 7.0)])
     text = "\n".join(
         RunSummary(
             database="my.db",
@@ -37,22 +42,49 @@ def test_lines_say_what_happened_and_where_the_results_are() -> None:
             documents=Counter(ok=2, broken=1),
             wall_s=10.0,
             load_s=2.0,
-            totals=totals,
+            stages=STAGES,
         ).lines()
     )
     assert "pages: 19 ok, 1 failed (2.00 pages/s)" in text
     assert "documents: 2 ok, 1 broken" in text
-    assert "longest stage: decode_generate, 7.0 s of 10.0 s, loading the model 2.0 s" in text
+    expected = "bottleneck: decode, busy for 75% of 10.0 s (render 10%, encode 25%, store 0%)"
+    assert f"{expected}, loading the model 2.0 s" in text
     assert "ocrbatch export --db my.db --format md" in text
 
 
 def test_lines_say_what_the_graphs_took_of_loading() -> None:
-    totals = StageTotals()
-    totals.add([single("render", 1.0)])
-    summary = RunSummary(database="a.db", wall_s=20.0, load_s=15.0, capture_s=12.0, totals=totals)
+    summary = RunSummary(
+        database="a.db", pages=Counter(ok=1), wall_s=20.0, load_s=15.0, capture_s=12.0, stages=STAGES
+    )
     assert any(
         line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)") for line in summary.lines()
     )
+
+
+def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
+    pages = Counter(ok=1)
+    summary = RunSummary(database="a.db", pages=pages, wall_s=20.0, stages=STAGES, gpu_busy=0.97)
+    (line,) = (line for line in summary.lines() if line.startswith("bottleneck"))
+    assert line.endswith("; the GPU was idle for 3%")
+
+
+@pytest.mark.parametrize(
+    ("pages", "stages"),
+    [(Counter(ok=1), [use("render", 0.0), use("store", 0.0)]), (Counter(), STAGES)],
+)
+def test_a_run_that_did_nothing_has_no_bottleneck(pages: Counter[str], stages: list[StageUse]) -> None:
+    idle = RunSummary(database="a.db", pages=pages, wall_s=1.0, stages=stages)
+    assert not any("bottleneck" in line for line in idle.lines())
+
+
+def test_the_database_keeps_the_stages_the_tokens_and_the_gpu() -> None:
+    summary = RunSummary(database="a.db", stages=STAGES[:1], num_tokens=70, num_steps=10, gpu_busy=0.5)
+    assert summary.flow() == {
+        "stages": [{"name": "render", "busy": 0.1, "waiting_input": 0.8, "waiting_output": 0.0}],
+        "num_tokens": 70,
+        "num_steps": 10,
+        "gpu_busy": 0.5,
+    }
 
 
 def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:

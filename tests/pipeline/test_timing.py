@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.timing import STAGES, StageTotals, Stopwatch, least_favourable, single, split
+from pipeline.timing import Stopwatch, least_favourable, split
 
 
 @given(st.floats(0, 1e4), st.lists(st.integers(0, 900), min_size=1, max_size=64))
@@ -43,21 +43,6 @@ def test_shares_follow_the_work() -> None:
     few, many = split("decode_generate", 10.0, [100, 300])
     assert (few.share_s, many.share_s) == (2.5, 7.5)
     assert few.wall_s == many.wall_s == 10.0
-
-
-def test_totals_count_a_batch_once_and_name_the_slowest() -> None:
-    totals = StageTotals()
-    for timing in split("encode_global", 4.0, [1, 1]):
-        totals.add([single("render", 1.0), timing])
-    assert totals.seconds() == {"render": 2.0, "encode_global": 4.0}
-    assert totals.slowest() == ("encode_global", 4.0)
-    assert StageTotals().slowest() is None
-
-
-def test_totals_are_in_the_order_of_the_flow() -> None:
-    totals = StageTotals()
-    totals.add(single(stage, 1.0) for stage in reversed(STAGES))
-    assert tuple(totals.seconds()) == STAGES
 
 
 def test_a_stopwatch_measures_its_block() -> None:

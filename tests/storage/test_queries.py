@@ -27,7 +27,7 @@ def timed(stage: str, share_s: float) -> TimingRecord:
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:
     found = read_status(path)
     assert (found.runs, found.pages, found.documents, found.files, found.stages) == ([], {}, {}, {}, [])
-    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 3)
+    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 4)
     assert found.database == str(path)
 
 
@@ -89,6 +89,23 @@ def test_runs_say_what_their_encoder_did(path: Path) -> None:
     stored = {"local": {"hits": 3, "budgets": {"640": [100]}}}
     assert [run.encoder for run in found.runs] == [None, stored, None]
     assert json.loads(json.dumps(found.to_json()))["runs"][1]["encoder"] == stored
+
+
+def test_runs_say_how_their_stages_went_together(path: Path) -> None:
+    stored = {
+        "stages": [{"name": "decode", "busy": 0.9, "waiting_input": 0.1, "waiting_output": 0.0}],
+        "num_tokens": 70,
+        "num_steps": 10,
+        "gpu_busy": None,
+    }
+    with Store(path) as store:
+        without, reading = new_run(store), store.start_run(a_run())
+        store.finish_run(without, exit_code=0, counts={})
+        store.finish_run(reading, exit_code=0, counts={}, flow=stored)
+        store.start_run(a_run())
+        found = read_status(path)
+    assert [run.flow for run in found.runs] == [None, stored, None]
+    assert json.loads(json.dumps(found.to_json()))["runs"][1]["flow"] == stored
 
 
 def test_a_killed_run_ends_with_its_last_page(path: Path) -> None:

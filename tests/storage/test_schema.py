@@ -60,11 +60,22 @@ def test_runs_stored_before_there_were_graphs_have_no_statistics(tmp_path: Path)
         conn.execute(run)
         conn.commit()
     with pytest.raises(
-        DatabaseVersionError, match=r"version 2 is older.*\(3\); update it with `ocrbatch run"
+        DatabaseVersionError, match=r"version 2 is older.*\(4\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
     Store(path).close()
     assert rows(path, "SELECT model, encoder FROM runs") == [("small", None)]
+
+
+def test_runs_stored_before_stages_were_measured_have_no_flow(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    at_version(path, 3)
+    run = "INSERT INTO runs VALUES (1, 't', NULL, NULL, 'finished', 0, 's', 'small', 'w', '{}', '{}', NULL, NULL)"
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute(run)
+        conn.commit()
+    Store(path).close()
+    assert rows(path, "SELECT model, flow FROM runs") == [("small", None)]
 
 
 def test_a_new_database_says_whose_it_is(path: Path) -> None:

@@ -162,6 +162,19 @@ def test_a_run_is_recorded_without_its_secrets(store: Store, path: Path) -> None
     assert json.loads(versions) == {"ocrbatch": "0.1.0"}
 
 
+def test_a_run_keeps_what_its_stages_did_as_json(store: Store, path: Path) -> None:
+    run_id = store.start_run(a_run())
+    assert rows(path, "SELECT encoder, flow FROM runs") == [(None, None)]
+    store.finish_run(
+        run_id, exit_code=0, counts={}, encoder={"global": {"hits": 1}}, flow={"stages": [], "gpu_busy": 0.5}
+    )
+    ((encoder, flow),) = rows(path, "SELECT encoder, flow FROM runs")
+    assert (json.loads(encoder), json.loads(flow)) == (
+        {"global": {"hits": 1}},
+        {"stages": [], "gpu_busy": 0.5},
+    )
+
+
 def test_text_that_is_not_unicode_is_kept_as_far_as_it_goes(store: Store, path: Path) -> None:
     run_id = new_run(store, a_file("caf\udce9.pdf"))
     store.record_page(run_id, a_page("nul \0 lone \ud800 end"))

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from encoders.bfloat16 import multiply_in_bfloat16
 from ocr.engine.packed import PackedStep
 from ocr.engine.slots import Slots
 from tests.ocr.tiny_reader import RandomReader
@@ -109,3 +110,19 @@ def test_the_models_attention_is_left_as_it_was(model: RandomReader) -> None:
     slots.prefill(prompt(5)[None])
     slots.step([[5]])
     assert model.language_model.config._attn_implementation == before
+
+
+@torch.inference_mode()
+def test_products_in_bfloat16_keep_keys_and_values_in_it_and_the_logits_close(model: RandomReader) -> None:
+    mixed = RandomReader()
+    multiply_in_bfloat16(mixed.language_model.layers)
+    slots, exact = Slots(mixed), Slots(model)
+    for each in (slots, exact):
+        each.prefill(torch.stack([prompt(9)]))
+    logits, wanted = slots.step([[5, 6, 7]]), exact.step([[5, 6, 7]])
+    keys, values = slots.read(0, slice(0, 1), 4)
+    assert keys.dtype == values.dtype == torch.bfloat16
+    assert slots.num_bytes(1, 9) == exact.num_bytes(1, 9) // 2
+    assert logits.dtype == torch.float32
+    error = ((logits - wanted).norm() / wanted.norm()).item()
+    assert 1e-5 < error < 5e-2

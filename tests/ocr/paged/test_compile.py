@@ -25,6 +25,10 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 32}),
     (kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 16, "SPLITS": 2}),
     (kernels.attend, "float float float int float float float f i i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
+    (kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 4, "SPLITS": 1}),
+    (kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 8, "SPLITS": 8}),
+    (kernels.attend, "bf16 fp8 fp8 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
+    (kernels.append, "bf16 bf16 fp8 fp8 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
     (kernels.merge, "float float bf16 i", {"D": 128, "SPLITS": 32, "PADDED": 32}),
     (kernels.likeliest_parts, "bf16 float int float i i", {"PARTS": 16, "BLOCK": 2048, "PART": 8192}),
     (kernels.likeliest, "float int float long float i", {"PARTS": 16, "PADDED": 16}),
@@ -34,16 +38,35 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
         "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i i",
         {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
     ),
+    (
+        layer_kernels.rotate_append,
+        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i i",
+        {"Q": 8, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
+    ),
+    (
+        layer_kernels.rotate_append,
+        "bf16 bf16 bf16 bf16 bf16 bf16 fp8 fp8 int i i i",
+        {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
+    ),
     (layer_kernels.silu_product, "bf16 bf16 bf16 i", {"BLOCK": 1024}),
     (layer_kernels.route, "bf16 bf16 long float i f", {"D": 1280, "E": 64, "K": 6, "PADDED": 64, "BLOCK": 128}),
     (layer_kernels.assign, "long int int i", {"PADDED": 2048}),
+    (layer_kernels.assign, "long int int i", {"PADDED": 16384}),
     (layer_kernels.gate_up, "bf16 bf16 int int bf16 i i", {**PRODUCT, "K": 6}),
     (layer_kernels.gate_up, "float float int int float i i", {**PRODUCT, "K": 6}),
     (layer_kernels.gate_up, "bf16 bf16 int int bf16 i i", {**FEW, "K": 6}),
     (layer_kernels.down, "bf16 bf16 int int float float i", PRODUCT),
     (layer_kernels.combine, "float bf16", {"D": 1280, "K": 6, "WIDTH": 2048}),
 ]  # fmt: skip
-TYPES = {"bf16": "*bf16", "float": "*fp32", "int": "*i32", "long": "*i64", "i": "i32", "f": "fp32"}
+TYPES = {
+    "fp8": "*fp8e4nv",
+    "bf16": "*bf16",
+    "float": "*fp32",
+    "int": "*i32",
+    "long": "*i64",
+    "i": "i32",
+    "f": "fp32",
+}
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ import torch
 from ocr import checkpoint
 from ocr.checkpoint import LoadedModel
 from ocr.decoding import decode_pages
+from ocr.drafts.types import Draft
 from ocr.paged.engine import PagedEngine
-from ocr.paged.pool import PoolShape
-from ocr.paged.types import EngineSettings
+from ocr.paged.pool import BlockPool, PoolShape
+from ocr.paged.types import EngineSettings, Item
 from ocr.prompt import encode_prompt, splice
-from ocr.reading import DecodeError, DecodeSettings, PageReading, start_reading
+from ocr.reading import DecodeError, DecodeSettings, start_reading
 from ocr.second_opinion import SecondOpinion
 from ocr.types import Transcript
 from tests.ocr.test_decoding import STOPS_EARLY, UP_TO_THE_END, second_choice, seeing
@@ -32,18 +34,28 @@ def items(
     pages: Sequence[Any],
     limits: Sequence[DecodeSettings],
     opinions: Sequence[SecondOpinion | None] | None = None,
-) -> list[tuple[torch.Tensor, PageReading]]:
-    ids = encode_prompt(reader.tokenizer, PROMPT, bos_id=reader.bos_id)
+    drafts: Sequence[Draft | None] | None = None,
+    prompt: str = PROMPT,
+) -> list[Item]:
+    ids = encode_prompt(reader.tokenizer, prompt, bos_id=reader.bos_id)
     embed = reader.model.language_model.get_input_embeddings()
     prompts = splice(embed, ids, [page.tokens_TD for page in pages])
+    none = [None] * len(pages)
     return [
-        (prompt, start_reading(reader, len(prompt), limit, opinion))
-        for prompt, limit, opinion in zip(prompts, limits, opinions or [None] * len(pages), strict=True)
+        Item(
+            prompt=partial(torch.clone, embeds),
+            num_prompt=len(embeds),
+            reading=start_reading(reader, len(embeds), limit, opinion),
+            draft=draft,
+        )
+        for embeds, limit, opinion, draft in zip(
+            prompts, limits, opinions or none, drafts or none, strict=True
+        )
     ]
 
 
-def in_order(engine: PagedEngine, readings: Sequence[Any]) -> list[Transcript]:
-    found = {index: transcript for index, transcript, _ in engine.read(readings)}
+def in_order(engine: PagedEngine, readings: Sequence[Item]) -> list[Transcript]:
+    found = {page.index: page.transcript for page in engine.read(readings)}
     assert sorted(found) == list(range(len(readings)))
     return [found[index] for index in range(len(readings))]
 
@@ -159,7 +171,7 @@ def test_a_source_without_anything_yet(stopping: Reader, expected: list[Transcri
             yield item
             yield None
 
-    found = {index: transcript for index, transcript, _ in PagedEngine(stopping, SMALL).read(source())}
+    found = {page.index: page.transcript for page in PagedEngine(stopping, SMALL).read(source())}
     same([found[index] for index in range(len(PAGES))], expected)
 
 
@@ -167,8 +179,8 @@ def test_pages_come_out_as_they_end() -> None:
     reader = random_reader(eos_id=-1)
     limits = [replace(FREE, max_tokens=count) for count in (100, 40, 25)]
     found = list(PagedEngine(reader, SMALL).read(items(reader, PAGES[:3], limits)))
-    assert [index for index, _, _ in found] == [2, 1, 0]
-    seconds = [seconds for _, _, seconds in found]
+    assert [page.index for page in found] == [2, 1, 0]
+    seconds = [page.seconds for page in found]
     assert seconds == sorted(seconds)
     assert seconds[0] > 0
 
@@ -181,6 +193,19 @@ def test_a_reading_that_is_broken_off_leaves_the_engine_usable(
     next(broken)
     broken.close()
     same(in_order(engine, items(stopping, PAGES, [FREE] * len(PAGES))), expected)
+
+
+def test_a_reading_that_was_left_is_ended_by_the_next(stopping: Reader, expected: list[Transcript]) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, lag=1))
+    left = engine.read(items(stopping, PAGES, [FREE] * len(PAGES)))
+    next(left)
+    going_on = engine.read(items(stopping, PAGES, [FREE] * len(PAGES)))
+    found = [next(going_on)]
+    with pytest.raises(RuntimeError, match="another reading"):
+        next(left)
+    left.close()
+    found += going_on
+    same([page.transcript for page in sorted(found, key=lambda page: page.index)], expected)
 
 
 def chain_reader(model: ChainReader) -> Reader:
@@ -260,6 +285,31 @@ def test_logits_that_are_not_numbers_are_an_error() -> None:
         list(engine.read(items(reader, [vision(4, width=VOCAB)], [DecodeSettings()])))
 
 
+def test_keys_and_values_in_8_bits_take_half_of_16_and_read_nearly_the_same() -> None:
+    reader = random_reader(eos_id=-1)
+    limits = [replace(FREE, max_tokens=length + 12) for length in (20, 31, 20)]
+    expected = decode_pages(reader, PAGES[:3], prompt=PROMPT, settings=limits).transcripts
+    engine = PagedEngine(reader, replace(SMALL, kv_fp8=True))
+    assert (
+        engine._shape.token_bytes * 4 == PoolShape.of(reader.model.language_model, torch.float32).token_bytes
+    )
+    found = in_order(engine, items(reader, PAGES[:3], limits))
+    assert [page.token_ids[:2] for page in found] == [page.token_ids[:2] for page in expected]
+    first, second = (torch.tensor([page.logprobs[1] for page in pages]) for pages in (found, expected))
+    torch.testing.assert_close(first, second, rtol=0.1, atol=0.1)
+    assert not torch.equal(first, second)
+
+
+def test_what_8_bits_do_not_hold_is_kept_as_their_largest() -> None:
+    shape = PoolShape(layers=1, heads=1, head_dim=16, block_tokens=16, dtype=torch.float8_e4m3fn)
+    pool = BlockPool(shape, 3 * shape.block_bytes, torch.device("cpu"))
+    states = torch.full((1, 1, 16, 16), 3e4)
+    pool.write_prompts(0, states, -states, torch.tensor([[1]]))
+    assert pool.keys[0][1].float().unique().tolist() == [448.0]
+    assert pool.values[0][1].float().unique().tolist() == [-448.0]
+    assert pool.values[0][2].float().unique().tolist() == [0.0]
+
+
 def test_no_pages() -> None:
     reader = random_reader(EOS)
     assert list(PagedEngine(reader, SMALL).read([])) == []
@@ -272,14 +322,7 @@ def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
     limits = [DecodeSettings(max_tokens=length, ngram_size=4, ngram_window=30) for length in (90, 60, 70)]
     expected = decode_pages(small, pages, prompt=small.prompt, settings=limits).transcripts
     engine = PagedEngine(small, EngineSettings(slots=2, lag=lag, max_tokens=128, kv_bytes=1 << 26))
-    ids = encode_prompt(small.tokenizer, small.prompt, bos_id=small.bos_id)
-    embed = small.model.language_model.get_input_embeddings()
-    prompts = splice(embed, ids, [page.tokens_TD for page in pages])
-    readings = [
-        (prompt, start_reading(small, len(prompt), limit, None))
-        for prompt, limit in zip(prompts, limits, strict=True)
-    ]
-    same(in_order(engine, readings), expected)
+    same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +10,9 @@ from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOc
 
 from encoders.types import VisionTokens
 from ocr.decoding import decode_pages
+from ocr.engine.types import PageRequest
 from ocr.model import LanguageConfig
-from ocr.paged import layers
+from ocr.paged import launching, layers
 from ocr.paged.attention import (
     AttendConfig,
     StepCache,
@@ -21,10 +23,14 @@ from ocr.paged.attention import (
 )
 from ocr.paged.choices import choose_into
 from ocr.paged.engine import PagedEngine
-from ocr.paged.pool import BlockPool, PoolShape
+from ocr.paged.pool import BlockPool, PoolShape, put
+from ocr.paged.reader import PagedReader
 from ocr.paged.steps import DeviceSteps
 from ocr.random_weights import redraw
+from ocr.reading import DecodeSettings
+from ocr.types import Transcript
 from tests.ocr.paged.layer_cases import one_step
+from tests.ocr.paged.test_drafts import drafts_of
 from tests.ocr.paged.test_engine import FREE, PAGES, PROMPT, SMALL, in_order, items, random_reader, same
 from tests.ocr.tiny_reader import Reader
 
@@ -80,6 +86,28 @@ def test_attention_in_bf16(heads: int, groups: int, width: int, tokens: int, spl
     assert torch.equal(pool.keys[0][table[1402 // 64], :, 1402 % 64], keys[6, :, 0])
 
 
+def test_attention_over_keys_and_values_in_8_bits() -> None:
+    shape = PoolShape(layers=1, heads=10, head_dim=128, block_tokens=64, dtype=torch.float8_e4m3fn)
+    lengths = [0, 63, 64, 903, 1402]
+    most = shape.blocks(1500)
+    pool = BlockPool(shape, (1 + most * len(lengths)) * shape.block_bytes, CUDA)
+    for states in (pool.keys[0], pool.values[0]):
+        put(states, (slice(None),), torch.randn(states.shape, device=CUDA))
+    blocks = 1 + torch.randperm(most * len(lengths)).view(len(lengths), most)
+    plan = torch.cat((torch.tensor(lengths)[:, None], blocks), 1).int().to(CUDA)
+    query, keys, values = (
+        torch.randn(len(lengths), 4, 10, 128, device=CUDA).bfloat16().transpose(1, 2) for _ in range(3)
+    )
+    cache = StepCache(pool, plan, fused=True)
+    append_fused(cache, keys, values, 0)
+    got = attend_fused(cache, query, pool.keys[0], pool.values[0], 128**-0.5)
+    exact = attend_plain(cache, query.float(), pool.keys[0], pool.values[0], 128**-0.5)
+    assert (got.float() - exact).norm() / exact.norm() < 5e-3
+    table = plan[4, 1:].long()
+    written = pool.keys[0].view(torch.uint8)[table[1402 // 64], :, 1402 % 64]
+    assert torch.equal(written, keys[4, :, 0].to(shape.dtype).view(torch.uint8))
+
+
 def test_the_likeliest_of_a_large_vocabulary() -> None:
     logits = (3 * torch.randn(33, 129280, device=CUDA)).bfloat16()
     tokens = [torch.empty(33, dtype=torch.long, device=CUDA) for _ in range(2)]
@@ -130,11 +158,66 @@ def test_equals_decode_pages_in_fp32(slots: int, lag: int, graphs: bool, fused_l
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
-    engine = PagedEngine(
+    paged = PagedEngine(
         reader, replace(SMALL, slots=slots, lag=lag, graphs=graphs, fused_layers=fused_layers)
     )
-    same(in_order(engine, items(reader, pages, limits)), expected)
-    assert engine.stats.rewinds > 0
+    same(in_order(paged, items(reader, pages, limits)), expected)
+    assert paged.stats.rewinds > 0
+
+
+@pytest.fixture(scope="module")
+def in_fp32() -> tuple[Reader, list[VisionTokens], list[DecodeSettings], list[Transcript]]:
+    """A reader, pages, their limits and what they hold."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    reader, pages = reader_on(torch.float32), pages_on(torch.float32)
+    limits = [replace(FREE, max_tokens=count) for count in (80, 60, 70, 33, 80, 50, 40, 60)]
+    return reader, pages, limits, decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+
+
+@pytest.mark.parametrize("kind", ["erring", "malicious"])
+@pytest.mark.parametrize(
+    ("slots", "lag", "graphs", "step_tokens"), [(3, 0, False, 8), (3, 1, True, 16), (8, 1, True, None)]
+)
+def test_drafts_leave_the_text_as_it_is(
+    in_fp32: Any,
+    slots: int,
+    lag: int,
+    graphs: bool,
+    step_tokens: int | None,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launching, "_LEAST_HALVED", 4)
+    reader, pages, limits, expected = in_fp32
+    settings = replace(SMALL, slots=slots, lag=lag, graphs=graphs, step_tokens=step_tokens)
+    paged = PagedEngine(reader, settings)
+    for _ in range(2):  # while sizes are captured, and when they are
+        same(in_order(paged, items(reader, pages, limits, drafts=drafts_of(expected, kind))), expected)
+    if step_tokens is not None:
+        assert paged.stats.draft_steps > 0
+        assert paged.stats.accepted > 0 or kind == "malicious"
+
+
+def test_pages_made_on_another_stream(in_fp32: Any) -> None:
+    """And given up at once, so that their memory would be used for others."""
+    reader, pages, limits, expected = in_fp32
+    encoder, decoder = torch.cuda.Stream(CUDA), torch.cuda.Stream(CUDA)
+    torch.cuda.synchronize()
+
+    def asked() -> Iterator[PageRequest]:
+        for page, limit in zip(pages, limits, strict=True):
+            with torch.cuda.stream(encoder):
+                tokens_TD = page.tokens_TD + 0.0
+            encoder.synchronize()
+            yield PageRequest(vision=replace(page, tokens_TD=tokens_TD), settings=limit)
+            del tokens_TD
+            with torch.cuda.stream(encoder):
+                torch.full((4096, 64), torch.nan, device=CUDA)
+
+    with torch.cuda.stream(decoder):
+        paged = PagedReader(reader, replace(SMALL, slots=3))
+        found = sorted(paged.read(asked(), PROMPT), key=lambda page: page.index)
+    same([page.transcript for page in found], expected)
 
 
 def test_graphs_equal_eager_steps_in_bf16() -> None:
@@ -166,6 +249,10 @@ def test_nothing_waits_for_the_device() -> None:
             pending = steps.choose_again(steps.previous, [1], [{3, 4}], [1], 5)
             steps.set_token(0, 7)
             steps.move([1], [3])
+            steps.step_drafts([0, 1], [[5, 6, 7], [8]], 4)
+            steps.step_drafts([0, 1], [[9], [8, 7]], 4)
+            pending = steps.choose_again(steps.draft_logits([2, 4], 1), [0, 1], [{3}, {4}], [0, 1], 5)
+            steps.feed([0, 1], [6, 7])
             return pending.host
 
         everything()
@@ -185,13 +272,13 @@ def test_memory_that_runs_out_halves_the_slots(monkeypatch: pytest.MonkeyPatch) 
     expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
     capture, calls = DeviceSteps.capture, iter(range(100))
 
-    def failing(self: DeviceSteps, rows: int) -> int:
+    def failing(self: DeviceSteps, rows: int, tokens: int = 1) -> int:
         if next(calls) == 0:
             torch.empty(1 << 50, dtype=torch.uint8, device=CUDA)
-        return capture(self, rows)
+        return capture(self, rows, tokens)
 
     monkeypatch.setattr(DeviceSteps, "capture", failing)
-    engine = PagedEngine(reader, replace(SMALL, slots=8, graphs=True))
-    same(in_order(engine, items(reader, pages, limits)), expected)
-    assert engine.slots == 4
-    assert engine.stats.shrinks == 1
+    paged = PagedEngine(reader, replace(SMALL, slots=8, graphs=True))
+    same(in_order(paged, items(reader, pages, limits)), expected)
+    assert paged.slots == 4
+    assert paged.stats.shrinks == 1

@@ -27,7 +27,8 @@ from ocr.paged.attention import (
 )
 from ocr.paged.choices import choose_into
 from ocr.paged.engine import PagedEngine
-from ocr.paged.pool import BlockPool, PoolShape
+from ocr.paged.pool import BlockPool, PoolShape, put
+from tests.ocr.engine.drafts import Knowing
 from tests.ocr.paged.layer_cases import one_step
 from tests.ocr.paged.test_engine import FREE, PAGES, PROMPT, SMALL, in_order, items, random_reader, same
 from tests.ocr.tiny_reader import RandomReader
@@ -72,7 +73,7 @@ def filled(
     pool = BlockPool(shape, (1 + most * len(lengths)) * shape.block_bytes, torch.device("cpu"))
     generator = torch.Generator().manual_seed(0)
     for states in (pool.keys[0], pool.values[0]):
-        states.normal_(generator=generator)
+        put(states, (slice(None),), torch.randn(states.shape, generator=generator))
     blocks = 1 + torch.randperm(most * len(lengths), generator=generator).view(len(lengths), most)
     plan = torch.cat((torch.tensor(lengths)[:, None], blocks), 1).int()
     plan[0] = 0  # a padded row
@@ -140,6 +141,25 @@ def test_attention_in_half_precision() -> None:
     got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.2)
     expected = attend_plain(cache, query, pool.keys[0], pool.values[0], 0.2)
     assert got.dtype == torch.float16
+    torch.testing.assert_close(got, expected, rtol=4e-3, atol=4e-3)
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_keys_and_values_in_8_bits(dtype: torch.dtype) -> None:
+    """Of numbers that 8 bits hold: the interpreter rounds others wrongly."""
+    fp8 = torch.float8_e4m3fn
+    (pool, plan), (other, _) = filled(2, 32, fp8), filled(2, 32, fp8)
+    new = [states(len(LENGTHS), 2, 2, 32, dtype, seed).to(fp8).to(dtype) for seed in (1, 2)]
+    cache, plain = StepCache(pool, plan, fused=True), StepCache(other, plan, fused=False)
+    append_fused(cache, new[0], new[1], 0)
+    append_plain(plain, new[0], new[1], 0)
+    for ours, theirs in ((pool.keys, other.keys), (pool.values, other.values)):
+        assert torch.equal(ours[0][1:].view(torch.uint8), theirs[0][1:].view(torch.uint8))
+    query = states(len(LENGTHS), 2, 2, 32, dtype, 3)
+    got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.2)
+    expected = attend_plain(cache, query, pool.keys[0], pool.values[0], 0.2)
+    assert got.dtype == dtype
     torch.testing.assert_close(got, expected, rtol=4e-3, atol=4e-3)
 
 
@@ -213,6 +233,19 @@ def test_the_engine_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine._steps.fused
     found = in_order(engine, items(reader, PAGES[:2], limits))
     same(found, decode_pages(reader, PAGES[:2], prompt=PROMPT, settings=limits).transcripts)
+
+
+@interpreted
+def test_the_engine_with_kernels_and_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
+    reader = random_reader(eos_id=-1)
+    limits = [replace(FREE, max_tokens=count) for count in (29, 40)]
+    expected = decode_pages(reader, PAGES[:2], prompt=PROMPT, settings=limits).transcripts
+    engine = PagedEngine(reader, replace(SMALL, slots=2, lag=1, graphs=False, step_tokens=4))
+    drafts = [Knowing(page.token_ids, 0.2) for page in expected]
+    same(in_order(engine, items(reader, PAGES[:2], limits, drafts=drafts)), expected)
+    assert engine._steps.fused
+    assert engine.stats.accepted > 0
 
 
 def test_more_programs_than_the_device_has_processors() -> None:

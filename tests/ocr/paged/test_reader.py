@@ -1,5 +1,7 @@
 """decode_pages through the paged engine, on a CPU: the same pages as without, and what happens without memory."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +10,13 @@ import torch
 
 from ocr import decoding
 from ocr.decoding import decode_pages
+from ocr.engine.types import PageRequest
 from ocr.paged import reader as paged_reader
 from ocr.paged.engine import PagedEngine
 from ocr.paged.reader import PagedReader, UnusableError
 from ocr.paged.types import EngineSettings
-from ocr.prompt import PromptError
+from ocr.prompt import PromptError, encode_prompt, splice
+from tests.ocr.engine.drafts import Knowing
 from tests.ocr.paged.test_engine import FREE, PAGES, PROMPT, SMALL, random_reader, same
 from tests.ocr.tiny_reader import Reader
 
@@ -109,8 +113,11 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(paged_reader, "PagedEngine", Watched)
     paged = PagedReader.open(reader, slots=4, max_tokens=128)
     assert (made[0].slots, made[0].max_tokens, made[0].kv_share) == (4, 128, 0.5)
-    assert {1, 2, 4} <= set(tried)
+    assert tried == [], "graphs wait until they are needed"
     assert paged.ready()
+    assert paged.stats.steps > 0
+    PagedReader.open(reader, slots=4, max_tokens=128, warm=True)
+    assert {1, 2, 4} <= set(tried)
 
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no such kernel")
@@ -118,3 +125,75 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(reader.model.language_model, "forward", failing)
     with pytest.raises(RuntimeError, match="no such kernel"):
         PagedReader.open(reader, slots=4, max_tokens=128)
+
+
+def requests(limits: Any = LIMITS) -> list[PageRequest]:
+    return [PageRequest(vision=page, settings=limit) for page, limit in zip(PAGES, limits, strict=True)]
+
+
+def test_pages_come_out_as_they_finish(reader: Reader) -> None:
+    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+    asked = 0
+
+    def source() -> Iterator[PageRequest | None]:
+        nonlocal asked
+        for request in requests():
+            yield None
+            asked += 1
+            yield request
+
+    paged = PagedReader(reader, replace(SMALL, slots=2))
+    started = time.perf_counter()
+    reads, when = [], []
+    for read in paged.read(source(), PROMPT):
+        reads.append(read)
+        when.append(asked)
+    wall_s = time.perf_counter() - started
+    assert sorted(read.index for read in reads) == list(range(len(PAGES)))
+    assert [read.index for read in reads] != list(range(len(PAGES)))
+    assert when[0] < len(PAGES), "long before the last page was asked for"
+    same([read.transcript for read in sorted(reads, key=lambda read: read.index)], expected)
+    for read in reads:
+        if read.transcript.token_ids:
+            assert read.prefill_s > 0
+            assert read.generate_s > 0
+            assert read.num_steps == len(read.transcript.token_ids) - 1
+    shared = sum(read.prefill_s + read.generate_s for read in reads)
+    assert 0.7 * wall_s < shared < wall_s
+
+
+def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -> None:
+    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+    paged = PagedReader(reader, SMALL)
+
+    def failing() -> Iterator[PageRequest]:
+        yield from requests()[:4]
+        raise RuntimeError("no more")
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no more"):
+            list(paged.read(failing(), PROMPT))
+        broken = paged.read(requests(), PROMPT)
+        next(broken)
+        broken.close()  # type: ignore[attr-defined]
+    assert paged.ready()
+    same(decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged).transcripts, expected)
+
+
+def test_drafts_reach_the_engine(reader: Reader) -> None:
+    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS)
+    drafts = [Knowing(page.token_ids) for page in expected.transcripts]
+    paged = PagedReader(reader, SMALL)
+    found = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, drafts=drafts, paged=paged)
+    same(found.transcripts, expected.transcripts)
+    assert paged.stats.accepted > 0
+    assert sum(found.num_steps) < sum(expected.num_steps)
+
+
+def test_a_prompt_is_spliced_as_everywhere(reader: Reader) -> None:
+    ids = encode_prompt(reader.tokenizer, "Read <image> Read w9", bos_id=reader.bos_id)
+    made = paged_reader._Prompts(reader, ids)
+    (expected,) = splice(reader.model.language_model.get_input_embeddings(), ids, [PAGES[0].tokens_TD])
+    for _ in range(2):
+        assert torch.equal(made.around(PAGES[0].tokens_TD), expected)
+    assert made.num_tokens == len(ids)

@@ -1,0 +1,72 @@
+"""Linear layers that multiply in bfloat16 while all else keeps its own number format, for CPUs that are quick at it.
+
+The residual stream, norms, softmax and positions stay as they are; a layer rounds its input to 8 bits of mantissa, sums
+in float32 inside the product, and gives bfloat16. Tokens of the shipped model's encoder are then 0.3% from those in
+float32; with everything in bfloat16, residual stream and small layers included, 1.8%.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+def is_fast(device: torch.device) -> bool:
+    """Whether products in bfloat16 are several times as quick as in float32: on a CPU with AMX. False if unsure."""
+    if device.type != "cpu":
+        return False
+    has_tiles = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return bool(has_tiles is not None and has_tiles())
+
+
+class Bfloat16Linear(nn.Module):
+    """An nn.Linear whose weight is bfloat16: [.., in] of any type -> bfloat16 [.., out]. For inference on a CPU."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight = nn.Parameter(linear.weight.detach().to(torch.bfloat16), requires_grad=False)
+        bias = None if linear.bias is None else linear.bias.detach().to(torch.bfloat16)
+        self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
+        self._packed = _pack(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._multiply(x, "none")
+
+    def gelu(self, x: Tensor) -> Tensor:
+        """gelu(linear(x)), rounded once where the product can end with it."""
+        return self._multiply(x, "gelu")
+
+    def _multiply(self, x: Tensor, activation: str) -> Tensor:
+        x = x.to(torch.bfloat16)
+        if self._packed is None:
+            out = functional.linear(x, self.weight, self.bias)
+            return functional.gelu(out) if activation == "gelu" else out
+        packed: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x, self._packed, self.bias, activation, [], "none"
+        )
+        return packed
+
+
+def multiply_in_bfloat16(root: nn.Module) -> None:
+    """Puts a Bfloat16Linear in the place of every nn.Linear below root. Not to be undone; names stay as they are."""
+    for module in list(root.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is nn.Linear:
+                setattr(module, name, Bfloat16Linear(child))
+
+
+def _pack(weight: Tensor) -> Any:
+    """The weight in oneDNN's own order, else made at each product; None where that cannot be done before.
+
+    24 tokens through the small model's language model, without its head: 2.4 ms of one CPU core, else 4.4; float32 10.
+    """
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
+        torch.ops.mkldnn._linear_pointwise(
+            weight.new_zeros(1, weight.shape[1]), packed, None, "gelu", [], "none"
+        )
+    except (AttributeError, RuntimeError, TypeError):  # an internal operator of PyTorch, not in every build
+        return None
+    return packed

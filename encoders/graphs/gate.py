@@ -1,0 +1,149 @@
+"""Keeps other threads off the device while one of them captures CUDA graphs; process-wide.
+
+PyTorch lets threads compute at once, but not beside a capture: emptying its caches then is an internal error, and so
+is a wait for the whole device, which its own torch.cuda.graph begins with.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+
+class _Own(threading.local):
+    """A thread's part. depth: how many working() it is in. counts: whether it is one of those at work."""
+
+    depth = 0
+    counts = False
+    captures = False
+
+
+class Gate:
+    """Any number of threads at work, or one that captures. Without a capture nobody waits.
+
+    Who wants to capture waits for those at work, and whoever comes then waits for the capture. After each capture
+    all that waited to work go on before the next one; captures go in the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self._own = _Own()
+        self._changed = threading.Condition()
+        self._num_working = self._num_waiting = 0
+        self._capturers: deque[object] = deque()
+        self._capturing = False
+        self._num_admissions = 0
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Around work on the device. May be nested, also within capturing(), where it does nothing."""
+        own = self._own
+        if not own.depth and not own.captures:
+            self._enter()
+        own.depth += 1
+        try:
+            yield
+        finally:
+            own.depth -= 1
+            if not own.depth:
+                self._leave()
+
+    @contextmanager
+    def capturing(self) -> Iterator[None]:
+        """Around a capture and what is run for it before. May be nested.
+
+        Within working() it is as if the thread left that and came again: others may work or capture in between.
+        """
+        own = self._own
+        if own.captures:
+            yield
+            return
+        self._leave()
+        try:
+            self._take()
+            own.captures = True
+            try:
+                yield
+            finally:
+                own.captures = False
+                self._give_back()
+        finally:
+            if own.depth:
+                self._enter()
+
+    def _enter(self) -> None:
+        with self._changed:
+            if not self._capturing and not self._capturers:
+                self._num_working += 1
+            else:
+                self._wait_for_admission()
+            self._own.counts = True
+
+    def _wait_for_admission(self) -> None:
+        """Who admits this thread counts it as working, so that the next capture cannot come first."""
+        before = self._num_admissions
+        self._num_waiting += 1
+        try:
+            self._changed.wait_for(lambda: self._num_admissions != before)
+        except BaseException:  # interrupted
+            if self._num_admissions == before:
+                self._num_waiting -= 1
+            else:
+                self._stop_working()
+            raise
+
+    def _leave(self) -> None:
+        if self._own.counts:
+            with self._changed:
+                self._own.counts = False
+                self._stop_working()
+
+    def _stop_working(self) -> None:
+        self._num_working -= 1
+        if not self._num_working and self._capturers:
+            self._changed.notify_all()
+
+    def _take(self) -> None:
+        turn = object()
+        with self._changed:
+            self._capturers.append(turn)
+            try:
+                self._changed.wait_for(
+                    lambda: self._capturers[0] is turn and not self._capturing and not self._num_working
+                )
+            except BaseException:  # interrupted: whoever waited for this capture must not go on waiting
+                self._capturers.remove(turn)
+                if not self._capturing:
+                    self._admit()
+                raise
+            self._capturers.popleft()
+            self._capturing = True
+
+    def _give_back(self) -> None:
+        with self._changed:
+            self._capturing = False
+            self._admit()
+
+    def _admit(self) -> None:
+        self._num_working += self._num_waiting
+        self._num_waiting = 0
+        self._num_admissions += 1
+        self._changed.notify_all()
+
+
+_GATE = Gate()
+
+
+def working() -> AbstractContextManager[None]:
+    """Around a batch or a step on the device: waits while another thread captures graphs, or is about to.
+
+    May be nested, also within capturing(). What is waited for meanwhile must not be a thread that may capture.
+    """
+    return _GATE.working()
+
+
+def capturing() -> AbstractContextManager[None]:
+    """Around the capture of a CUDA graph, its warm-up included: waits until no other thread is within working().
+
+    The thread's own working() is given up until then and taken back in the end.
+    """
+    return _GATE.capturing()

@@ -1,0 +1,103 @@
+"""The drafts of the pages being read: when they are asked, and what is learnt from what became of it.
+
+While steps go without drafts, guesses are held against what is written later, so that finding out whether drafts
+pay costs the device nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ocr.paged.pace import MOST_STEP_TOKENS, MOST_TOKENS, STEP_TOKENS, Hits, StepCosts, best_step
+from ocr.paged.types import Page
+
+_GUESSED = 8  # tokens of a guess that is only held against what is written
+_GUESS_EVERY = 16
+_POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
+
+
+@dataclass(slots=True)
+class Guess:
+    """tokens: proposed to follow the first `start` of a page, held against them from the place `due` on."""
+
+    start: int
+    tokens: list[int]
+    due: int
+
+
+class Drafting:
+    """num_ids: of the model; what a draft proposes beyond them is left out.
+
+    step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, others are what every step feeds.
+    """
+
+    def __init__(self, num_ids: int, step_tokens: int | None = None) -> None:
+        self._num_ids = num_ids
+        self._fixed = step_tokens
+        self._all = Hits()
+        self.costs = StepCosts()
+        self._guesses: dict[Page, Guess] = {}
+
+    def step_tokens(self, pages: Sequence[Page], rows: int, *, drafting: bool) -> int:
+        """Tokens that the next step feeds to each of the pages, 1 without drafts. rows: of its graph."""
+        drafted = [page.hits for page in pages if page.draft is not None]
+        most = min(MOST_STEP_TOKENS, MOST_TOKENS // rows)
+        if not drafted or most < STEP_TOKENS[0]:
+            return 1
+        if self._fixed is not None:
+            return min(self._fixed, most)
+        return best_step(drafted, len(pages), self.costs, most=most, drafting=drafting)
+
+    def switch_off(self) -> None:
+        self._fixed = 1
+
+    def begin(self, page: Page) -> None:
+        """A page that was not read before."""
+        page.hits = self._all.like()
+
+    def propose(self, page: Page, limit: int) -> list[int]:
+        """Up to limit tokens to follow all that the page wrote, no more than it may write."""
+        limit = min(limit, page.reading.budget - len(page.reading.tokens) - 1)
+        poor = self._fixed is None and page.hits.chance < _POOR
+        if page.draft is None or limit <= 0 or (poor and page.num_steps % _GUESS_EVERY):
+            return []
+        self._guesses.pop(page, None)
+        proposed = page.draft.propose(page.reading.tokens, limit)[:limit]
+        bad = next((place for place, token in enumerate(proposed) if not 0 <= token < self._num_ids), limit)
+        if not proposed:
+            self.learn(page, 0, 0)
+        return proposed[:bad]
+
+    def learn(self, page: Page, drafted: int, accepted: int) -> None:
+        page.hits.record(drafted, accepted)
+        self._all.record(drafted, accepted)
+
+    def follow(self, page: Page) -> None:
+        """After a token that was written without a draft: now and then guesses, and looks what became of it."""
+        guess = self._guesses.get(page)
+        written = page.reading.tokens
+        if guess is not None and len(written) < guess.due:
+            return
+        if guess is not None and guess.tokens:
+            accepted = 0
+            while accepted < len(guess.tokens) and guess.tokens[accepted] == page.fed[guess.start + accepted]:
+                accepted += 1
+            self.learn(page, len(guess.tokens), accepted)
+            self._guesses[page] = Guess(len(written), [], len(written) + _GUESS_EVERY - len(guess.tokens))
+            return
+        assert page.draft is not None
+        proposed = page.draft.propose(written, _GUESSED)[:_GUESSED]
+        if not proposed:
+            self.learn(page, 0, 0)
+        self._guesses[page] = Guess(len(written), proposed, len(written) + (len(proposed) or _GUESS_EVERY))
+
+    def forget(self, page: Page) -> None:
+        """A page that ended."""
+        self._guesses.pop(page, None)
+
+    def forget_all(self) -> None:
+        self._guesses.clear()
+
+
+def smallest_step(tokens: int) -> int:
+    """The step with drafts that takes so many tokens a row."""
+    return next(size for size in STEP_TOKENS if size >= tokens)

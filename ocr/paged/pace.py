@@ -1,0 +1,98 @@
+"""Whether drafts pay, and how many tokens a step then feeds to each row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# Tokens that a step with drafts feeds to every row; each number has graphs of its own.
+STEP_TOKENS = (4, 8, 16)
+MOST_STEP_TOKENS = 16
+# Of one step, all rows together: logits of so many tokens are in memory at once.
+MOST_TOKENS = 2048
+_MEMORY = 0.9
+_LEARNT, _FORGOTTEN = 0.1, 0.002
+_SWITCH = 1.1  # so much better must drafts look before they are used
+
+
+@dataclass(slots=True)
+class Hits:
+    """How often one page's draft was right, over its last ten proposals or so.
+
+    chance: that a proposed token is right, given that those before it were. ideas: the share of steps in which the
+    draft proposed anything.
+    """
+
+    right: float = 0.2
+    wrong: float = 0.8
+    ideas: float = 1.0
+
+    @property
+    def chance(self) -> float:
+        return min(self.right / (self.right + self.wrong), 0.995)
+
+    def record(self, drafted: int, accepted: int) -> None:
+        """What became of a proposal; of none too."""
+        self.ideas += (1 - _MEMORY) * ((drafted > 0) - self.ideas)
+        if drafted:
+            self.right = _MEMORY * self.right + accepted
+            self.wrong = _MEMORY * self.wrong + (accepted < drafted)
+
+    def like(self) -> "Hits":
+        """For a page that comes after many such ones: the same chance, soon overruled."""
+        return Hits(right=self.chance, wrong=1 - self.chance)
+
+
+def step_cost(tokens: int, rows: int) -> float:
+    """What a step of so many tokens a row is thought to take, as a multiple of one without drafts.
+
+    The fixed part is the host, which must see a step's tokens before it drafts the next. A further token is nearly
+    free as long as reading weights and keys and values is what takes the time, less so with many rows.
+    """
+    return 1.0 if tokens == 1 else 1.2 + (tokens - 1) * (0.02 + 0.05 * min(rows, 256) / 256)
+
+
+class StepCosts:
+    """What steps take, corrected by what they took: with a small model it is the host that limits, not the device."""
+
+    def __init__(self) -> None:
+        self._plain: dict[int, float] = {}
+        self._factors: dict[int, float] = {}  # by the binary digits of the number of rows
+
+    def cost(self, tokens: int, rows: int) -> float:
+        """As step_cost()."""
+        factor = self._factors.get(rows.bit_length(), 1.0)
+        return 1.0 if tokens == 1 else max(1.0, factor * step_cost(tokens, rows))
+
+    def took(self, tokens: int, rows: int, seconds: float) -> None:
+        """A step took so many seconds for each of its rows. rows: that were being read, in it or beside it."""
+        size = rows.bit_length()
+        factor = self._factors.get(size, 1.0)
+        if tokens == 1:
+            before = self._plain.get(size, seconds)
+            self._plain[size] = before + _LEARNT * (min(seconds, 4 * before) - before)
+            self._factors[size] = factor + _FORGOTTEN * (1.0 - factor)  # so that drafts are tried again
+        elif size in self._plain:
+            found = seconds / self._plain[size] / step_cost(tokens, rows)
+            self._factors[size] = factor + _LEARNT * (min(max(found, 0.5), 8.0) - factor)
+
+
+def best_step(hits: Sequence[Hits], rows: int, costs: StepCosts, *, most: int, drafting: bool) -> int:
+    """Tokens a row of the step that yields most, 1 where drafts do not pay.
+
+    hits: of the rows that have a draft, out of so many rows. most: tokens a row that a step may have. drafting:
+    whether the last step had drafts.
+    """
+    if not hits:
+        return 1
+    chances = np.array([page.chance for page in hits])
+    ideas = np.array([page.ideas for page in hits])
+    best, best_rate = 1, 1.0 if drafting else _SWITCH
+    for tokens in STEP_TOKENS:
+        if tokens > most:
+            break
+        further = (1 - chances**tokens) / (1 - chances) - 1
+        rate = (1 + float((further * ideas).sum()) / rows) / costs.cost(tokens, rows)
+        if rate > best_rate:
+            best, best_rate = tokens, rate
+    return best

@@ -1,0 +1,49 @@
+"""What a measurement was made on: hardware and versions."""
+
+import contextlib
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pipeline.loading import available_cpus
+from pipeline.runner import versions
+
+
+def describe(device: torch.device) -> dict[str, Any]:
+    """Returns names and sizes as JSON values. Memory in bytes."""
+    found: dict[str, Any] = {
+        "cpu": _cpu_name(),
+        "cpus": available_cpus(),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "threads": torch.get_num_threads(),
+        "versions": versions() | {"cuda": torch.version.cuda},
+    }
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        found["versions"]["triton"] = metadata.version("triton")
+    if device.type == "cuda":
+        properties: Any = torch.cuda.get_device_properties(device)
+        found |= {"gpu": properties.name, "gpu_memory_bytes": properties.total_memory, "driver": _driver()}
+    return found
+
+
+def _cpu_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _driver() -> str | None:
+    with contextlib.suppress(OSError, IndexError):
+        return (
+            Path("/proc/driver/nvidia/version")
+            .read_text(encoding="utf-8")
+            .split("Kernel Module")[1]
+            .split()[0]
+        )
+    return None

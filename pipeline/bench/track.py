@@ -1,0 +1,98 @@
+"""When pages were stored, and what the run had taken by then."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.bench.host import HostMeter, HostUse
+from pipeline.gpu_meter import GpuMark, GpuMeter
+from pipeline.progress import Silent
+from pipeline.types import PageResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """at_s: perf_counter's. host: as last seen, at most half a second ago."""
+
+    at_s: float
+    gpu: GpuMark
+    host: HostUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored(Moment):
+    """One page just stored."""
+
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A part of a run and the pages stored in it."""
+
+    start: Moment
+    end: Moment
+    num_pages: int
+    num_tokens: int
+
+    @property
+    def seconds(self) -> float:
+        return self.end.at_s - self.start.at_s
+
+    @property
+    def pages_s(self) -> float:
+        return self.num_pages / self.seconds
+
+    @property
+    def tokens_s(self) -> float:
+        return self.num_tokens / self.seconds
+
+    @property
+    def cpu_s_a_page(self) -> float:
+        return (self.end.host.cpu_s - self.start.host.cpu_s) / self.num_pages
+
+
+class PageTrack(Silent):
+    """A run's progress, kept. gpu: may be put in on the way."""
+
+    def __init__(self, host: HostMeter) -> None:
+        self._host = host
+        self.gpu: GpuMeter | None = None
+        self.pages: list[Stored] = []
+        self.statuses: Counter[str] = Counter()
+
+    def page_done(self, result: PageResult) -> None:
+        now = self.moment()
+        self.statuses[result.status] += 1
+        self.pages.append(Stored(at_s=now.at_s, gpu=now.gpu, host=now.host, num_tokens=result.num_tokens))
+
+    def moment(self) -> Moment:
+        """Now."""
+        mark = self.gpu.mark() if self.gpu else GpuMark()
+        return Moment(at_s=time.perf_counter(), gpu=mark, host=self._host.latest)
+
+    def since(self, start: Moment) -> Stretch | None:
+        """From then until the last page was stored; None if none was."""
+        return self._stretch(start, [page for page in self.pages if page.at_s >= start.at_s])
+
+    def steady(self, at_once: int) -> Stretch | None:
+        """The part in which as many pages were begun as were finished; None with less than three times at_once.
+
+        It begins when the first at_once pages are stored, so that the engine was full all the while, and ends when
+        as many are left: what remains is being read already, and no page takes the place of one that ends.
+        """
+        if len(self.pages) < 3 * at_once:
+            return None
+        return self._stretch(self.pages[at_once - 1], self.pages[at_once : len(self.pages) - at_once])
+
+    @staticmethod
+    def _stretch(start: Moment, pages: Sequence[Stored]) -> Stretch | None:
+        if not pages or pages[-1].at_s <= start.at_s:
+            return None
+        return Stretch(
+            start=start,
+            end=pages[-1],
+            num_pages=len(pages),
+            num_tokens=sum(page.num_tokens for page in pages),
+        )

@@ -1,0 +1,77 @@
+"""A queue between two threads, bounded in bytes."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Handover(Generic[Item]):
+    """One thread puts, one takes; anyone may end it. max_bytes: what may wait in it, None for no limit."""
+
+    def __init__(self, max_bytes: int | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._items: deque[tuple[Item, int]] = deque()
+        self._held_bytes = 0
+        self._changed = threading.Condition()
+        self._finished = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left and nothing will come."""
+        return self._finished and not self._items
+
+    def put(self, item: Item, num_bytes: int) -> None:
+        """Waits until there is room; the first item always has some. After the end nothing is kept."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._finished or self._has_room(num_bytes))
+            if not self._finished:
+                self._items.append((item, num_bytes))
+                self._held_bytes += num_bytes
+                self._changed.notify_all()
+
+    def put_back(self, items: Iterable[Item]) -> None:
+        """What was taken in vain, to the front and whatever room there is."""
+        with self._changed:
+            self._items.extendleft((item, 0) for item in reversed(list(items)))
+            self._changed.notify_all()
+
+    def take(self, most: int, *, at_least: int = 1, timeout_s: float | None = None) -> list[Item]:
+        """Returns up to so many items as soon as there are at_least; none after timeout_s, what there is at the end."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while len(self._items) < at_least and not self._finished:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return []
+                self._changed.wait(left)
+            taken = [self._items.popleft() for _ in range(min(most, len(self._items)))]
+            if taken:
+                self._held_bytes -= sum(num_bytes for _, num_bytes in taken)
+                self._changed.notify_all()
+        return [item for item, _ in taken]
+
+    def finish(self) -> None:
+        """Nothing more will be put; what is there may still be taken."""
+        with self._changed:
+            self._finished = True
+            self._changed.notify_all()
+
+    def abandon(self) -> None:
+        """Ends it and forgets what is there."""
+        with self._changed:
+            self._finished = True
+            self._items.clear()
+            self._held_bytes = 0
+            self._changed.notify_all()
+
+    def _has_room(self, num_bytes: int) -> bool:
+        if self._max_bytes is None or not self._items:
+            return True
+        return self._held_bytes + num_bytes <= self._max_bytes

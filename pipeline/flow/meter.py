@@ -1,0 +1,72 @@
+"""Where the time of a run's stages goes: at work, waiting for input, or waiting for room to put output."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["busy", "input", "output"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageUse:
+    """Shares of a run's wall time, 0 to 1. What is missing to 1 passed before the stage began, or after its end."""
+
+    name: str
+    busy: float
+    waiting_input: float
+    waiting_output: float
+
+
+class Meter:
+    """Of a stage that one thread runs: from start to stop it is in one of the three states.
+
+    state: which one that is now, None before and after.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[State, float] = {"busy": 0.0, "input": 0.0, "output": 0.0}
+        self.state: State | None = None
+        self._since = 0.0
+
+    def start(self) -> None:
+        """At work from now on."""
+        self._switch("busy")
+
+    def stop(self) -> None:
+        """Stopping twice is harmless."""
+        self._switch(None)
+
+    @contextmanager
+    def waiting(self, state: Literal["input", "output"]) -> Iterator[None]:
+        """The block waits and does nothing else."""
+        before = self.state
+        self._switch(state)
+        try:
+            yield
+        finally:
+            self._switch(before)
+
+    def add(self, state: State, seconds: float) -> None:
+        """Time that was measured elsewhere, of a stage without a thread of its own."""
+        self._seconds[state] += seconds
+
+    def use(self, name: str, wall_s: float) -> StageUse:
+        """Shares of wall_s; of a meter that was stopped."""
+        shares = {state: seconds / wall_s if wall_s else 0.0 for state, seconds in self._seconds.items()}
+        return StageUse(
+            name=name, busy=shares["busy"], waiting_input=shares["input"], waiting_output=shares["output"]
+        )
+
+    def _switch(self, state: State | None) -> None:
+        now = time.monotonic()
+        if self.state is not None:
+            self._seconds[self.state] += now - self._since
+        self.state, self._since = state, now
+
+
+def bottleneck(stages: Sequence[StageUse]) -> StageUse | None:
+    """The stage that was at work for the largest share of the time; None before any was."""
+    busiest = max(stages, key=lambda stage: stage.busy, default=None)
+    return busiest if busiest is not None and busiest.busy > 0 else None

@@ -1,0 +1,223 @@
+"""The model of a run in its threads: encoder and decoder work at once, and the event loop awaits the pages."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from pipeline.config import Config
+from pipeline.flow.faults import page_error
+from pipeline.flow.handover import Handover
+from pipeline.flow.meter import StageUse
+from pipeline.flow.types import Decoded, Ticket
+from pipeline.results import failed_result
+from pipeline.timing import Stopwatch
+from pipeline.types import PageResult, RenderedPage
+
+if TYPE_CHECKING:
+    from ocr.checkpoint import LoadedModel
+    from pipeline.flow.decoding import DecoderLoop
+    from pipeline.flow.encoding import EncoderLoop
+    from pipeline.gpu_meter import GpuReading
+    from pipeline.run_encoder import RunEncoder
+
+LOGGER = logging.getLogger("ocrbatch")
+# Encoded pages that may wait for the decoder: two batches of pages and their tokens.
+_ENCODED_BYTES = 768 << 20
+# How long the end of a run waits for a thread in the middle of a computation.
+_JOIN_S = 8.0
+
+
+class Model:
+    """Loads when started, in a thread; reads what it is given. For the event loop's thread, as are all its methods.
+
+    load: gives the model. failed: is settled with the error that ends the model's threads, if any does.
+    load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is over.
+    """
+
+    def __init__(self, config: Config, load: "Callable[[Config], LoadedModel]") -> None:
+        self.failed: Future[None] = Future()
+        self.load_s = 0.0
+        self.gpu: GpuReading | None = None
+        self._config = config
+        self._load = load
+        self._rendered: Handover[Ticket] = Handover()
+        self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._loaded: LoadedModel | None = None
+        self._encoder: RunEncoder | None = None
+        self._encoding: EncoderLoop | None = None
+        self._decoding: DecoderLoop | None = None
+
+    def start(self) -> None:
+        """Begins to load, unless that was done: a run with nothing to read does without."""
+        if not self._threads:
+            self._begin("model", self._run)
+
+    async def read(self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None) -> PageResult:
+        """Returns what became of a page or a part. Its text is looked at here, beside the device's threads.
+
+        dropped: is told how many bytes of views are no longer held, where that is before the page is done. For it to
+        be true the caller must not hold them either.
+        """
+        self.start()
+        ticket = Ticket(rendered=rendered)
+        if dropped is not None:
+            loop = asyncio.get_running_loop()
+            ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
+        self._rendered.put(ticket, rendered.num_bytes)
+        page = rendered.page
+        del rendered
+        outcome = await asyncio.wrap_future(ticket.outcome)
+        if not isinstance(outcome, Decoded):
+            return outcome
+        from pipeline.stages.decode import page_result
+
+        assert self._loaded is not None
+        try:
+            return page_result(self._loaded, outcome)
+        except Exception as error:
+            LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
+            return failed_result(page, page_error("decode", error), outcome.encoded.timings)
+
+    def close(self) -> None:
+        """Ends the threads; pages that are not read by now are given up. Frees graphs and caches."""
+        self._closing.set()
+        self._rendered.abandon()
+        if self._decoding is not None:
+            self._decoding.abandon()
+        self._encoded.abandon()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+            if thread.is_alive():
+                LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
+
+    @property
+    def capture_s(self) -> float:
+        """Seconds that the encoder's graphs took."""
+        return 0.0 if self._encoder is None else self._encoder.capture_s
+
+    def encoder_record(self) -> dict[str, dict[str, Any]] | None:
+        """Returns the statistics of each encoder path; None where no encoder was needed."""
+        return None if self._encoder is None else self._encoder.record()
+
+    def stages(self, wall_s: float) -> list[StageUse]:
+        """Returns where the threads' time went; after close()."""
+        loops = {"encode": self._encoding, "decode": self._decoding}
+        return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
+
+    def decoded(self) -> tuple[int, int]:
+        """Returns the tokens written and the steps that pages took for them."""
+        return (0, 0) if self._decoding is None else (self._decoding.num_tokens, self._decoding.num_steps)
+
+    def _run(self) -> None:
+        """The encoder's thread, which also loads the model and ends the decoder's."""
+        from pipeline.flow.streams import quick_turns, share_cpus
+        from pipeline.gpu_meter import GpuMeter
+        from pipeline.loading import available_cpus, open_encoder
+
+        watch = Stopwatch()
+        with watch.measure():
+            loaded = self._loaded = self._load(self._config)
+            self._encoder = encoder = open_encoder(loaded, self._config)
+        try:
+            self.load_s = watch.seconds
+            LOGGER.info("model loaded in %.1f s", watch.seconds)
+            if self._closing.is_set():
+                return
+            device = loaded.model.lm_head.weight.device
+            share_cpus(device, self._config.threads or available_cpus())
+            with GpuMeter(device) as gpu, quick_turns(device):
+                self._read_all(loaded, encoder)
+            self.gpu = gpu.reading()
+        finally:
+            encoder.close()
+
+    def _read_all(self, loaded: "LoadedModel", encoder: "RunEncoder") -> None:
+        from pipeline.flow.encoding import EncoderLoop
+        from pipeline.flow.sizes import encode_pages
+
+        encoder.warm_up()
+        self._encoding = EncoderLoop(
+            loaded,
+            encoder,
+            self._config.decode,
+            incoming=self._rendered,
+            outgoing=self._encoded,
+            most=encode_pages(self._config, _device(loaded)),
+        )
+        decoder = self._begin("decoder", lambda: self._decode_all(loaded))
+        try:
+            self._encoding.run()
+        except BaseException:
+            self._encoded.abandon()
+            raise
+        finally:
+            self._encoded.finish()
+            decoder.join()
+
+    def _decode_all(self, loaded: "LoadedModel") -> None:
+        """The decoder's thread."""
+        from pipeline.flow.streams import own_stream, share_cpus
+        from pipeline.loading import available_cpus
+
+        device = loaded.model.lm_head.weight.device
+        share_cpus(device, self._config.threads or available_cpus())
+        with own_stream(device):
+            self._decode(loaded)
+
+    def _decode(self, loaded: "LoadedModel") -> None:
+        from pipeline.flow.decoding import DecoderLoop
+        from pipeline.flow.sizes import decode_slots, kv_bytes
+        from pipeline.loading import open_paged
+
+        encoding = self._encoding
+        assert encoding is not None
+        on_cpu = _device(loaded) == "cpu"
+        paged = open_paged(loaded, self._config)
+        self._decoding = DecoderLoop(
+            loaded,
+            paged,
+            prompt=self._config.decode.prompt or loaded.prompt,
+            slots=decode_slots(self._config, _device(loaded)),
+            kv_bytes=kv_bytes(_device(loaded)),
+            incoming=self._encoded,
+            free_memory=encoding.release,
+            may_gather=lambda: on_cpu and not encoding.is_waiting,
+        )
+        if self._closing.is_set():
+            self._decoding.abandon()
+        try:
+            self._decoding.run()
+        finally:
+            if paged is not None:
+                paged.close()
+
+    def _begin(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._rendered.abandon()
+                self._encoded.abandon()
+                if not self.failed.done():
+                    self.failed.set_exception(error)
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:
+    """From another thread; nothing happens where the loop has ended."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(task, value)
+
+
+def _device(loaded: "LoadedModel") -> str:
+    return loaded.model.lm_head.weight.device.type

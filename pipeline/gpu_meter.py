@@ -1,0 +1,160 @@
+"""How busy the GPU is, and how full, as its driver counts it (NVML): measured while a run goes on.
+
+The driver keeps a ring of samples for each GPU, each the share of a short period (1/6 to 1 s) in which at least one
+kernel ran. All samples of an interval are taken from it, not only the last one. The ring runs dry while a GPU has
+nothing to do; then its state of the moment stands for the interval.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+LOGGER = logging.getLogger("ocrbatch")
+# The ring holds many seconds; memory, though, is only seen at these moments.
+_PERIOD_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuReading:
+    """busy_share: of the time, 0 to 1, at least one kernel ran. num_samples: of the driver, that it is made of.
+
+    peak_memory_bytes: the most that was in use on the whole GPU since the meter began, whoever used it.
+    """
+
+    busy_share: float
+    num_samples: int
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuMark:
+    """What was counted until some moment; the difference of two marks is a part of the run."""
+
+    busy_s: float = 0.0
+    measured_s: float = 0.0
+    num_samples: int = 0
+
+
+class GpuMeter:
+    """Measures from entering the block to its end; without NVML or a CUDA device there is nothing to read.
+
+    Never raises into the block. device: torch's name of it, None for torch's current one. nvml: pynvml or what
+    stands in for it.
+    """
+
+    def __init__(self, device: Any = None, *, nvml: Any = None, period_s: float = _PERIOD_S) -> None:
+        self._device = device
+        self._nvml = nvml
+        self._period_s = period_s
+        self._handle: Any = None
+        self._mark = GpuMark()
+        self._peak_bytes = 0
+        self._seen_us = 0
+        self._looked_at = 0.0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "GpuMeter":
+        try:
+            self._nvml = self._nvml or _nvml()
+            self._nvml.nvmlInit()
+            self._handle = _handle(self._nvml, self._device)
+            self._samples()  # what happened before does not count
+            self._looked_at = time.monotonic()
+        except Exception as error:
+            self._handle = None
+            LOGGER.debug("the GPU's use cannot be measured: %s", error)
+            return self
+        self._thread = threading.Thread(target=self._watch, name="gpu-meter", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is None:
+            return
+        self._ended.set()
+        self._thread.join()
+        try:
+            self._look()
+            self._nvml.nvmlShutdown()
+        except Exception as error:
+            LOGGER.debug("the GPU's use was not measured to the end: %s", error)
+
+    def mark(self) -> GpuMark:
+        """What was counted so far, for reading(); cheap."""
+        return self._mark
+
+    def reading(self, since: GpuMark | None = None, until: GpuMark | None = None) -> GpuReading | None:
+        """Of the whole block, or between two marks; None where nothing was measured."""
+        start, end = since or GpuMark(), until or self._mark
+        measured_s = end.measured_s - start.measured_s
+        if measured_s <= 0:
+            return None
+        return GpuReading(
+            busy_share=min((end.busy_s - start.busy_s) / measured_s, 1.0),
+            num_samples=end.num_samples - start.num_samples,
+            peak_memory_bytes=self._peak_bytes,
+        )
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self._period_s):
+            try:
+                self._look()
+            except Exception as error:
+                LOGGER.debug("the GPU's use cannot be measured any more: %s", error)
+                return
+
+    def _look(self) -> None:
+        """Counts the time since the last look."""
+        shares, now = self._samples(), time.monotonic()
+        share = sum(shares) / len(shares) if shares else self._state()
+        passed_s, self._looked_at = now - self._looked_at, now
+        before = self._mark
+        self._mark = GpuMark(
+            busy_s=before.busy_s + share * passed_s,
+            measured_s=before.measured_s + passed_s,
+            num_samples=before.num_samples + len(shares),
+        )
+        self._peak_bytes = max(self._peak_bytes, int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used))
+
+    def _samples(self) -> list[float]:
+        """The driver's samples since the last call, 0 to 1 each."""
+        nvml = self._nvml
+        try:
+            _, found = nvml.nvmlDeviceGetSamples(
+                self._handle, nvml.NVML_GPU_UTILIZATION_SAMPLES, self._seen_us
+            )
+        except nvml.NVMLError:  # an empty ring is an error
+            return []
+        new = [sample for sample in found if sample.timeStamp > self._seen_us]
+        self._seen_us = max((sample.timeStamp for sample in new), default=self._seen_us)
+        return [sample.sampleValue.uiVal / 100 for sample in new]
+
+    def _state(self) -> float:
+        return float(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu) / 100
+
+
+def _nvml() -> Any:
+    import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    return pynvml
+
+
+def _handle(nvml: Any, device: Any) -> Any:
+    """NVML's handle of a device of torch's. NVML numbers all GPUs of the machine, torch those that it may see."""
+    import torch
+
+    chosen = torch.device("cuda" if device is None else device)
+    if chosen.type != "cuda" or not torch.cuda.is_available():
+        raise LookupError(f"{chosen} is no GPU that is here")
+    properties: Any = torch.cuda.get_device_properties(chosen)
+    try:
+        return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{properties.uuid}")
+    except (AttributeError, nvml.NVMLError):
+        place = f"{properties.pci_domain_id:08X}:{properties.pci_bus_id:02X}:{properties.pci_device_id:02X}.0"
+        return nvml.nvmlDeviceGetHandleByPciBusId(place)

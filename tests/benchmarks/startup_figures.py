@@ -1,0 +1,131 @@
+"""Seconds of a start: digest and weights of a checkpoint at full size, and a command until its first page is done.
+
+    python -m tests.benchmarks.startup_figures write FOLDER [--device cuda] [--layers 12]
+    python -m tests.benchmarks.startup_figures load FOLDER [--device cuda]
+    python -m tests.benchmarks.startup_figures page [--device cuda] [--model FOLDER] [--runs 2]
+
+`write` makes a checkpoint of random weights, 6.7 GB in bfloat16; `load` loads it both ways, mapped tensor by tensor and
+streamed. `page` runs the command line on one letter, with a model of random weights for 100 tokens or so. One JSON line
+for each figure.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LETTER = Path(__file__).parents[1] / "samples" / "letter.png"
+_VISION_TOKENS = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=["write", "load", "page"])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--model", default="small")
+    parser.add_argument("--runs", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.what == "write":
+        started = time.perf_counter()
+        write_random(arguments.folder, arguments.device, arguments.layers)
+        say(what="write", seconds=time.perf_counter() - started)
+    elif arguments.what == "load":
+        measure_load(arguments.folder, arguments.device)
+    else:
+        for _ in range(arguments.runs):
+            say(**first_page(arguments.model, arguments.device))
+
+
+def measure_load(folder: Path, device: str) -> None:
+    import torch
+
+    from ocr import checkpoint
+    from ocr.model_files import digest, weight_files
+
+    for what in ("digest", "digest, remembered if the file is older than 10 s"):
+        started = time.perf_counter()
+        digest(weight_files(folder))
+        say(what=what, seconds=time.perf_counter() - started)
+    if device == "cuda":
+        torch.zeros(1, device=device)
+    checkpoint.digest = lambda files: ""  # timed above
+    streamed = checkpoint._stream
+    ways = [("mapped", checkpoint._convert)]
+    if device == "cuda":
+        ways = [("streamed", streamed), *ways, ("streamed", streamed)]
+    for what, how in ways:
+        checkpoint._stream = how
+        started = time.perf_counter()
+        loaded = checkpoint.load(str(folder), device=device, dtype=torch.bfloat16)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        say(
+            what=f"load, {what}",
+            seconds=time.perf_counter() - started,
+            checksum=sum(float(its.double().sum()) for its in loaded.model.parameters()),
+            host_anon_mb=_status_mb("RssAnon"),
+            host_peak_mb=_status_mb("VmHWM"),
+            gpu_peak_gb=torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else None,
+        )
+        del loaded
+
+
+def write_random(folder: Path, device: str, layers: int) -> None:
+    import torch
+
+    from ocr import checkpoint
+    from ocr.model import LanguageConfig, OcrConfig, OcrModel
+    from ocr.model_files import find_directory, read_tokenizer
+    from ocr.random_weights import redraw
+
+    config = OcrConfig(language=LanguageConfig(num_hidden_layers=layers))
+    with torch.device("meta"):
+        model = OcrModel.from_config(config).to(torch.bfloat16)
+    model.to_empty(device=device)
+    redraw(model)
+    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    checkpoint.save(model, folder, tokenizer=tokenizer)
+
+
+def first_page(model: str, device: str) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pipeline.cli", "run", str(LETTER), "-v", "--model", model]
+        command += ["--device", device, "--db", f"{folder}/results.db"]
+        if model != "small":
+            command += ["--set", f"decode.max_tokens={_VISION_TOKENS + 100}"]
+        started = time.perf_counter()
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        )
+        seconds = time.perf_counter() - started
+    said = done.stdout + done.stderr
+    found = re.search(r"model loaded in ([\d.]+) s", said)
+    return {
+        "what": f"command with one page, model {model}",
+        "seconds": seconds,
+        "load_s": float(found[1]) if found else None,
+        "exit_code": done.returncode,
+        "said": said.splitlines()[-12:],
+    }
+
+
+def say(**figures: object) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def _status_mb(key: str) -> int | None:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) >> 10
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.flow import sizes
+from pipeline.flow.sizes import DECODE_SLOTS, ENCODE_PAGES, decode_slots, encode_pages, kv_bytes
+
+
+def sized(batch_size: int | None) -> Config:
+    return Config.model_validate({"decode": {"batch_size": batch_size}})
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_is_configured_bounds_both(device: str) -> None:
+    assert (encode_pages(sized(None), device), decode_slots(sized(None), device)) == (
+        ENCODE_PAGES[device],
+        DECODE_SLOTS[device],
+    )
+    assert (encode_pages(sized(1), device), decode_slots(sized(1), device)) == (1, 1)
+    assert (encode_pages(sized(1000), device), decode_slots(sized(1000), device)) == (
+        ENCODE_PAGES[device],
+        1000,
+    )
+
+
+def test_keys_and_values_take_a_share_of_the_free_memory_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "_available_bytes", lambda: 1000)
+    assert kv_bytes("cpu") == 500
+    assert kv_bytes("cuda") is None
+    monkeypatch.setattr(sizes, "_available_bytes", lambda: None)
+    assert kv_bytes("cpu") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("MemTotal: 9 kB\nMemAvailable:   12 kB\nBuffers: 1 kB\n", 12 << 10), ("MemTotal: 9 kB\n", None)],
+)
+def test_free_memory_is_the_kernels_figure(
+    text: str, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda self, encoding: text)
+    assert sizes._available_bytes() == expected
+
+
+def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(self: Path, encoding: str) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    assert sizes._available_bytes() is None

@@ -1,0 +1,83 @@
+"""The database in a thread of its own."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.flow.writer import Writer
+from storage.errors import DatabaseBusyError, NotADatabaseError
+from storage.store import Store
+from tests.storage.records import a_file, a_page, a_run, rows
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "a.db")
+
+
+def test_calls_run_one_after_the_other_in_the_order_of_asking(path: str) -> None:
+    ran: list[tuple[int, str]] = []
+
+    def task(store: Store, number: int, *, seconds: float) -> int:
+        time.sleep(seconds)
+        ran.append((number, threading.current_thread().name))
+        return 2 * number
+
+    with Writer(path) as writer:
+        futures = [writer.call(task, number, seconds=0.02 if number == 0 else 0.0) for number in range(5)]
+        assert [future.result() for future in futures] == [0, 2, 4, 6, 8]
+    assert [number for number, _ in ran] == list(range(5))
+    names = {name for _, name in ran}
+    assert len(names) == 1
+    assert threading.current_thread().name not in names
+
+
+def test_an_error_comes_out_of_its_future_and_costs_no_other_call(path: str) -> None:
+    def breaks(store: Store) -> None:
+        raise KeyError("a bug")
+
+    with Writer(path) as writer:
+        broken, run_id = writer.call(breaks), writer.call(Store.start_run, a_run())
+        with pytest.raises(KeyError, match="a bug"):
+            broken.result()
+        assert run_id.result() == 1
+    assert rows(path, "SELECT count(*) FROM runs") == [(1,)]
+
+
+def test_closing_does_what_was_asked_for_first(path: str) -> None:
+    with Writer(path) as writer:
+        run_id = writer.call(Store.start_run, a_run()).result()
+        writer.call(Store.record_file, run_id, a_file())
+        writer.call(lambda store: time.sleep(0.05))
+        pending = [writer.call(Store.record_page, run_id, a_page(page_index=index)) for index in range(3)]
+    assert all(future.done() for future in pending)
+    assert rows(path, "SELECT page_index FROM pages ORDER BY page_index") == [(0,), (1,), (2,)]
+    Store(path).close()  # nobody holds it any more
+
+
+def test_the_database_is_closed_also_after_an_error(path: str) -> None:
+    with pytest.raises(KeyError), Writer(path):
+        raise KeyError
+    Store(path).close()
+
+
+def test_a_busy_database_is_refused_and_leaves_no_thread(path: str) -> None:
+    before = threading.active_count()
+    with Store(path), pytest.raises(DatabaseBusyError, match=r"a\.db"):
+        Writer(path)
+    assert threading.active_count() == before
+
+
+def test_a_file_that_is_no_database_is_refused(path: str) -> None:
+    Path(path).write_text("hello")
+    with pytest.raises(NotADatabaseError):
+        Writer(path)
+
+
+def test_the_time_at_work_is_measured(path: str) -> None:
+    with Writer(path) as writer:
+        writer.call(lambda store: time.sleep(0.05)).result()
+        time.sleep(0.05)
+    assert 0.04 < writer.meter.use("store", 1.0).busy < 0.09
