@@ -7,17 +7,20 @@ Torch-free.
 """
 
 import contextlib
+import itertools
 import mmap
 import os
 import pickle
-import sys
-import threading
 import weakref
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 _ALIGNMENT_BYTES = 64
+# Addresses that are set aside; memory is used only for what is written. A value for which there is no slot is piped.
+_MOST_BYTES, _MOST_SLOTS = 64 << 30, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +41,43 @@ class Packed:
 
 
 class Arena:
-    """Slots of equal size, made as they are needed. slot_bytes: what a value's arrays may take; memory is only used
-    for what is written. For any thread."""
+    """Slots of equal size. slot_bytes: what a value's arrays may take. For any thread."""
 
     def __init__(self, slot_bytes: int) -> None:
-        """Raises: OSError."""
+        """Raises: OSError; AttributeError where Python has no memfd_create."""
         self._slot_bytes = -(-slot_bytes // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        self._num_slots = max(1, min(_MOST_SLOTS, _MOST_BYTES // self._slot_bytes))
         self._file = os.memfd_create("ocrbatch-pages", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(self._file, self._num_slots * self._slot_bytes)
+            # One for all slots: each mapping would hold a descriptor of its own.
+            self._memory = mmap.mmap(self._file, self._num_slots * self._slot_bytes)
+        except BaseException:
+            os.close(self._file)
+            raise
+        self._path = f"/proc/{os.getpid()}/fd/{self._file}"
+        self._fresh = itertools.count()
         self._free: deque[int] = deque()
-        self._num_slots = 0
-        self._growing = threading.Lock()
 
     @classmethod
     def where_possible(cls, slot_bytes: int) -> "Arena | None":
         """None where the system has no such memory: values then go through the pipe."""
-        if sys.platform != "linux":
-            return None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError, ValueError):
             return cls(slot_bytes)
         return None
 
-    def lend(self) -> Slot:
-        """A slot that nobody uses. One that is not unpacked, because its worker died, is not used again."""
+    def lend(self) -> Slot | None:
+        """A slot that nobody uses, None where there is none.
+
+        One that is not unpacked, because its worker died or was ended, is not lent again: it may still be written to.
+        """
         try:
             index = self._free.popleft()
         except IndexError:
-            with self._growing:
-                index = self._num_slots
-                self._num_slots += 1
-                os.ftruncate(self._file, self._num_slots * self._slot_bytes)
-        path = f"/proc/{os.getpid()}/fd/{self._file}"
-        return Slot(path, index * self._slot_bytes, self._slot_bytes)
+            index = next(self._fresh)
+        if index >= self._num_slots:
+            return None
+        return Slot(self._path, index * self._slot_bytes, self._slot_bytes)
 
     def unpack(self, slot: Slot, value: Any) -> Any:
         """What a worker packed into a slot. The slot is free again when the last of its arrays is gone."""
@@ -77,22 +86,21 @@ class Arena:
             self._free.append(index)
             return value
         length = max((end for _, end in value.spans), default=0)
-        memory = mmap.mmap(self._file, max(length, 1), offset=slot.offset)
-        weakref.finalize(memory, self._give_back, index)
-        whole = memoryview(memory)
+        used = np.frombuffer(self._memory, dtype=np.uint8, count=length, offset=slot.offset)
+        weakref.finalize(used, self._give_back, index).atexit = False
+        whole = memoryview(used)
         return pickle.loads(value.data, buffers=[whole[start:end] for start, end in value.spans])
 
     def close(self) -> None:
-        """Nothing more is lent; arrays that are in use stay."""
-        with contextlib.suppress(OSError):
-            os.close(self._file)
+        """No other process can open it any more; arrays that are in use stay. Closing twice is harmless."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
     def _give_back(self, index: int) -> None:
-        """Also gives the memory back to the system. It may run in any thread, at any moment."""
-        with contextlib.suppress(OSError, ValueError):
-            with mmap.mmap(self._file, self._slot_bytes, offset=index * self._slot_bytes) as memory:
-                memory.madvise(mmap.MADV_REMOVE)
-            self._free.append(index)
+        """Gives the memory back to the system. It may run in any thread, at any moment."""
+        self._memory.madvise(mmap.MADV_REMOVE, index * self._slot_bytes, self._slot_bytes)
+        self._free.append(index)
 
 
 def pack(value: Any, slot: Slot | None) -> Any:

@@ -368,6 +368,18 @@ def bench_pipeline(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints an error where a command raised one."""
+    code = _run_command(args)
+    model = sys.modules.get("pipeline.flow.model")
+    if (
+        model is not None and model.is_at_work()
+    ):  # the interpreter's end would abort the process, with another code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _run_command(args: Sequence[str] | None) -> int:
     try:
         result = cli.main(args, prog_name="ocrbatch", standalone_mode=False)
         sys.stdout.flush()  # here, where a broken pipe is caught

@@ -36,7 +36,6 @@ from pipeline.timing import Stopwatch, split
 from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage, StageTiming
 from pipeline.walk import Candidate, walk
 from pipeline.workers import WorkerPool
-from storage.errors import StorageError
 from storage.store import Store
 from storage.types import RunRecord
 
@@ -129,8 +128,10 @@ class _Run:
         except StopRequest as request:
             self._summary.stopped = str(request)
         except BaseException as error:
-            with contextlib.suppress(StorageError):
+            try:
                 self._finish(exit_code(error), watch.seconds)
+            except Exception:  # what ended the run is what is to be said
+                LOGGER.debug("the run's end could not be recorded", exc_info=True)
             raise
         self._summary.wall_s = watch.seconds
         self._finish(self._summary.exit_code, watch.seconds)
@@ -236,7 +237,7 @@ class _Run:
                 room.release()
 
         async with asyncio.TaskGroup() as tasks:
-            for found in inputs:
+            while (found := await asyncio.to_thread(next, inputs, None)) is not None:
                 await room.acquire()
                 tasks.create_task(look_into(found))
         await self._pages.put(None)

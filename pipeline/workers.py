@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -117,31 +118,36 @@ class WorkerPool:
         outer: Future[Result] = Future()
         with self._lock:
             self._pending.add(outer)
-
-        def attempt(number: int) -> None:
-            slot = None if arena is None else arena.lend()
-            lent = () if slot is None else (slot,)
-            inner = self._pool().schedule(task, args=(*arguments, *lent), timeout=limit_s)
-            inner.add_done_callback(lambda done: settle(done, number, slot))
-
-        def settle(inner: Future[Result], number: int, slot: Slot | None) -> None:
-            error = None if inner.cancelled() else inner.exception()
-            if isinstance(error, BrokenProcessPool) and number < _ATTEMPTS and outer in self._pending:
-                attempt(number + 1)
-            elif self._claim(outer) and outer.set_running_or_notify_cancel():
-                outer.set_result(failed(error) if error is not None else taken(inner.result(), slot))
-
-        def taken(result: Result, slot: Slot | None) -> Result:
-            if arena is None or slot is None:
-                return result
-            try:
-                unpacked: Result = arena.unpack(slot, result)
-            except Exception as error:  # without memory, say: the page must end all the same
-                return failed(error)
-            return unpacked
-
-        attempt(1)
+        job = _Job(task, arguments, limit_s, failed, arena, outer)
+        self._attempt(job, 1)
         return outer
+
+    def _attempt(self, job: "_Job[Any]", number: int) -> None:
+        """Nothing that it runs into may stay unsaid: somebody waits for the job."""
+        try:
+            slot = None if job.arena is None else job.arena.lend()
+            lent = () if slot is None else (slot,)
+            inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
+            inner.add_done_callback(partial(self._settle, job, number, slot))
+        except Exception as error:
+            self._finish(job, error, None, None)
+
+    def _settle(self, job: "_Job[Any]", number: int, slot: Slot | None, inner: Future[Any]) -> None:
+        error = None if inner.cancelled() else inner.exception()
+        if isinstance(error, BrokenProcessPool) and number < _ATTEMPTS and job.outer in self._pending:
+            self._attempt(job, number + 1)
+        else:
+            self._finish(job, error, slot, None if error is not None or inner.cancelled() else inner.result())
+
+    def _finish(self, job: "_Job[Any]", error: BaseException | None, slot: Slot | None, result: Any) -> None:
+        if not (self._claim(job.outer) and job.outer.set_running_or_notify_cancel()):
+            return
+        try:
+            if error is None and job.arena is not None and slot is not None:
+                result = job.arena.unpack(slot, result)
+        except Exception as failure:  # without memory, say: the page must end all the same
+            error = failure
+        job.outer.set_result(result if error is None else job.failed(error))
 
     def _claim(self, future: Future[Any]) -> bool:
         """Whether the caller is the one to settle the future."""
@@ -165,6 +171,19 @@ class WorkerPool:
                 assert pool.active, "asking a new pool starts it"
                 self._pools.append(pool)
             return self._pools[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[Result]):
+    """A task and who waits for it. It knows nothing of its attempts: in a cycle views would stay until garbage is
+    collected."""
+
+    task: Callable[..., Result]
+    arguments: tuple[Any, ...]
+    limit_s: float
+    failed: Callable[[BaseException], Result]
+    arena: Arena | None
+    outer: Future[Result]
 
 
 def _what_happened(error: BaseException, limit_s: float, key: str) -> tuple[str, str]:

@@ -73,9 +73,9 @@ def _speed(speed: "Speed") -> str:
 
 def _steady(result: "PipelineBenchResult") -> Iterator[str]:
     if any(speed.name == "steady" for speed in result.speeds):
-        yield f"steady: without the first {result.at_once} pages stored and the last {result.at_once}"
+        yield f"steady: from when the first {result.at_once} pages were stored to the end, while slots fell empty"
     else:
-        yield f"no steady part: it takes three times the pages that are read at once, {3 * result.at_once}"
+        yield f"no steady part: it takes twice the pages that are read at once, {2 * result.at_once}"
 
 
 def _memory(memory: "Memory", num_pages: int) -> Iterator[str]:

@@ -77,14 +77,14 @@ class PageTrack(Silent):
         return self._stretch(start, [page for page in self.pages if page.at_s >= start.at_s])
 
     def steady(self, at_once: int) -> Stretch | None:
-        """The part in which as many pages were begun as were finished; None with less than three times at_once.
+        """From when the first at_once pages were stored to the end; None with less than twice as many pages.
 
-        It begins when the first at_once pages are stored, so that the engine was full all the while, and ends when
-        as many are left: what remains is being read already, and no page takes the place of one that ends.
+        What other pages had of their work by then is owed for: at the end slots stand empty. Without that a run whose
+        pages all have one length, and so end in waves, could be said to be faster than its hardware.
         """
-        if len(self.pages) < 3 * at_once:
+        if len(self.pages) < 2 * at_once:
             return None
-        return self._stretch(self.pages[at_once - 1], self.pages[at_once : len(self.pages) - at_once])
+        return self._stretch(self.pages[at_once - 1], self.pages[at_once:])
 
     @staticmethod
     def _stretch(start: Moment, pages: Sequence[Stored]) -> Stretch | None:

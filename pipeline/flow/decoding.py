@@ -112,6 +112,8 @@ class DecoderLoop:
         try:
             for read in self._engine(1 if isolate else self._slots, alone=isolate)(self._requests(tickets)):
                 self._deliver(self._under_way.pop(read.index), read)
+            if self._under_way:
+                raise RuntimeError(f"the engine ended with {len(self._under_way)} pages under way")
         except PipelineError:
             raise
         except Exception as error:

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config import Config
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # Encoded pages that may wait for the decoder: two batches of pages and their tokens.
 _ENCODED_BYTES = 768 << 20
-# How long the end of a run waits for a thread in the middle of a computation.
+# How long the end of a run waits for its threads, which may be in the middle of a computation.
 _JOIN_S = 8.0
+_NAMES = ("model", "decoder")
+
+
+def is_at_work() -> bool:
+    """Whether a model's thread still computes: the interpreter must not be taken down around it."""
+    return any(thread.name in _NAMES for thread in threading.enumerate())
 
 
 class Model:
@@ -91,8 +98,9 @@ class Model:
         if self._decoding is not None:
             self._decoding.abandon()
         self._encoded.abandon()
+        deadline = time.monotonic() + _JOIN_S
         for thread in self._threads:
-            thread.join(_JOIN_S)
+            thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
 
@@ -124,6 +132,7 @@ class Model:
         with watch.measure():
             loaded = self._loaded = self._load(self._config)
             self._encoder = encoder = open_encoder(loaded, self._config)
+            encoder.synchronize()  # other streams do not wait for this one
         try:
             self.load_s = watch.seconds
             LOGGER.info("model loaded in %.1f s", watch.seconds)
@@ -153,9 +162,8 @@ class Model:
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         try:
             self._encoding.run()
-        except BaseException:
-            self._encoded.abandon()
-            raise
+        except BaseException as error:
+            self._fail(error)  # before the decoder has read what it has
         finally:
             self._encoded.finish()
             decoder.join()
@@ -197,15 +205,21 @@ class Model:
             if paged is not None:
                 paged.close()
 
+    def _fail(self, error: BaseException) -> None:
+        """Ends the run with the first error that comes here."""
+        self._rendered.abandon()
+        self._encoded.abandon()
+        if self._decoding is not None:
+            self._decoding.abandon()
+        with contextlib.suppress(InvalidStateError):
+            self.failed.set_exception(error)
+
     def _begin(self, name: str, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:
             try:
                 work()
             except BaseException as error:
-                self._rendered.abandon()
-                self._encoded.abandon()
-                if not self.failed.done():
-                    self.failed.set_exception(error)
+                self._fail(error)
 
         thread = threading.Thread(target=guarded, name=name, daemon=True)
         self._threads.append(thread)

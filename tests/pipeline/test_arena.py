@@ -81,14 +81,32 @@ def test_many_values_at_once_keep_apart() -> None:
         np.testing.assert_array_equal(arena.unpack(slot, value).global_view, views(seed).global_view)
 
 
-def test_arrays_outlive_the_arena() -> None:
+def test_arrays_outlive_the_arena_and_do_no_harm_when_they_go(tmp_path: Path) -> None:
     arena = Arena(1 << 16)
     slot = arena.lend()
     found = arena.unpack(slot, pack(views(2), slot))
+    number = arena._file
     arena.close()
-    np.testing.assert_array_equal(found.local_views, views(2).local_views)
-    del found
-    gc.collect()
+    arena.close()
+    other = tmp_path / "other"
+    other.write_bytes(b"x" * (1 << 17))
+    with other.open("r+b", buffering=0) as file:
+        assert file.fileno() == number, "the number of the arena's file stands for another by now"
+        np.testing.assert_array_equal(found.local_views, views(2).local_views)
+        del found
+        gc.collect()
+    assert other.read_bytes() == b"x" * (1 << 17)
+
+
+def test_slots_run_out_without_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_SLOTS", 2)
+    arena = Arena(1 << 16)
+    assert [arena.lend() is None for _ in range(4)] == [False, False, True, True]
+
+
+def test_without_such_memory_there_is_no_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    assert Arena.where_possible(1 << 16) is None
 
 
 @pytest.fixture(scope="module")
@@ -116,5 +134,16 @@ def test_workers_give_the_same_pages_through_it(pools: tuple[WorkerPool, WorkerP
     np.testing.assert_array_equal(found.views.local_views, expected.views.local_views)
     assert found.text_layer == expected.text_layer
     assert not found.views.local_views.flags.owndata
+    arena = shared._arena
+    assert arena is not None
+    gc.disable()
+    try:
+        del found
+        for _ in range(3):
+            rendered(shared.render(page))
+        # The pool's own loop holds on to the task that came last.
+        assert len(arena._free) + 1 >= next(arena._fresh) == 2, "no cycle keeps a page's views"
+    finally:
+        gc.enable()
     missing = Page(path="nothing.pdf", sha256="0" * 64, kind="pdf", page_index=0)
     assert isinstance(shared.render(missing).result(timeout=60), PageError)

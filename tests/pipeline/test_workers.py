@@ -181,3 +181,13 @@ def test_workers_end_with_a_killed_parent(tmp_path):
 def test_death_is_named():
     assert workers._death(-11) == "SIGSEGV"
     assert workers._death(3) == "exit code 3"
+
+
+def test_a_task_that_cannot_be_given_out_ends_all_the_same(monkeypatch):
+    with WorkerPool(max_workers=1, **SETTINGS) as running:
+        monkeypatch.setattr(
+            running, "_pool", lambda: (_ for _ in ()).throw(OSError(24, "Too many open files"))
+        )
+        found = running.render(page()).result(timeout=5)
+    assert isinstance(found, PageError)
+    assert "Too many open files" in found.message

@@ -41,18 +41,26 @@ def test_pages_in_bursts_have_the_rate_of_the_bursts(at_once: int, monkeypatch: 
     bursts = [5.0 + number * at_once / 2 for number in range(5)]  # two pages a second, once it has begun
     steady = tracked([at_s for at_s in bursts for _ in range(at_once)], monkeypatch).steady(at_once)
     assert steady is not None
-    assert steady.num_pages == 3 * at_once
+    assert steady.num_pages == 4 * at_once
     assert steady.pages_s == pytest.approx(2.0)
 
 
-def test_neither_the_start_nor_the_end_is_steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow_start, even, fast_end = [10.0, 20.0], [21.0 + number for number in range(6)], [26.1, 26.2]
-    steady = tracked([*slow_start, *even, *fast_end], monkeypatch).steady(2)
+def test_the_start_is_not_steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_start, even = [10.0, 20.0], [21.0 + number for number in range(6)]
+    steady = tracked([*slow_start, *even], monkeypatch).steady(2)
     assert steady is not None
     assert (steady.num_pages, steady.pages_s) == (6, 1.0)
 
 
+def test_waves_that_end_just_then_make_nothing_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two waves more than the first, ten seconds each, whatever happens to end when."""
+    waves = [10.0] * 4 + [20.0] * 3 + [21.0] + [31.0] * 4
+    steady = tracked(waves, monkeypatch).steady(4)
+    assert steady is not None
+    assert steady.pages_s == pytest.approx(8 / 21)
+
+
 def test_few_pages_have_no_steady_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    track = tracked([1.0, 2.0, 3.0, 4.0, 5.0], monkeypatch)
+    track = tracked([1.0, 2.0, 3.0], monkeypatch)
     assert track.steady(2) is None
     assert track.since(start(6.0)) is None

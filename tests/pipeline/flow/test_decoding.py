@@ -34,6 +34,7 @@ def make_loop(
     paged: Any = None,
     slots: int = 4,
     free_memory: Callable[[], bool] = lambda: False,
+    may_gather: Callable[[], bool] = lambda: False,
 ) -> DecoderLoop:
     return DecoderLoop(
         loaded or loaded_reader(),
@@ -43,6 +44,7 @@ def make_loop(
         kv_bytes=None,
         incoming=incoming,
         free_memory=free_memory,
+        may_gather=may_gather,
     )
 
 
@@ -159,6 +161,46 @@ def test_an_idle_loop_ends_when_told_to_and_the_wait_is_counted() -> None:
     use = loop.meter.use("decode", 1.0)
     assert use.waiting_input > 0.15
     assert use.busy < 0.1
+
+
+def test_pages_are_gathered_while_that_is_worth_it_but_for_the_first() -> None:
+    incoming: Handover[Ticket] = Handover()
+    worth_it = True
+    loop = make_loop(incoming, slots=2, may_gather=lambda: worth_it)
+    thread = started(loop)
+    tickets = [ticket(number) for number in range(4)]
+    incoming.put(tickets[0], 1)
+    assert isinstance(tickets[0].outcome.result(10), Decoded)
+    incoming.put(tickets[1], 1)
+    time.sleep(0.3)
+    assert not tickets[1].outcome.done(), "there is a second slot"
+    incoming.put(tickets[2], 1)
+    assert [text(its) for its in tickets[1:3] if its.outcome.result(10)] == [TEXT] * 2
+    incoming.put(tickets[3], 1)
+    time.sleep(0.2)
+    assert not tickets[3].outcome.done()
+    worth_it = False
+    assert isinstance(tickets[3].outcome.result(10), Decoded)
+    incoming.finish()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_an_engine_that_ends_too_early_loses_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    tickets = [ticket(number) for number in range(3)]
+
+    class EndsEarly:
+        def __init__(self, loaded: Any, *, prompt: str, num_slots: int, kv_bytes: int | None) -> None:
+            self._engine = Engine(loaded, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+            self._loses = num_slots > 1
+
+        def read(self, requests: Any, check: Any = None) -> Any:
+            reads = list(self._engine.read(requests, check))
+            yield from reads[1:] if self._loses else reads
+
+    monkeypatch.setattr(decoding, "Engine", EndsEarly)
+    read_all(tickets, slots=3)
+    assert [text(its) for its in tickets] == [TEXT] * 3
 
 
 def test_an_idle_loop_ends_with_its_queue() -> None:
