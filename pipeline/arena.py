@@ -88,7 +88,7 @@ class Arena:
         length = max((end for _, end in value.spans), default=0)
         used = np.frombuffer(self._memory, dtype=np.uint8, count=length, offset=slot.offset)
         weakref.finalize(used, self._give_back, index).atexit = False
-        whole = memoryview(used)
+        whole = used.data
         return pickle.loads(value.data, buffers=[whole[start:end] for start, end in value.spans])
 
     def close(self) -> None:
