@@ -3,10 +3,13 @@ import math
 from pathlib import Path
 
 import pytest
+from tokenizers.decoders import DecodeStream
 
+from ocr import confidence
 from ocr.confidence import Calibration, Curve, Signals, assess, block_features, page_features, signals
 from ocr.errors import CheckpointError
 from ocr.grounding import parse
+from ocr.model_files import find_directory, read_tokenizer
 from ocr.second_opinion import SecondOpinion, grams
 from ocr.types import ParsedText, Transcript
 from tests.ocr.tiny_reader import tokenizer
@@ -100,3 +103,14 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(CheckpointError, match=r"confidence\.json holds no calibration"):
         Calibration.read(path)
+
+
+def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one() -> None:
+    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    text = "Größe 北京 \U0001f600 naïve <td>x</td>\n ½ — end"
+    tokens = tokenizer.encode(text, add_special_tokens=False).ids
+    stream = DecodeStream(skip_special_tokens=False)
+    expected = [len(stream.step(tokenizer, token) or "") for token in tokens]
+    assert confidence._lengths(tokens, tokenizer) == expected
+    assert sum(expected) == len(tokenizer.decode(tokens, skip_special_tokens=False))
+    assert 0 in expected, "some character is in several tokens"

@@ -1,9 +1,11 @@
 """What is asked of an engine for a page, and what becomes of its answer; the model writes "w5 w6 w7"."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from ocr.engine.engine import Engine
 from ocr.engine.types import PageRequest
@@ -11,7 +13,7 @@ from ocr.paged.reader import PagedReader
 from ocr.paged.types import EngineSettings
 from pipeline.config import DecodeConfig
 from pipeline.flow.types import Decoded
-from pipeline.stages.decode import page_request, page_result, page_settings
+from pipeline.stages.decode import drafts_pay, page_request, page_result, page_settings
 from pipeline.types import PageResult, StageTiming
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, tokenizer
 from tests.pipeline.flow.fakes import TEXT, LoadedReader, encoded, loaded_reader
@@ -130,13 +132,25 @@ def test_the_paged_engine_reads_the_same() -> None:
     assert all(timing.wall_s > 0 for timing in found[0].timings)
 
 
-@pytest.mark.parametrize("drafts", [True, False])
-def test_drafts_are_made_unless_switched_off(drafts: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "device", "expected"),
+    [(None, "cpu", True), (None, "cuda", False), (True, "cuda", True), (False, "cpu", False)],
+)
+def test_drafts_are_made_where_they_are_faster_or_asked_for(
+    asked: bool | None, device: str, expected: bool
+) -> None:
+    weight = SimpleNamespace(device=torch.device(device))
+    loaded: Any = SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
+    assert drafts_pay(loaded, DecodeConfig(drafts=asked)) == expected
+
+
+@pytest.mark.parametrize("drafts", [None, True, False])
+def test_drafts_change_nothing_of_what_is_read(drafts: bool | None) -> None:
     loaded = loaded_reader()
     page = encoded("w5w6w7")
     page = replace(page, rendered=replace(page.rendered, text_layer=TEXT))
     request = page_request(loaded, page, DecodeConfig(drafts=drafts))
     assert request is not None
-    assert (request.draft is not None) == drafts
+    assert (request.draft is not None) == (drafts is not False)
     (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
     assert done.transcript.raw == TEXT
