@@ -183,6 +183,14 @@ def available_cpus() -> int:
     return max(1, min(cpus, limit))
 
 
+def threads_each() -> int:
+    """Returns how many threads encoder and language model have each, so that both together have the CPUs.
+
+    With as many as there are CPUs for each, 24 pages took 63 s on two instead of 54, and 22% more CPU time.
+    """
+    return max(1, available_cpus() // 2)
+
+
 def render_workers(config: Config) -> int:
     """Returns the number of worker processes: a page is rendered far faster than it is read."""
     return config.render.workers or max(1, min(16, available_cpus() // 2))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.flow_report import flow_lines
+from pipeline.loading import threads_each
 
 if TYPE_CHECKING:
     from pipeline.bench.figures import Memory, Speed
@@ -46,7 +47,8 @@ def write(result: "PipelineBenchResult", path: str) -> None:
 
 def _head(result: "PipelineBenchResult") -> Iterator[str]:
     machine = result.machine
-    where = machine.get("gpu") or f"{machine['cpu']}, {result.machine['threads']} threads"
+    threads = result.config["threads"] or threads_each()
+    where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
     yield f"{where}; torch {machine['versions'].get('torch')}"
     pages = ", ".join(f"{count} {status}" for status, count in sorted(result.statuses.items()))
     asked = result.config["decode"]["drafts"]

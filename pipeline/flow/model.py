@@ -126,7 +126,7 @@ class Model:
         """The encoder's thread, which also loads the model and ends the decoder's."""
         from pipeline.flow.streams import quick_turns, share_cpus
         from pipeline.gpu_meter import GpuMeter
-        from pipeline.loading import available_cpus, open_encoder
+        from pipeline.loading import open_encoder, threads_each
 
         watch = Stopwatch()
         with watch.measure():
@@ -139,7 +139,7 @@ class Model:
             if self._closing.is_set():
                 return
             device = loaded.model.lm_head.weight.device
-            share_cpus(device, self._config.threads or available_cpus())
+            share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):
                 self._read_all(loaded, encoder)
             self.gpu = gpu.reading()
@@ -171,10 +171,10 @@ class Model:
     def _decode_all(self, loaded: "LoadedModel") -> None:
         """The decoder's thread."""
         from pipeline.flow.streams import own_stream, share_cpus
-        from pipeline.loading import available_cpus
+        from pipeline.loading import threads_each
 
         device = loaded.model.lm_head.weight.device
-        share_cpus(device, self._config.threads or available_cpus())
+        share_cpus(device, self._config.threads or threads_each())
         with own_stream(device):
             self._decode(loaded)
 

@@ -12,6 +12,7 @@ from encoders import bfloat16
 from encoders.bfloat16 import Bfloat16Linear
 from ocr import model_files
 from ocr.paged.reader import PagedReader, UnusableError
+from pipeline import loading
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError
 from pipeline.loading import (
@@ -20,6 +21,7 @@ from pipeline.loading import (
     load_model,
     open_paged,
     render_workers,
+    threads_each,
     wake_device,
 )
 
@@ -80,6 +82,14 @@ def test_waiting_threads_sleep_unless_the_user_wants_otherwise(monkeypatch: pyte
     calm_threads()
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert os.environ["KMP_BLOCKTIME"] == "200"
+
+
+@pytest.mark.parametrize(("cpus", "expected"), [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_encoder_and_language_model_share_the_cpus(
+    cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
+    assert threads_each() == expected
 
 
 def test_workers_leave_cpus_to_the_model() -> None:
