@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models
 
 from ocr import checkpoint
 from ocr.checkpoint import BOS, EOS, IMAGE, LoadedModel
@@ -25,6 +25,7 @@ from pipeline.bench.reference import load_reference
 from pipeline.bench.subject import RANDOM
 from pipeline.errors import ConfigError
 
+_LINE_WORDS = 12
 DECODE_ARMS = ("generate", "engine", "drafts", "paged")
 
 
@@ -135,18 +136,28 @@ def load(name: str, device: torch.device, dtype: torch.dtype) -> LoadedModel:
     return checkpoint.load(name, device=device, dtype=dtype)
 
 
+def _letters(vocab_size: int) -> Tokenizer:
+    """Byte-level as the published one, so that a page's text costs a run what it does there: words and line breaks."""
+    words = {name: place for place, name in enumerate((BOS, EOS, IMAGE, "?"))}
+    for place in range(len(words), vocab_size):
+        # The letters that stand for a line break and for a space in a byte-level vocabulary.
+        words[("Ċ" if place % _LINE_WORDS == 0 else "Ġ") + f"{place:x}"] = place
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
 def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -> LoadedModel:
-    """A model with random weights, drawn on the device. Its tokenizer knows no word."""
+    """A model with random weights, drawn on the device. Its tokenizer writes letters and knows no word of a prompt."""
     with torch.device("meta"):
         model = OcrModel.from_config(config)
     model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
     redraw(model)
     text = model.language_model
     text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # to_empty left its tables undefined
-    words = {name: place for place, name in enumerate((BOS, EOS, IMAGE, "?"))}
     return LoadedModel(
         model=model,
-        tokenizer=Tokenizer(models.WordLevel(words, unk_token="?")),
+        tokenizer=_letters(config.language.vocab_size),
         name=RANDOM,
         weights_sha256="",
         prompt=config.prompt,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from tokenizers.decoders import ByteLevel
 
 from ocr import checkpoint
 from ocr.checkpoint import save
@@ -91,6 +92,12 @@ def test_random_weights_need_no_checkpoint() -> None:
     written = EngineArm(loaded)(random_prompts(loaded, 2, 20), 6)
     assert [len(page.tokens) for page in written] == [6, 6]
     assert written == GenerateArm(loaded)(random_prompts(loaded, 2, 20), 6)
+
+
+def test_random_weights_write_words_and_lines_as_a_byte_level_vocabulary() -> None:
+    tokenizer = random_loaded(TINY, torch.device("cpu"), torch.float32).tokenizer
+    assert tokenizer.decode([11, 12, 13]) == " b\nc d"
+    assert isinstance(tokenizer.decoder, ByteLevel), "else confidence takes 27 ms a page for token lengths"
 
 
 def test_where_texts_part() -> None:
