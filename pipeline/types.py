@@ -145,7 +145,10 @@ class StageTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """The end of a page: a parsed transcript or an error, never both."""
+    """The end of one attempt at a page: a parsed transcript or an error, never both.
+
+    rung, source, rotation_deg, layer_agreement, script: as storage.types.PageRecord has them.
+    """
 
     page: Page
     status: PageStatus
@@ -156,6 +159,11 @@ class PageResult:
     width_px: int | None = None
     height_px: int | None = None
     dpi: float | None = None
+    rung: str | None = None
+    source: Literal["ocr", "layer"] = "ocr"
+    rotation_deg: int = 0
+    layer_agreement: float | None = None
+    script: str | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from storage.text import storable
+from storage.text import storable, text_sha256
 from storage.types import DONE_STATUSES, PagePlan, PageRecord, TimingRecord
 
 # How much an attempt is worth against another under the same settings.
@@ -72,7 +72,7 @@ def _history(
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Returns page_index -> attempts under these settings, and -> the newest ok or blank one's id."""
     rows = conn.execute(
-        "SELECT p.page_index, count(*), max(CASE WHEN a.status IN (?, ?) THEN a.id END)"
+        "SELECT p.page_index, count(*), max(CASE WHEN a.status IN (?, ?, ?) THEN a.id END)"
         " FROM pages p JOIN attempts a ON a.page_id = p.id"
         " WHERE p.document_id = ? AND a.settings_hash = ? GROUP BY p.id",
         (*DONE_STATUSES, document, settings_hash),
@@ -111,7 +111,7 @@ def _page_id(conn: sqlite3.Connection, page: PageRecord) -> int:
 def _insert_attempt(
     conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str
 ) -> int:
-    error = page.error
+    error, text = page.error, None if page.text is None else storable(page.text)
     values = {
         "page_id": page_id,
         "run_id": run_id,
@@ -127,7 +127,13 @@ def _insert_attempt(
         "width_px": page.width_px,
         "height_px": page.height_px,
         "dpi": page.dpi,
-        "text": None if page.text is None else storable(page.text),
+        "rung": page.rung,
+        "source": page.source,
+        "rotation_deg": page.rotation_deg,
+        "layer_agreement": page.layer_agreement,
+        "script": page.script,
+        "text_sha256": None if text is None else text_sha256(text),
+        "text": text,
         "markdown": None if page.markdown is None else storable(page.markdown),
     }
     names = ", ".join(values)

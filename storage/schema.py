@@ -8,6 +8,8 @@ A landed migration never changes: a new version is a new function at the end.
 
 from sqlite_utils import Database, Migrations
 
+from storage.text import text_sha256
+
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
 
 
@@ -31,6 +33,17 @@ def v003_run_encoder(db: Database) -> None:
 def v004_run_flow(db: Database) -> None:
     """How busy the stages of a run were, as JSON; null for runs before."""
     db.execute("ALTER TABLE runs ADD COLUMN flow TEXT")
+
+
+def v005_ledger(db: Database) -> None:
+    """What each attempt was made with, the hash of its text, and which contents a path held before.
+
+    rung: the step of the ladder that made the attempt, null for the first reading. source: what the text is from.
+    rotation_deg: clockwise turn that made the page upright. layer_agreement: 0..1, how far text and text layer agree.
+    script: ISO 15924 code of a script that the model was not trained for; null where there is none.
+    """
+    db.conn.create_function("sha256_of_text", 1, text_sha256, deterministic=True)
+    db.executescript(_LEDGER)
 
 
 _TABLES = """
@@ -119,6 +132,35 @@ CREATE TABLE timings (
 CREATE INDEX timings_attempt ON timings(attempt_id);
 """
 
+_LEDGER = """
+ALTER TABLE attempts ADD COLUMN text_sha256 TEXT;
+ALTER TABLE attempts ADD COLUMN rung TEXT;
+ALTER TABLE attempts ADD COLUMN source TEXT NOT NULL DEFAULT 'ocr' CHECK (source IN ('ocr', 'layer'));
+ALTER TABLE attempts ADD COLUMN rotation_deg INTEGER NOT NULL DEFAULT 0
+    CHECK (rotation_deg IN (0, 90, 180, 270));
+ALTER TABLE attempts ADD COLUMN layer_agreement REAL;
+ALTER TABLE attempts ADD COLUMN script TEXT;
+UPDATE attempts SET text_sha256 = sha256_of_text(text) WHERE text IS NOT NULL;
+CREATE TABLE superseded (
+    path TEXT NOT NULL,
+    document_id INTEGER NOT NULL REFERENCES documents(id),
+    run_id INTEGER NOT NULL REFERENCES runs(id),        -- the one that found other content there
+    PRIMARY KEY (path, document_id)
+);
+DROP VIEW results;
+CREATE VIEW results AS
+    SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.run_id, a.finished_at,
+        f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
+    FROM listed_files f
+    JOIN documents d ON d.id = f.document_id
+    JOIN pages p ON p.document_id = d.id
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+"""
+
 # A vanished file is listed as long as no present file has its content: a moved file is not listed twice,
 # and a file taken out of an inbox keeps its text.
 _VIEWS = """
@@ -167,7 +209,7 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow)
+_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow, v005_ledger)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

@@ -139,7 +139,7 @@ class Store:
         rows = self._db.conn.execute(
             "SELECT DISTINCT p.page_index FROM documents d JOIN pages p ON p.document_id = d.id"
             " JOIN attempts a ON a.page_id = p.id"
-            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?)",
+            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?, ?)",
             (sha256, settings_hash, *DONE_STATUSES),
         )
         return {index for (index,) in rows}

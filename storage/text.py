@@ -1,5 +1,6 @@
 """Text that SQLite can hold. File names need not be UTF-8, and Python carries the rest as surrogates."""
 
+import hashlib
 import re
 
 _ESCAPED_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
@@ -13,3 +14,8 @@ def storable(text: str) -> str:
 def real_path(stored: str) -> str:
     r"""Returns the path whose storable form this is, reading \udcXX as the byte XX of its name."""
     return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), stored)
+
+
+def text_sha256(text: str) -> str:
+    """Returns the hash that the ledger keeps of a page's text: sha256 of its UTF-8, hex."""
+    return hashlib.sha256(text.encode()).hexdigest()

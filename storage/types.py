@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PAGE_STATUSES = ("pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined")
-DONE_STATUSES = ("ok", "blank")
+DONE_STATUSES = ("ok", "blank", "embedded")
 DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
 
 
@@ -81,7 +81,11 @@ class PageRecord:
     """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
 
     settings_hash: of everything that decides the text. blocks: in reading order.
-    confidence: 0..1. width_px, height_px, dpi: the page as it was rendered.
+    confidence: 0..1. width_px, height_px, dpi: the page as it was rendered, upright.
+    rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
+    document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
+    layer_agreement: 0..1, how far text and text layer agree, None where they were not compared. script: ISO 15924
+    code of a script that the model was not trained for.
     """
 
     sha256: str
@@ -96,6 +100,11 @@ class PageRecord:
     width_px: int | None = None
     height_px: int | None = None
     dpi: float | None = None
+    rung: str | None = None
+    source: str = "ocr"
+    rotation_deg: int = 0
+    layer_agreement: float | None = None
+    script: str | None = None
     blocks: tuple[BlockRecord, ...] = field(default=())
     timings: tuple[TimingRecord, ...] = field(default=())
 

@@ -31,6 +31,11 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         width_px=result.width_px,
         height_px=result.height_px,
         dpi=result.dpi,
+        rung=result.rung,
+        source=result.source,
+        rotation_deg=result.rotation_deg,
+        layer_agreement=result.layer_agreement,
+        script=result.script,
         blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
         timings=tuple(_timing(timing) for timing in result.timings),
     )

@@ -82,7 +82,7 @@ def test_a_newer_schema_is_refused_by_name(path: Path, opener: Opener) -> None:
         conn.commit()
     content = path.read_bytes()
     with pytest.raises(
-        DatabaseVersionError, match=r"test\.db: .*999 \(v999_future\).*newer.*4 \(v004_run_flow\)"
+        DatabaseVersionError, match=r"test\.db: .*999 \(v999_future\).*newer.*5 \(v005_ledger\)"
     ):
         opener(str(path))
     assert path.read_bytes() == content

@@ -27,7 +27,7 @@ def timed(stage: str, share_s: float) -> TimingRecord:
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:
     found = read_status(path)
     assert (found.runs, found.pages, found.documents, found.files, found.stages) == ([], {}, {}, {}, [])
-    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 4)
+    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 5)
     assert found.database == str(path)
 
 
@@ -129,8 +129,8 @@ def test_stage_statistics_are_those_of_the_standard_library(
         attempt = store.record_page(run_id, a_page(timings=(timed("store", 0.0),)))
         store._db.conn.execute("DELETE FROM timings")
         store._db.conn.executemany(
-            "INSERT INTO attempts SELECT ?, page_id, run_id, settings_hash, status, NULL, NULL, NULL, finished_at,"
-            " 0, NULL, 0, NULL, NULL, NULL, '', '' FROM attempts LIMIT 1",
+            "INSERT INTO attempts (id, page_id, run_id, settings_hash, status, finished_at, seconds, num_tokens, text)"
+            " SELECT ?, page_id, run_id, settings_hash, status, finished_at, 0, 0, '' FROM attempts LIMIT 1",
             [(attempt + 1 + index,) for index in range(len(shares))],
         )
         store._db.conn.executemany(

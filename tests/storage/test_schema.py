@@ -11,6 +11,7 @@ from storage import schema
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseVersionError
 from storage.store import Store
+from storage.text import text_sha256
 from tests.storage.records import a_page, new_run, rows
 
 SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
@@ -60,7 +61,7 @@ def test_runs_stored_before_there_were_graphs_have_no_statistics(tmp_path: Path)
         conn.execute(run)
         conn.commit()
     with pytest.raises(
-        DatabaseVersionError, match=r"version 2 is older.*\(4\); update it with `ocrbatch run"
+        DatabaseVersionError, match=r"version 2 is older.*\(5\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
     Store(path).close()
@@ -131,3 +132,17 @@ def test_the_index_follows_writes_of_others(store: Store, path: Path) -> None:
         assert conn.execute(hits, ("right",)).fetchone() == (1,)
         conn.execute("DELETE FROM pages")
         assert conn.execute(hits, ("right",)).fetchone() == (0,)
+
+
+def test_texts_stored_before_there_were_hashes_have_one(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    at_version(path, 4)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute(
+            "INSERT INTO attempts (page_id, run_id, settings_hash, status, finished_at, seconds, num_tokens, text)"
+            " VALUES (1, 1, 's', 'ok', 't', 0, 0, 'Été')"
+        )
+        conn.commit()
+    Store(path).close()
+    found = rows(path, "SELECT text_sha256, source, rotation_deg, rung, script FROM attempts")
+    assert found == [(text_sha256("Été"), "ocr", 0, None, None)]
