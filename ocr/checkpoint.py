@@ -162,12 +162,12 @@ def _fill(
             handle = _open(file, stack)
             source.update(dict.fromkeys(handle.keys(), handle))
         _check(places, source, ignored(model), files)
-        dtypes = {
-            place.parameter: encoder_dtype if place.parameter.startswith("encoder.") else dtype
-            for place in places.values()
+        likes = {
+            name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)
+            for name in dict.fromkeys(place.parameter for place in places.values())
         }
         read = _stream if device.type == "cuda" else _convert
-        whole = read(model, places, source, files, device, dtypes)
+        whole = read(likes, places, source, files, device)
     for name, tensor in whole.items():
         module, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
@@ -179,40 +179,37 @@ def _fill(
 
 
 def _convert(
-    model: OcrModel,
+    likes: Mapping[str, Tensor],
     places: Mapping[str, Slot],
     source: Mapping[str, Any],
     files: Sequence[Path],
     device: torch.device,
-    dtypes: Mapping[str, torch.dtype],
 ) -> dict[str, Tensor]:
-    """Each parameter's values, tensor by tensor. What need not be converted or joined stays in the mapped file."""
+    """Each parameter's values, tensor by tensor. What need not be converted or joined stays in the mapped file.
+
+    likes: of each parameter's shape and dtype, without values.
+    """
     whole: dict[str, Tensor] = {}
     for key, place in places.items():
-        tensor = _read(source, key).to(device, dtypes[place.parameter])
+        tensor = _read(source, key).to(device, likes[place.parameter].dtype)
         if place.index is None:
             whole[place.parameter] = tensor
             continue
         if place.parameter not in whole:
-            shape = model.get_parameter(place.parameter).shape
-            whole[place.parameter] = torch.empty(shape, device=device, dtype=dtypes[place.parameter])
+            whole[place.parameter] = torch.empty_like(likes[place.parameter], device=device)
         whole[place.parameter][place.index] = tensor
     return whole
 
 
 def _stream(
-    model: OcrModel,
+    likes: Mapping[str, Tensor],
     places: Mapping[str, Slot],
     source: Mapping[str, Any],
     files: Sequence[Path],
     device: torch.device,
-    dtypes: Mapping[str, torch.dtype],
 ) -> dict[str, Tensor]:
     """The same straight into the device's memory, past the host's, but for what is stored in eight bits."""
-    whole = {
-        name: torch.empty(model.get_parameter(name).shape, device=device, dtype=its_dtype)
-        for name, its_dtype in dtypes.items()
-    }
+    whole = {name: torch.empty_like(like, device=device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
     for key, place in places.items():

@@ -6,19 +6,6 @@ from contextlib import contextmanager
 
 from pipeline.types import StageTiming
 
-# In the order of the flow.
-STAGES = (
-    "discover",
-    "render",
-    "tile",
-    "encode_global",
-    "encode_local",
-    "decode_prefill",
-    "decode_generate",
-    "store",
-)
-
-
 # What became of a view on an encoder path, the best first.
 _USES = ("hit", "miss", "eager")
 

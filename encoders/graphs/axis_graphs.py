@@ -18,9 +18,6 @@ from encoders.graphs.store import GraphStore
 from encoders.graphs.trials import Trials
 from encoders.graphs.wanted import due_sizes
 
-# Other graphs are captured only if they are expected to save this share of the time: a capture takes seconds.
-MIN_GAIN = 0.02
-
 
 class AxisGraphs:
     """wanted: the sizes to capture, ascending. capture: None where everything runs eagerly.
@@ -50,7 +47,6 @@ class AxisGraphs:
         self._capture = capture
         self._runner = Runner(path, device, self.store, staging, stats)
         self._trials = self._new_trials()
-        self._num_adapted_to = 0
 
     @property
     def num_bytes(self) -> int:
@@ -119,22 +115,8 @@ class AxisGraphs:
         self._trials.try_all()
         if seen is not None:
             expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
-            self._keep(self._choose(self._trials, expected))
-
-    def adapt(self, add: Callable[[GraphStore, int], None]) -> None:
-        """Captures the graphs that suit what was observed, and frees the others. add: how one is captured.
-
-        Nothing happens unless something was observed since, and the change is worth it.
-        """
-        total = self.observed.total()
-        if self._trials is None or not self._trials.latencies.replay or total == self._num_adapted_to:
-            return
-        self._num_adapted_to = total
-        chosen = self._choose(self._trials, self.observed)
-        expected = self._trials.latencies.expected
-        if expected(self.observed, chosen) < expected(self.observed, self.sizes) * (1 - MIN_GAIN):
-            self._keep(chosen)
-            self._add(self._trials, [size for size in reversed(chosen) if size not in self.sizes], add)
+            latency_of = self._trials.latencies.replay.__getitem__
+            self._keep(budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs))
 
     def grow(self, add: Callable[[GraphStore, int], None]) -> bool:
         """Captures the sizes that are due, and keeps those that win and agree with eager. add: how one is captured.
@@ -160,7 +142,6 @@ class AxisGraphs:
         if self.store is not None:
             self.store.close()
         self._trials = self._new_trials()
-        self._num_adapted_to = 0
 
     @property
     def _on_demand(self) -> bool:
@@ -191,21 +172,8 @@ class AxisGraphs:
             return None
         return Trials(self.store, self._capture, self._runner, self._settings, self.stats)
 
-    def _choose(self, trials: Trials, seen: Mapping[int, int]) -> list[int]:
-        latency_of = trials.latencies.replay.__getitem__
-        return budgets.choose(seen, latency_of, trials.candidates(), self._settings.max_graphs)
-
-    def _add(self, trials: Trials, sizes: Sequence[int], add: Callable[[GraphStore, int], None]) -> None:
-        """Captures further sizes, the largest first."""
-        assert self.store is not None, "trials without a store"
-        for size in sizes:
-            add(self.store, size)
-        added = [size for size in sizes if size in self.store.graphs]
-        trials.refused.update(set(sizes) - set(added))
-        trials.try_some(added)
-
     def _keep(self, sizes: Sequence[int]) -> None:
-        """Frees the other graphs, which may come back."""
+        """Frees the other graphs."""
         assert self.store is not None, "graphs without a store"
         for size in set(self.sizes) - set(sizes):
             self.store.drop(size)

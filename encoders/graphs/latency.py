@@ -1,10 +1,7 @@
 """Measured latencies of one path and axis, which decide what a graph is used for."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from encoders.graphs.budgets import smallest_fitting
 
 
 @dataclass(slots=True)
@@ -39,14 +36,6 @@ class Latencies:
     def wins(self, size: int, tokens: int) -> bool:
         """Whether replaying the graph of this size is faster than running so many tokens eagerly."""
         return self.replay[size] * self.margin < self.eager_at(tokens)
-
-    def expected(self, seen: Mapping[int, int], sizes: Sequence[int]) -> float:
-        """Seconds of all batches seen (how often batches of so many tokens were), with graphs of these sizes."""
-        return sum(
-            count * self.cost(smallest_fitting(sizes, tokens), tokens)
-            for tokens, count in seen.items()
-            if count
-        )
 
     def cost(self, size: int | None, tokens: int) -> float:
         """Seconds of a batch: eager if size is None, or if its graph does not win."""

@@ -118,20 +118,6 @@ class EncoderGraphManager:
                     self._stats[name].capture_seconds += time.perf_counter() - start
         return grown
 
-    def adapt(self) -> None:
-        """Where budgets are "auto", captures the sizes that suit what was seen so far and frees the others.
-
-        To be called between encodes, at any time: nothing happens unless it is worth it. Only sizes that
-        warm_up tried are considered, and only those captured now are timed.
-        """
-        self._require_open()
-        with working(), torch.inference_mode():
-            for (name, _), state in self._axes.items():
-                if self._settings.budgets_of(name) == "auto":
-                    start = time.perf_counter()
-                    state.adapt(self._add)
-                    self._stats[name].capture_seconds += time.perf_counter() - start
-
     def encode(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
         """Each path's outputs, in the order of its units; a path without units has none.
 

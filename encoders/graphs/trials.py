@@ -39,10 +39,6 @@ class Trials:
         self._settings = settings
         self._stats = stats
 
-    def candidates(self) -> list[int]:
-        """Sizes that were captured once and not found wanting, ascending; not all need to be there now."""
-        return sorted(self.latencies.replay.keys() - self.refused)
-
     def try_all(self) -> None:
         """Frees the graphs that lose or are wrong. Measures each size, captured or not, eagerly as well."""
         path, axis = self._store.path, self._store.axis
@@ -54,12 +50,6 @@ class Trials:
             self.latencies.eager[tokens] = self._seconds(partial(self._runner.forward, units), "eager", size)
             if size in sizes:
                 self._time(size, units)
-        self._select(sizes)
-
-    def try_some(self, sizes: Sequence[int]) -> None:
-        """The same for graphs captured now, whose eager runs are measured already."""
-        for size in sizes:
-            self._time(size, self._store.path.examples(self._store.axis, size))
         self._select(sizes)
 
     def try_new(self, size: int, least: int) -> None:

@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -234,21 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.draft_savings",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("output", type=Path, metavar="OUT.json")
-    real_pages.add_options(parser)
-    parser.add_argument("--cache", type=Path, default=Path("/tmp/ocrbatch-readings"), help="encoded pages")
-    parser.add_argument("--model", default="small")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parser = real_pages.reading_parser("draft_savings", __doc__)
     parser.add_argument("--engine", default="engine", choices=("engine", "paged"))
     parser.add_argument("--slots", default="8", help="pages at once, several in turn (default: 8)")
-    parser.add_argument("--cap", type=int, default=700, help="most tokens of a page or part (default: 700)")
-    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
     return parser
 
 

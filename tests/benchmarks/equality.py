@@ -19,7 +19,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 import transformers
@@ -232,24 +231,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.equality",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("output", type=Path, metavar="OUT.json")
-    real_pages.add_options(parser)
-    parser.add_argument("--cache", type=Path, default=Path("/tmp/ocrbatch-readings"), help="encoded pages")
-    parser.add_argument("--model", default="small")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parser = real_pages.reading_parser("equality", __doc__)
     parser.add_argument(
         "--engines", default=",".join(ENGINES), help=f"of {', '.join((*ENGINES, GENERATE))} (default: ours)"
     )
     parser.add_argument("--slots", default="8,3,1", help="pages at once (default: 8,3,1)")
-    parser.add_argument("--cap", type=int, default=700, help="most tokens of a page or part (default: 700)")
     parser.add_argument("--reference-batch", type=int, default=1, help="pages of one generate (default: 1)")
-    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
     parser.add_argument("--again", action="store_true", help="forget what our engines read earlier")
     return parser
 

@@ -227,6 +227,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--others", type=Path, default=Path(".training/scratch/docs"), help="further files")
 
 
+def reading_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """The options of a figure that has these pages read. module: its name."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m tests.benchmarks.{module}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("output", type=Path, metavar="OUT.json")
+    add_options(parser)
+    parser.add_argument("--cache", type=Path, default=Path("/tmp/ocrbatch-readings"), help="encoded pages")
+    parser.add_argument("--model", default="small")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--cap", type=int, default=700, help="most tokens of a page or part (default: 700)")
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
+    return parser
+
+
 def ensure(folder: Path, args: argparse.Namespace) -> None:
     """Builds the folder where it is not there, or not finished."""
     if (folder / INDEX).is_file() and len(json.loads((folder / INDEX).read_text())) >= args.pages:

@@ -1,11 +1,5 @@
-"""The kernels through Triton's interpreter, which needs no GPU but does not know bfloat16 products.
+"""The kernels through Triton's interpreter, which needs no GPU but does not know bfloat16 products."""
 
-Triton looks for TRITON_INTERPRET when it is imported, so that those tests run in a process of their own.
-"""
-
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +14,7 @@ from tests.encoders.attention_cases import (
     reference,
     relative_error,
 )
+from tests.interpreter import interpreted, not_interpreted, run_interpreted
 
 pytest.importorskip("triton")
 from encoders.attention import fused_grid, fused_windows
@@ -27,16 +22,10 @@ from encoders.attention.fused_grid import GridConfig, best_rows, default_config
 from encoders.attention.fused_windows import WindowConfig, default_window_config, window_parts
 from encoders.attention.switch import power_of_two
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-interpreted = pytest.mark.skipif(not INTERPRETED, reason="run by test_through_the_interpreter")
 
-
-@pytest.mark.skipif(INTERPRETED, reason="this is that process")
+@not_interpreted
 def test_through_the_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-p", "no:cacheprovider"]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run_interpreted(__file__)
 
 
 @pytest.fixture(autouse=True)

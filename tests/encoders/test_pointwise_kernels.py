@@ -1,8 +1,5 @@
-"""The kernels through Triton's interpreter, in a process of their own, as in test_attention_kernels."""
+"""The kernels through Triton's interpreter, which needs no GPU."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,21 +9,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.encoders.attention_cases import relative_error
 from tests.encoders.pointwise_cases import random_norm
+from tests.interpreter import interpreted, not_interpreted, run_interpreted
 
 pytest.importorskip("triton")
 from encoders.pointwise import fused, plain
 from encoders.pointwise.fused import NormConfig, default_norm_config
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-interpreted = pytest.mark.skipif(not INTERPRETED, reason="run by test_through_the_interpreter")
 
-
-@pytest.mark.skipif(INTERPRETED, reason="this is that process")
+@not_interpreted
 def test_through_the_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-p", "no:cacheprovider"]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run_interpreted(__file__)
 
 
 @pytest.fixture(autouse=True)

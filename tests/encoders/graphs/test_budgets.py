@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.graphs.budgets import choose, generate, generate_finely, smallest_fitting, validate
+from encoders.graphs.budgets import assumed, choose, generate, generate_finely, smallest_fitting, validate
 from encoders.graphs.errors import BudgetError
 
 
@@ -34,6 +34,11 @@ def test_a_list_of_the_users_is_taken_or_refused_with_a_remedy() -> None:
     ):
         with pytest.raises(BudgetError, match=remedy):
             validate("local", budgets, 100)  # type: ignore[arg-type]
+
+
+def test_full_batches_and_any_remainder_are_expected() -> None:
+    assert assumed(16, 64) == {16: 1, 32: 1, 48: 1, 64: 3}
+    assert assumed(16, 16) == {16: 1}
 
 
 def test_the_smallest_that_holds_it() -> None:

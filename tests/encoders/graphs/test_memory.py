@@ -153,7 +153,7 @@ def test_infinite_latencies_are_no_numbers_to_reckon_with() -> None:
     assert latencies.wins(4, 4)
     assert latencies.wins(4, 3)
     assert not latencies.wins(16, 16)
-    assert latencies.expected({4: 2, 1: 3, 9: 0}, [4]) == 2 * 1 + 3 * 1
+    assert [latencies.cost(4, 4), latencies.cost(None, 1), latencies.cost(None, 9)] == [1, 1, INF]
     batches = pack([1] * 9, Bounds(max_tokens=8, max_items=8, sizes=[4]), latencies=latencies)
     assert sorted((batch.tokens, batch.size) for batch in batches) == [(1, None), (4, 4), (4, 4)]
 

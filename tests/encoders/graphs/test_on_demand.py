@@ -5,17 +5,29 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from encoders.graphs.capture import Run
-from encoders.graphs.errors import GraphSettingsError
+from encoders.graphs.buffers import StaticBuffers
+from encoders.graphs.capture import Graph, Run
+from encoders.graphs.errors import GraphSettingsError, ManagerClosedError
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.path import Tensors
+from encoders.graphs.path import GraphPath, Tensors
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.wanted import due_sizes
-from tests.encoders.graphs.test_adapt import Counting
 from tests.encoders.graphs.test_manager import assert_as_alone
-from tests.encoders.graphs.toys import CPU, Clock, SequencePath, ViewPath
+from tests.encoders.graphs.toys import CPU, Clock, SequencePath, ToyCapture, ViewPath
 
 AFTER = 3
+
+
+class Counting(ToyCapture):
+    """Remembers what was captured."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.captured: list[int] = []
+
+    def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
+        self.captured.append(tokens)
+        return super().capture(path, axis, tokens, buffers)
 
 
 def on_demand(path: ViewPath, **settings: object) -> tuple[EncoderGraphManager, Counting]:
@@ -114,6 +126,16 @@ class Broken(ViewPath):
         return outputs
 
 
+def test_a_size_that_was_wrong_does_not_come_back() -> None:
+    path = Broken()
+    manager, capture = on_demand(path)
+    for _ in range(4 * AFTER):
+        assert encode(manager, path, 1) == "eager"
+        manager.capture_due()
+    assert capture.captured == [16]
+    assert manager.stats()["global"].parity_failures == 1
+
+
 def test_a_larger_size_may_follow_one_that_was_freed() -> None:
     path = Broken()
     manager, capture = on_demand(path)
@@ -175,6 +197,13 @@ def test_what_the_user_lists_or_forbids_is_not_captured_on_demand(settings: dict
         encode(manager, path, 1)
         assert not manager.capture_due()
     assert capture.captured == []
+
+
+def test_a_closed_manager_captures_nothing() -> None:
+    manager, _ = on_demand(ViewPath())
+    manager.close()
+    with pytest.raises(ManagerClosedError):
+        manager.capture_due()
 
 
 def test_sequences_of_any_length_are_captured_too() -> None:

@@ -1,6 +1,5 @@
 """Every kernel compiles for an H200 at the sizes of the published model; no GPU is needed for that."""
 
-import os
 from typing import Any
 
 import pytest
@@ -11,10 +10,9 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ocr.paged import kernels, layer_kernels
+from tests.interpreter import not_interpreted
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter compiles nothing"
-)
+pytestmark = not_interpreted  # the interpreter compiles nothing
 SHARED_BYTES = 227 * 1024  # that one program may use on an H200
 ATTEND = {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "BLOCK_M": 16}
 PRODUCT = {"D": 1280, "INNER": 896, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}

@@ -1,12 +1,6 @@
-"""The kernels through Triton's interpreter, which needs no GPU, against PyTorch's operators.
-
-Triton looks for TRITON_INTERPRET when it is imported, so that those tests run in a process of their own.
-"""
+"""The kernels through Triton's interpreter, which needs no GPU, against PyTorch's operators."""
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -28,21 +22,16 @@ from ocr.paged.attention import (
 from ocr.paged.choices import choose_into
 from ocr.paged.engine import PagedEngine
 from ocr.paged.pool import BlockPool, PoolShape, put
+from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
 from tests.ocr.engine.drafts import Knowing
 from tests.ocr.paged.layer_cases import one_step
 from tests.ocr.paged.test_engine import FREE, PAGES, PROMPT, SMALL, in_order, items, random_reader, same
 from tests.ocr.tiny_reader import RandomReader
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-interpreted = pytest.mark.skipif(not INTERPRETED, reason="run by test_through_the_interpreter")
 
-
-@pytest.mark.skipif(INTERPRETED, reason="this is that process")
+@not_interpreted
 def test_through_the_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-p", "no:cacheprovider"]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run_interpreted(__file__)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,211 @@
+"""The command line of benches: parse, load, call, print. Everything heavy is imported by the command it serves."""
+
+from typing import Any
+
+import click
+
+from pipeline.verbosity import start_logging, verbose_option
+
+
+@click.group()
+def bench() -> None:
+    """Measure how fast parts of ocrbatch are on this machine."""
+
+
+model_option = click.option(
+    "--model",
+    metavar="M",
+    default="small",
+    show_default=True,
+    help='"small", a directory, an id; "random": full size, random weights.',
+)
+device_option = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
+dtype_option = click.option(
+    "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
+)
+output_json_option = click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+
+
+@bench.command("encoder")
+@model_option
+@device_option
+@dtype_option
+@click.option(
+    "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="What is compared."
+)
+@click.option("--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Images or pages.")
+@click.option(
+    "--num-warmups",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Batches before the clock runs, in every arm.",
+)
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=1, show_default=True, help="Pages encoded at once."
+)
+@click.option(
+    "--max-items", type=click.IntRange(1), default=32, show_default=True, help="Views in a batch at most."
+)
+@click.option(
+    "--budgets",
+    type=click.Choice(["default", "auto"]),
+    default="default",
+    show_default=True,
+    help="Sizes of graphs: doubling, or chosen from what is measured here.",
+)
+@click.option(
+    "--buckets",
+    metavar="SIZES",
+    default="{(1024, 1024): 1.0}",
+    show_default=True,
+    help="Random images: (height, width) and how often.",
+)
+@click.option("--pages", metavar="DIR", help="Pages of real documents instead.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@output_json_option
+@verbose_option
+def bench_encoder(
+    model: str,
+    device: str,
+    dtype: str,
+    arms: str,
+    num_prompts: int,
+    num_warmups: int,
+    batch_size: int,
+    max_items: int,
+    budgets: str,
+    buckets: str,
+    pages: str | None,
+    seed: int,
+    output_json: str | None,
+    verbose: bool,
+) -> None:
+    """Time the vision encoder, ours with and without graphs and transformers' own, in vLLM's benchmark's table."""
+    start_logging(verbose)
+    from pipeline.bench import report
+    from pipeline.bench.requests import parse_buckets
+
+    result = report.run(
+        model=model,
+        device=device,
+        dtype=dtype,
+        arms=arms,
+        num_prompts=num_prompts,
+        num_warmups=num_warmups,
+        batch_size=batch_size,
+        max_items=max_items,
+        budgets=budgets,
+        buckets=parse_buckets(buckets),
+        pages=pages,
+        seed=seed,
+    )
+    click.echo("\n".join(report.lines(result)))
+    if output_json:
+        report.write(result, output_json)
+
+
+@bench.command("decode")
+@model_option
+@device_option
+@dtype_option
+@click.option(
+    "--arms",
+    metavar="A,B",
+    help="Of generate, engine, drafts (with --pages), paged (on a GPU).  [default: all that can be measured]",
+)
+@click.option("--pages", metavar="DIR", help="Pages of real documents instead of random prompts.")
+@click.option("--num-pages", type=click.IntRange(1), default=8, show_default=True, help="Pages at most.")
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=8, show_default=True, help="Pages decoded at once."
+)
+@click.option(
+    "--prompt-tokens",
+    type=click.IntRange(1),
+    default=903,
+    show_default=True,
+    help="Of each random prompt, which no end of text cuts short.",
+)
+@click.option(
+    "--max-new-tokens",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    help="Tokens written on a page at most.",
+)
+@output_json_option
+@verbose_option
+def bench_decode(
+    model: str,
+    device: str,
+    dtype: str,
+    arms: str | None,
+    pages: str | None,
+    num_pages: int,
+    batch_size: int,
+    prompt_tokens: int,
+    max_new_tokens: int,
+    output_json: str | None,
+    verbose: bool,
+) -> None:
+    """Time decoding, ours with and without drafts and transformers' generate, and compare what they write."""
+    start_logging(verbose)
+    from pipeline.bench import decode_report
+
+    result = decode_report.run(
+        model=model,
+        device=device,
+        dtype=dtype,
+        arms=arms,
+        pages=pages,
+        num_pages=num_pages,
+        batch_size=batch_size,
+        prompt_tokens=prompt_tokens,
+        max_new_tokens=max_new_tokens,
+    )
+    click.echo("\n".join(decode_report.lines(result)))
+    if output_json:
+        decode_report.write(result, output_json)
+
+
+@bench.command("pipeline")
+@click.argument("paths", nargs=-1, metavar="PATH...", required=True)
+@model_option
+@device_option
+@dtype_option
+@click.option(
+    "--num-pages", type=click.IntRange(1), help="Make so many pages by copying.  [default: as they are]"
+)
+@click.option(
+    "--output-tokens",
+    type=click.IntRange(1),
+    help="Write so many tokens on every page.  [default: what it takes; 1000 with random weights]",
+)
+@click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: a run's]")
+@click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Of tiling.")
+@click.option("--drafts/--no-drafts", default=None, help="Decode with free drafts.  [default: a run's]")
+@click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
+@click.option(
+    "--generate-pages",
+    type=click.IntRange(0),
+    default=0,
+    help="Decode so many pages with transformers' generate too, for comparison.",
+)
+@output_json_option
+@verbose_option
+def bench_pipeline(
+    paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
+) -> None:
+    """Time a whole run from files to rows, and say what bounds it.
+
+    A directory with a config.json and no weights is a model of that shape with random ones.
+    """
+    start_logging(verbose)
+    from pipeline.bench import pipeline, pipeline_report
+
+    result = pipeline.bench(pipeline.PipelineBenchSettings(paths=paths, model=model, **options))
+    click.echo("\n".join(pipeline_report.lines(result)))
+    if output_json:
+        pipeline_report.write(result, output_json)
