@@ -1,4 +1,4 @@
-"""The greedy choice: of many positions at once, and of one where tokens are forbidden.
+"""The choice of a token: of many positions at once, and of one where tokens are forbidden or one is drawn.
 
 Shapes: N positions, V vocabulary.
 """
@@ -30,9 +30,14 @@ def likeliest(logits_NV: torch.Tensor) -> tuple[list[int], list[float]]:
     return [int(token) for token in ids], logprobs
 
 
-def likeliest_without(logits_V: torch.Tensor, banned: Collection[int]) -> tuple[int, float]:
-    """The likeliest token that is not banned, and its log probability before the bans."""
-    allowed_V = logits_V.clone()
+def likeliest_without(
+    logits_V: torch.Tensor, banned: Collection[int], noise_V: torch.Tensor | None = None
+) -> tuple[int, float]:
+    """The likeliest token that is not banned, and its log probability before the bans and the noise.
+
+    noise_V: added to the logits (ocr.sampling).
+    """
+    allowed_V = logits_V.clone() if noise_V is None else logits_V + noise_V.to(logits_V.device)
     allowed_V[list(banned)] = float("-inf")
     token = int(allowed_V.argmax())
     return token, float(logits_V[token] - logits_V.logsumexp(-1))

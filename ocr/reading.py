@@ -1,4 +1,4 @@
-"""One page being read: what was written, what may come next, and where to stop. No tensors."""
+"""One page being read: what was written, what may come next, and where to stop."""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from ocr.greedy import TextReader
 from ocr.length_control import LengthControl
 from ocr.loops import LoopDetector, trim_tail
 from ocr.ngram import NgramBan
+from ocr.sampling import Sampler
 from ocr.second_opinion import SecondOpinion
 from ocr.types import Finish, Transcript
 
@@ -33,6 +35,7 @@ class DecodeSettings:
         max_period); loop_tokens 0 switches it off. loop_variety: its min_variety.
     min_share: an end is refused until so much of what the second opinion sees is written; 0 takes any.
     max_share: a page that writes more than so many times what it sees is stopped as a loop; 0 lets any.
+    temperature: of sampling; 0 always takes the likeliest token. seed: of sampling, from 0.
     """
 
     max_tokens: int = 8192
@@ -44,6 +47,8 @@ class DecodeSettings:
     loop_variety: float = 0.05
     min_share: float = 0.85
     max_share: float = 1.5
+    temperature: float = 0.0
+    seed: int = 0
 
 
 _BY_KIND = {
@@ -83,6 +88,7 @@ class PageReading:
     leaders: frozenset[int]
     loops: LoopDetector
     length: LengthControl
+    sampler: Sampler | None = None
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish: Finish = "length"
@@ -107,6 +113,10 @@ class PageReading:
             self.finish = "loop"
             return False
         return len(self.tokens) < self.budget
+
+    def noise(self, vocab_size: int) -> Tensor | None:
+        """What is added to the next token's logits before one is chosen, fp32 [V]; None for the likeliest."""
+        return None if self.sampler is None else self.sampler.noise(len(self.tokens), vocab_size)
 
     def transcript(self, tokenizer: Tokenizer) -> Transcript:
         kept = list(trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens)
@@ -143,6 +153,7 @@ def start_reading(
         length=LengthControl(
             loaded.tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share
         ),
+        sampler=Sampler(temperature=limits.temperature, seed=limits.seed) if limits.temperature > 0 else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which of a row's fed tokens stand: position by position what plain greedy decoding would have chosen."""
+"""Which of a row's fed tokens stand: position by position what plain decoding would have chosen."""
 
 from collections.abc import Sequence
 
@@ -38,10 +38,10 @@ def _choose(
 ) -> tuple[int, float, tuple[int, float] | None]:
     """The allowed token, its log probability, and what is written in its place (PageReading.take)."""
     banned = page.ban.banned()
-    token, chosen_logprob = best, logprob
-    if token in banned:
-        token, chosen_logprob = likeliest_without(logits_V, banned)
+    token, chosen_logprob, noise_V = best, logprob, page.noise(len(logits_V))
+    if token in banned or noise_V is not None:
+        token, chosen_logprob = likeliest_without(logits_V, banned, noise_V)
     if token == eos_id and page.length.refuses_end(page.tokens):
-        token, chosen_logprob = likeliest_without(logits_V, {*banned, eos_id})
+        token, chosen_logprob = likeliest_without(logits_V, {*banned, eos_id}, noise_V)
     written = (best, logprob) if best in page.leaders & banned else None
     return token, chosen_logprob, written

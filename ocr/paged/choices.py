@@ -45,17 +45,27 @@ def _choose_fused(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor) -> No
     )  # fmt: skip
 
 
-def choose_allowed(logits_RV: Tensor, banned: Sequence[Collection[int]], eos_id: int) -> Tensor:
-    """fp32 [R, 4]: of the tokens that are not banned the likeliest, its log probability before the bans, and both
-    again with the end of the text banned too.
+def choose_allowed(
+    logits_RV: Tensor,
+    banned: Sequence[Collection[int]],
+    eos_id: int,
+    noise: Sequence[Tensor | None] = (),
+) -> Tensor:
+    """fp32 [R, 4]: of the tokens that are not banned the likeliest, its log probability before bans and noise, and
+    both again with the end of the text banned too.
 
-    Waits for nothing: the bans travel through pinned memory.
+    noise: [V] for each row, or None, added to its logits (ocr.sampling). Waits for nothing: bans and noise travel
+    through pinned memory.
     """
     logits = logits_RV.float()
-    rows, tokens = zip(*((row, token) for row, some in enumerate(banned) for token in some), strict=True)
+    pairs = [(row, token) for row, some in enumerate(banned) for token in some]
+    rows, tokens = ([pair[side] for pair in pairs] for side in (0, 1))
     scores = logits.index_put(
         (upload(rows, logits.device), upload(tokens, logits.device)), logits.new_full((), -torch.inf)
     )
+    for row, noise_V in enumerate(noise):
+        if noise_V is not None:
+            scores[row] += to_device(noise_V, logits.device)
     total = logits.logsumexp(-1)
     found = []
     for ends in (True, False):
@@ -68,5 +78,9 @@ def choose_allowed(logits_RV: Tensor, banned: Sequence[Collection[int]], eos_id:
 
 def upload(values: Sequence[int], device: torch.device) -> Tensor:
     """int64 on the device, without waiting for it."""
-    tensor = torch.tensor(values, dtype=torch.long)
+    return to_device(torch.tensor(values, dtype=torch.long), device)
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host, without waiting for the device."""
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

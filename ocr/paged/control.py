@@ -75,10 +75,10 @@ class Control:
         return None if banned is None else _refused(entry, place, banned, numbers)
 
     def _take(self, page: Page, number: float, logprob: float) -> set[int] | None:
-        """Gives a page its likeliest token, or returns what is banned if that is."""
+        """Gives a page its likeliest token, or returns what is banned if that is, or if another is to be drawn."""
         reading, token = page.reading, int(number)
         banned = reading.ban.banned()
-        if token in banned:
+        if token in banned or reading.sampler is not None:
             return banned
         if self._refuses_end(page, token):
             return {*banned, self._eos_id}

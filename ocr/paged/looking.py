@@ -81,7 +81,10 @@ class UnderWay:
         return self._steps.previous if age else self._steps.current, sources
 
     def _choose_again(self, refused: list[Entry], logits_NV: Tensor, sources: list[int]) -> None:
-        """Sends the pages back to where their tokens were chosen. What is under way for them counts no more."""
+        """Sends the pages back to where their tokens were chosen. What is under way for them counts no more.
+
+        Pages that are sampled come here with every token: they take two steps for each, the others none more.
+        """
         pages = [entry.page for entry in refused]
         pending = self._steps.choose_again(
             logits_NV,
@@ -89,6 +92,7 @@ class UnderWay:
             [entry.banned for entry in refused],
             rows_of(pages),
             self._eos_id,
+            [page.reading.noise(logits_NV.shape[1]) for page in pages],
         )
         self._records.append(
             Record(

@@ -181,9 +181,10 @@ class DeviceSteps:
         banned: Sequence[Collection[int]],
         rows: Sequence[int],
         eos_id: int,
+        noise: Sequence[Tensor | None] = (),
     ) -> Pending:
         """Another token for some rows, from their logits: see choices.choose_allowed. It is fed to them next."""
-        found_R4 = choose_allowed(logits_SV[upload(sources, self.device)], banned, eos_id)
+        found_R4 = choose_allowed(logits_SV[upload(sources, self.device)], banned, eos_id, noise)
         self._tokens_S.index_copy_(0, upload(rows, self.device), found_R4[:, 0].long())
         return Pending.of(found_R4)
 

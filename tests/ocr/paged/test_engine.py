@@ -112,6 +112,18 @@ def test_pages_without_end_and_their_own_limits(lag: int) -> None:
 
 
 @pytest.mark.parametrize("lag", [0, 1])
+def test_pages_that_are_sampled_beside_those_that_are_not(stopping: Reader, lag: int) -> None:
+    limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(PAGES))]
+    expected = decode_pages(stopping, PAGES, prompt=PROMPT, settings=limits).transcripts
+    greedy = decode_pages(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES)).transcripts
+    assert [one.token_ids != other.token_ids for one, other in zip(expected, greedy, strict=True)] == [
+        bool(limit.temperature) for limit in limits
+    ]
+    engine = PagedEngine(stopping, replace(SMALL, lag=lag))
+    same(in_order(engine, items(stopping, PAGES, limits)), expected)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
 def test_a_cache_too_small_for_all_slots(lag: int) -> None:
     """Pages are taken off and go on later, to the same text."""
     reader = random_reader(eos_id=-1)

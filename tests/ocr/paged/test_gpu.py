@@ -165,6 +165,15 @@ def test_equals_decode_pages_in_fp32(slots: int, lag: int, graphs: bool, fused_l
     assert paged.stats.rewinds > 0
 
 
+@pytest.mark.parametrize("graphs", [False, True])
+def test_sampled_pages_are_drawn_as_decode_pages_draws_them(graphs: bool) -> None:
+    reader, pages = reader_on(torch.float32), pages_on(torch.float32)
+    limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(pages))]
+    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    paged = PagedEngine(reader, replace(SMALL, graphs=graphs))
+    same(in_order(paged, items(reader, pages, limits)), expected)
+
+
 @pytest.fixture(scope="module")
 def in_fp32() -> tuple[Reader, list[VisionTokens], list[DecodeSettings], list[Transcript]]:
     """A reader, pages, their limits and what they hold."""
