@@ -255,7 +255,7 @@ class SamEncoder(nn.Module):
 
     def _normalised(self, pixels: Tensor) -> Tensor:
         """uint8 -> -1 to 1 (mean and deviation of 0.5) in the weights' type, where half integers are exact."""
-        return (pixels.to(self.patch_embed.proj.weight.dtype) - 127.5) * (1 / 127.5)
+        return pixels.to(self.patch_embed.proj.weight.dtype).sub_(127.5).mul_(1 / 127.5)
 
     def downsample(self, patches: Tensor) -> Tensor:
         """[B, h, w, C] -> [B, C', h/4, w/4]."""

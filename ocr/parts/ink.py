@@ -70,7 +70,7 @@ def _contrast(grey: Image.Image) -> UInt8Array:
     paper = small.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(3))
     near = np.asarray(paper.resize(grey.size, Image.Resampling.BILINEAR))
     values = np.asarray(grey)
-    darker: UInt8Array = np.where(near > values, near - values, 0).astype(np.uint8)
+    darker: UInt8Array = np.maximum(near, values) - values
     return darker
 
 
