@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.bench.cli import bench
-from pipeline.verbosity import LOGGER, start_logging, verbose_option
+from pipeline.doctor.cli import doctor
+from pipeline.errors import ConfigError, ExitCode, StopRequest
+from pipeline.ledger_cli import database_option, prune, vacuum, verify
+from pipeline.verbosity import LOGGER, say, start_logging, verbose_option
+from storage.printable import on_screen
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
+    from pipeline.config import Config
+    from pipeline.stop import Stop
     from pipeline.summary import Progress
 
 # tqdm's own, but never as seconds a page.
 BAR_FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
-
-database_option = click.option(
-    "--db",
-    "database",
-    metavar="FILE",
-    default="ocrbatch.db",
-    show_default=True,
-    help="SQLite database with the results.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,6 +35,9 @@ def cli() -> None:
 
 
 cli.add_command(bench)
+cli.add_command(doctor)
+for command in (verify, prune, vacuum):
+    cli.add_command(command)
 
 
 @cli.command()
@@ -49,6 +49,16 @@ cli.add_command(bench)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
 @click.option("--force", is_flag=True, help="Read again what was read before.")
+@click.option("--retry-failed", is_flag=True, help="Read again what failed, however often it did.")
+@click.option(
+    "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
+)
+@click.option("--log-file", metavar="FILE", help="Add what happens to this file, a JSON object a line.")
+@click.option("--summary-file", metavar="FILE", help="Write how the run ended to this file, as JSON.")
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Only say what there is to read, and how long it may take."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")
 @verbose_option
 def run(
@@ -60,6 +70,12 @@ def run(
     device: str | None,
     pages: str | None,
     force: bool,
+    retry_failed: bool,
+    max_time: str | None,
+    log_file: str | None,
+    summary_file: str | None,
+    only_plan: bool,
+    as_json: bool,
     quiet: bool,
     verbose: bool,
 ) -> int:
@@ -67,9 +83,10 @@ def run(
 
     Pages that were read before with the same settings are skipped.
     """
+    if as_json and not only_plan:
+        raise click.UsageError("--json goes with --plan; a run's own figures are in --summary-file")
     start_logging(verbose, quiet)
-    from pipeline import config_sources, runner
-    from pipeline.stop import Stop, stop_on_signals
+    from pipeline.stop import Stop, parse_duration, stop_on_signals, time_limit
 
     options: dict[str, tuple[str, Any]] = {
         "PATH": ("ingest.paths", list(paths) or None),
@@ -78,17 +95,26 @@ def run(
         "--device": ("device", device),
         "--pages": ("ingest.pages", pages),
         "--force": ("run.force", force or None),
+        "--retry-failed": ("run.retry_failed", retry_failed or None),
+        "--log-file": ("run.log_file", log_file),
+        "--summary-file": ("run.summary_file", summary_file),
     }
-    layers = [
-        (name, config_sources.nest(key, value)) for name, (key, value) in options.items() if value is not None
-    ]
-    config = config_sources.load(config_path, sets, layers)
     stop = Stop()
-    with stop_on_signals(stop, config.run.time_limit_s), _progress(quiet) as progress:
-        summary = runner.run(config, progress, stop)
-    if not quiet:
-        click.echo("\n".join(summary.lines()))
-    return summary.exit_code
+    with stop_on_signals(stop):  # before the imports, which take a second
+        from pipeline import config_sources, reported_run
+
+        try:
+            options["--max-time"] = (
+                "run.time_limit_s",
+                None if max_time is None else parse_duration(max_time),
+            )
+            config = config_sources.load(config_path, sets, config_sources.layers(options))
+        except ConfigError as error:
+            if summary_file is not None and not only_plan:
+                reported_run.report_failure(summary_file, error)
+            raise
+        with time_limit(stop, config.run.time_limit_s):
+            return _plan(config, stop, as_json) if only_plan else _read(config, stop, quiet)
 
 
 @cli.command()
@@ -97,34 +123,63 @@ def run(
     "--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), default="jsonl", show_default=True
 )
 @click.option("-o", "output", metavar="PATH", help="Write here instead of standard output.")
+@click.option(
+    "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
+)
+@click.option(
+    "--status", "statuses", metavar="A,B", help="Only pages with one of these statuses: failed,truncated"
+)
+@click.option(
+    "--path", "patterns", metavar="GLOB", multiple=True, help='Only these files: "*.pdf", "**/2026/**".'
+)
+@click.option("--superseded", is_flag=True, help="Also what files held before their content changed.")
 @verbose_option
-def export(database: str, format_name: str, output: str | None, verbose: bool) -> None:
-    """Write all pages as JSON lines, markdown or text, ordered by path, then page."""
+def export(
+    database: str,
+    format_name: str,
+    output: str | None,
+    since: str | None,
+    statuses: str | None,
+    patterns: tuple[str, ...],
+    superseded: bool,
+    verbose: bool,
+) -> None:
+    """Write all pages as JSON lines, markdown or text, ordered by path, then page; or those the options leave."""
     start_logging(verbose)
+    from pipeline.export_options import selection
     from storage.export import formats
 
     with _reading(database) as db:
+        chosen = selection(db, since=since, statuses=statuses, patterns=patterns, superseded=superseded)
         if output is None:
             if isinstance(sys.stdout, io.TextIOWrapper):  # JSON and markdown are UTF-8 in every locale
                 sys.stdout.reconfigure(encoding="utf-8")
-            formats.export(db, format_name, sys.stdout)
+            formats.export(db, format_name, on_screen(sys.stdout), chosen)
         else:
-            formats.export_to_file(db, format_name, output)
+            formats.export_to_file(db, format_name, output, chosen)
 
 
 @cli.command()
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what befell it."
+)
 @verbose_option
-def status(database: str, as_json: bool, verbose: bool) -> None:
-    """Show runs, pages by status, documents, and how long every stage takes."""
+def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> None:
+    """Show runs, pages by status, documents, and how long every stage takes; or every file."""
     start_logging(verbose)
-    from pipeline.report import status_lines
-    from storage import queries
+    from pipeline.report import file_lines, status_lines
+    from storage import listing, queries
 
     with _reading(database) as db:
         found = queries.status(db)
-    click.echo(json.dumps(found.to_json(), indent=2) if as_json else "\n".join(status_lines(found)))
+        files = list(listing.file_statuses(db)) if with_files else []
+    if as_json:
+        listed = {"file_list": [file.to_json() for file in files]} if with_files else {}
+        click.echo(json.dumps({**found.to_json(), **listed}, indent=2))
+    else:
+        say(file_lines(files) if with_files else status_lines(found))
 
 
 @cli.command()
@@ -139,9 +194,9 @@ def search(query: str, database: str, verbose: bool) -> None:
     with _reading(database) as db:
         hits = list(find(db, query))
     for hit in hits:
-        click.echo(f"{hit.path}, page {hit.page}: {hit.snippet}")
+        say([f"{hit.path}, page {hit.page}: {hit.snippet}"])
     if not hits:
-        click.echo(f"no page holds {query}", err=True)  # not on stdout: scripts count lines there
+        say([f"no page holds {query}"], err=True)  # not on stdout: scripts count lines there
 
 
 @cli.command("eval")
@@ -160,33 +215,59 @@ def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
 
     with _reading(database) as db:
         result = evaluation.evaluate(Path(truth), export_rows(db))
-    click.echo(json.dumps(result.as_dict(), indent=2) if as_json else "\n".join(evaluation_lines(result)))
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), indent=2))
+    else:
+        say(evaluation_lines(result))
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints an error where a command raised one."""
     code = _run_command(args)
     model = sys.modules.get("pipeline.flow.model")
-    if (
-        model is not None and model.is_at_work()
-    ):  # the interpreter's end would abort the process, with another code
+    # Around threads at work the interpreter's end would abort the process, with another code; and taking PyTorch down
+    # takes seconds on a busy machine, which a process that was told to end has not.
+    if (model is not None and model.is_at_work()) or (args is None and code == ExitCode.STOPPED):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     return code
 
 
+def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
+    from pipeline.reported_run import reported_run
+
+    with _progress(quiet) as progress:
+        summary = reported_run(config, progress, stop)
+    if not quiet:
+        say(summary.lines())
+    return summary.exit_code
+
+
+def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
+    from pipeline import plan
+
+    found = plan.plan(config, stop)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=2))
+    else:
+        say(found.lines())
+    return 0
+
+
 def _run_command(args: Sequence[str] | None) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the locale has no letters for ends no command
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         result = cli.main(args, prog_name="ocrbatch", standalone_mode=False)
         sys.stdout.flush()  # here, where a broken pipe is caught
     except click.ClickException as error:
-        error.show()
+        error.show(on_screen(sys.stderr, always=True))
         return error.exit_code
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (Exception, KeyboardInterrupt, click.Abort) as error:
+    except (Exception, KeyboardInterrupt, StopRequest, click.Abort) as error:
         return _report(error)
     return result if isinstance(result, int) else 0
 
@@ -203,11 +284,11 @@ def _report(error: BaseException) -> int:
     from pipeline.errors import exit_code, is_explained
 
     if is_explained(error):
-        click.echo(f"ocrbatch: {error}", err=True)
-    elif isinstance(error, KeyboardInterrupt | click.Abort):
+        say(f"ocrbatch: {error}".splitlines(), err=True)  # a configuration may have several faults
+    elif isinstance(error, KeyboardInterrupt | StopRequest | click.Abort):
         click.echo("ocrbatch: stopped", err=True)
     else:
-        click.echo(f"ocrbatch: internal error: {error!r}; -v shows where, please report it", err=True)
+        say([f"ocrbatch: internal error: {error!r}; -v shows where, please report it"], err=True)
     LOGGER.debug("traceback", exc_info=error)
     return exit_code(error)
 

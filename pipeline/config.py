@@ -11,9 +11,13 @@ from pydantic import Field, field_validator, model_validator
 from ocr.model_files import find_directory, read_json
 from ocr.tiling import MODES, Mode
 from pipeline.encoder_config import EncoderConfig
+from pipeline.ladder_config import LadderConfig
 from pipeline.section import Section
 from pipeline.selection import parse_pages
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import LayerUse
+
+_STAND_INS = frozenset({"prefer", "fallback"})
 
 
 class IngestConfig(Section):
@@ -26,6 +30,8 @@ class IngestConfig(Section):
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
     probe_timeout_s: float = Field(default=120.0, gt=0)
+    password_env: str | None = None
+    password_file: str | None = None
 
     @field_validator("pages")
     @classmethod
@@ -39,9 +45,17 @@ class RenderConfig(Section):
     """How a page becomes pixels."""
 
     dpi: float | None = Field(default=None, gt=0, le=2400)
+    orientation: Literal["auto", "off"] = "auto"
     workers: int | None = Field(default=None, ge=1)
     page_timeout_s: float = Field(default=60.0, gt=0)
-    operational: ClassVar[frozenset[str]] = frozenset({"workers", "page_timeout_s"})
+    worker_memory_mb: int = Field(default=4096, ge=256)
+    operational: ClassVar[frozenset[str]] = frozenset({"workers", "page_timeout_s", "worker_memory_mb"})
+
+    @field_validator("orientation", mode="before")
+    @classmethod
+    def _yaml_switch(cls, orientation: Any) -> Any:
+        """YAML reads a bare off as false."""
+        return "off" if orientation is False else orientation
 
 
 class TileConfig(Section):
@@ -144,8 +158,12 @@ class RunConfig(Section):
     """Limits of a run as a whole."""
 
     force: bool = False
+    retry_failed: bool = False
     inflight_mb: int = Field(default=512, ge=16)
     time_limit_s: float | None = Field(default=None, gt=0)
+    log_file: str | None = None
+    log_max_mb: int = Field(default=10, ge=1)
+    summary_file: str | None = None
 
 
 class Config(Section):
@@ -155,11 +173,13 @@ class Config(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
+    text_layer: LayerUse = "fallback"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
     encoder: EncoderConfig = EncoderConfig()
     decode: DecodeConfig = DecodeConfig()
+    ladder: LadderConfig = LadderConfig()
     store: StoreConfig = StoreConfig()
     run: RunConfig = RunConfig()
 
@@ -175,30 +195,46 @@ class Config(Section):
 def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of everything that decides a page's text.
 
-    Render, tile, prompt, decode and weights; not device, dtype, encoder, paths, batch size or version.
+    Render, tile, prompt, decode, ladder, weights and a text layer that stands in for a reading; not device, dtype,
+    encoder, paths, batch size or version.
     """
-    sections = {name: getattr(config, name) for name in ("render", "tile", "decode")}
+    sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
-    text = json.dumps({**settings, "weights": weights_sha256}, sort_keys=True)
+    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
+    layer = {"text_layer": config.text_layer} if config.text_layer in _STAND_INS else {}
+    text = json.dumps({**settings, **layer, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def ingest_settings(config: Config) -> IngestSettings:
-    """Returns what workers are told about files."""
+def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSettings:
+    """Returns what workers are told about files. passwords: of pipeline.passwords."""
     ingest = config.ingest
     return IngestSettings(
         include=tuple(ingest.include),
         exclude=tuple(ingest.exclude),
         max_image_pixels=ingest.max_image_pixels,
+        passwords=passwords,
     )
 
 
-def render_settings(config: Config) -> RenderSettings:
-    """Returns what workers are told about rendering."""
-    return RenderSettings(dpi=config.render.dpi, max_image_pixels=config.ingest.max_image_pixels)
+def own_files(config: Config) -> list[str]:
+    """Returns the files that belong to the run itself: no inputs, wherever they lie."""
+    files = (config.store.database, config.run.log_file, config.run.summary_file, config.ingest.password_file)
+    return [file for file in files if file is not None]
+
+
+def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSettings:
+    """Returns what workers are told about rendering. passwords: of pipeline.passwords."""
+    return RenderSettings(
+        dpi=config.render.dpi,
+        max_image_pixels=config.ingest.max_image_pixels,
+        orientation=config.render.orientation,
+        passwords=passwords,
+        text_layer=config.text_layer,
+    )
 
 
 def tile_settings(config: Config) -> TileSettings:

@@ -5,6 +5,7 @@ nearest valid key.
 """
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -18,6 +19,13 @@ from pipeline.errors import ConfigError
 
 # Who sets something, and what: {"decode": {"batch_size": 4}}.
 Layer = tuple[str, Mapping[str, Any]]
+_PATH_KEYS = (
+    ("ingest", "paths"),
+    ("ingest", "password_file"),
+    ("store", "database"),
+    ("run", "log_file"),
+    ("run", "summary_file"),
+)
 
 
 def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[Layer] = ()) -> Config:
@@ -25,8 +33,8 @@ def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[La
 
     Raises: ConfigError naming the source, the key and the remedy.
     """
-    layers: list[Layer] = [] if path is None else [(path, read_yaml(path))]
-    layers += [(f"--set {text}", parse_set(text)) for text in sets]
+    layers: list[Layer] = [] if path is None else [(path, anchored(read_yaml(path), os.path.dirname(path)))]
+    layers += [(_named(text), parse_set(text)) for text in sets]
     layers += options
     merged: dict[str, Any] = {}
     for _, values in layers:
@@ -51,6 +59,28 @@ def read_yaml(path: str) -> dict[str, Any]:
     return values or {}
 
 
+def anchored(values: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Returns the values of a configuration file with its relative paths taken from its folder, and ~ replaced.
+
+    Not from the working directory, which under cron is the home directory. A model is a path only where there is such a
+    folder beside the file: names and Hugging Face ids look alike. Values that are no paths stay for validation.
+    """
+
+    def join(path: Any) -> Any:
+        return os.path.join(folder, os.path.expanduser(path)) if isinstance(path, str) else path
+
+    merged = dict(values)
+    for section, key in _PATH_KEYS:
+        inner = merged.get(section)
+        if isinstance(inner, Mapping) and key in inner:
+            value = inner[key]
+            value = [join(path) for path in value] if isinstance(value, list) else join(value)
+            merged[section] = {**inner, key: value}
+    if os.path.isdir(str(join(model := merged.get("model")))) and isinstance(model, str):
+        merged["model"] = join(model)
+    return merged
+
+
 def parse_set(text: str) -> dict[str, Any]:
     """Returns {a: {b: value}} for "a.b=value", the value read as YAML. Raises: ConfigError."""
     key, equals, raw = text.partition("=")
@@ -68,6 +98,11 @@ def nest(key: str, value: Any) -> dict[str, Any]:
     for part in reversed(key.split(".")):
         value = {part: value}
     return dict(value)
+
+
+def layers(options: Mapping[str, tuple[str, Any]]) -> list[Layer]:
+    """Returns a layer for each command line option that was given. options: name -> (dotted key, value or None)."""
+    return [(name, nest(key, value)) for name, (key, value) in options.items() if value is not None]
 
 
 def valid_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
@@ -98,7 +133,14 @@ def _explain(detail: ErrorDetails, layers: Sequence[Layer]) -> str:
     if detail["type"] == "extra_forbidden":
         return f"{source}: unknown key {key}; did you mean {nearest_key(key)}?"
     message = detail["msg"].removeprefix("Value error, ")
-    return f"{source}: {key}: {message}, got {detail['input']!r}"
+    got = "" if "password" in key else f", got {detail['input']!r}"
+    return f"{source}: {key}: {message}{got}"
+
+
+def _named(text: str) -> str:
+    """What is set by --set, for messages; passwords do not belong there, but somebody may try."""
+    key, _, value = text.partition("=")
+    return f"--set {key}" if "password" in key and value else f"--set {text}"
 
 
 def _has(values: Any, path: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ Leaf packages raise typed errors and know no exit codes.
 from enum import IntEnum
 
 from ocr.errors import CheckpointError
-from storage.errors import DatabaseBusyError, DatabaseNotFoundError, StorageError
+from storage.errors import DatabaseBusyError, DatabaseNotFoundError, SelectionError, StorageError
 
 
 class ExitCode(IntEnum):
@@ -37,6 +37,10 @@ class DeviceLostError(PipelineError):
     """The accelerator is in a state in which nothing can be computed any more."""
 
 
+class WorkersError(PipelineError):
+    """No process can be started that opens files; nothing is wrong with the files."""
+
+
 class StopRequest(BaseException):
     """A signal or the time limit asks for an end; not an Exception, so no error boundary swallows it."""
 
@@ -45,6 +49,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (ConfigError, ExitCode.USAGE),
     (EvaluationError, ExitCode.USAGE),
     (DatabaseNotFoundError, ExitCode.USAGE),
+    (SelectionError, ExitCode.USAGE),
     (DatabaseBusyError, ExitCode.BUSY),
     (StopRequest, ExitCode.STOPPED),
     (KeyboardInterrupt, ExitCode.STOPPED),

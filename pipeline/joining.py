@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from ocr.types import Block, ParsedText
 from pipeline.results import failed_result, render_timings
 from pipeline.timing import least_favourable
-from pipeline.types import DividedPage, PagePart, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
+from pipeline.types import (
+    DividedPage,
+    PagePart,
+    PageResult,
+    PageStatus,
+    ReadablePage,
+    RenderedPage,
+    StageTiming,
+)
 
 # Worst first. A part that failed leaves a text that lacks something, as one that was cut short does.
 _WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "blank")
@@ -17,7 +25,7 @@ _IMAGE = re.compile(r"!\[\]\(images/(\d+)_(\d+)\.jpg\)")
 BoxPx = tuple[int, int, int, int]
 
 
-def readings(page: ReadyPage) -> Sequence[RenderedPage]:
+def readings(page: ReadablePage) -> Sequence[RenderedPage]:
     """Returns what is read of a page: itself, or its parts in reading order."""
     return [page] if isinstance(page, RenderedPage) else [part.rendered for part in page.parts]
 
@@ -30,7 +38,7 @@ class Piece:
     paragraph_break: bool
 
 
-def join(page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+def join(page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
     """Returns the page's result, given one for each of its readings. A part that failed is left out."""
     if isinstance(page, RenderedPage):
         assert len(results) == 1, "a page that is read whole has one result"
@@ -72,6 +80,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         width_px=page.width_px,
         height_px=page.height_px,
         dpi=page.dpi,
+        rotation_deg=page.rotation_deg,
         timings=timings,
     )
 

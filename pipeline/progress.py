@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 from pipeline.types import Document, PageResult
+from storage.printable import one_line
+from storage.types import DONE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -30,12 +32,12 @@ class Counting(Silent):
     def document_refused(self, document: Document) -> None:
         line = f"{document.path}: {document.status}: {document.reason}"
         if document.status == "skipped":
-            LOGGER.info(line)
+            LOGGER.debug(line)
         else:
             self.say(line)
 
     def page_done(self, result: PageResult) -> None:
-        if result.status in ("ok", "blank"):
+        if result.status in DONE_STATUSES:
             self.num_ok += 1
             return
         self.num_faults += 1
@@ -43,7 +45,7 @@ class Counting(Silent):
         self.say(f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}")
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        print(one_line(line), file=sys.stderr, flush=True)
 
 
 class Bar(Counting):
@@ -64,7 +66,7 @@ class Bar(Counting):
         self._bar.update()
 
     def say(self, line: str) -> None:
-        self._bar.write(line, file=sys.stderr)
+        self._bar.write(one_line(line), file=sys.stderr)
 
 
 class Lines(Counting):

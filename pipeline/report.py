@@ -1,10 +1,11 @@
 """Stored results as lines for people: what `status` and `eval` print."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipeline.encoder_report import encoder_lines
 from pipeline.evaluation import Evaluation, PageKey
 from pipeline.flow_report import flow_lines
+from storage.listing import FileStatus
 from storage.queries import RunStatus, Status
 
 _LISTED = 20
@@ -15,6 +16,9 @@ def status_lines(status: Status) -> list[str]:
     lines = [f"{status.database}"]
     lines += [f"pages: {_listed(status.pages) or 'none'}"]
     lines += [f"documents: {_listed(status.documents) or 'none'}"]
+    if status.files.get("missing") or status.superseded:
+        files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
+        lines.append(f"files: {_listed(files)}; `ocrbatch status --files` lists them")
     if status.left_out_pages:
         lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
     lines += ["", "runs"]
@@ -31,13 +35,18 @@ def status_lines(status: Status) -> list[str]:
     return lines
 
 
+def file_lines(files: Iterable[FileStatus]) -> list[str]:
+    """Returns a line a file: its status and pages, and why it is not fine."""
+    return [_file_line(file) for file in files] or ["no files"]
+
+
 def evaluation_lines(result: Evaluation) -> list[str]:
     """Returns a line a page, worst last, then the rates of all pages together."""
     pages = sorted(result.pages, key=lambda page: page.characters.rate)
     lines = [f"{'CER':>8} {'WER':>8}  page"]
     lines += [
         f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page.path}, page {page.page}"
-        + ("" if page.status in ("ok", "blank") else f" ({page.status})")
+        + ("" if page.status in ("ok", "blank", "embedded") else f" ({page.status})")
         for page in pages
     ]
     lines.append("")
@@ -50,6 +59,14 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
     )
     return lines
+
+
+def _file_line(file: FileStatus) -> str:
+    unasked = file.num_pages - sum(file.pages.values())
+    counts = {**file.pages, **({"not asked for": unasked} if unasked else {})}
+    pages = f" ({_listed(counts)})" if file.num_pages else ""
+    reason = f": {file.reason}" if file.reason else ""
+    return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
 
 
 def _run_line(run: RunStatus) -> str:

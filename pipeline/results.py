@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 from ocr.types import Finish, ParsedText
 from pipeline.timing import single
-from pipeline.types import Page, PageError, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
+from pipeline.types import (
+    EmbeddedPage,
+    Layer,
+    Page,
+    PageError,
+    PageResult,
+    PageStatus,
+    ReadyPage,
+    RenderedPage,
+    StageTiming,
+)
 
 STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
 
@@ -27,7 +37,28 @@ def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         dpi=rendered.dpi,
+        rotation_deg=rendered.rotation_deg,
         timings=render_timings(rendered) if timings is None else timings,
+    )
+
+
+def embedded_result(embedded: EmbeddedPage) -> PageResult:
+    """Returns a page with the text of its own text layer: nothing was read, so there is no confidence."""
+    return layer_result(embedded, embedded.layer, render_timings(embedded))
+
+
+def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...]) -> PageResult:
+    """Returns a page with the text of its text layer. timings: of all that was done for it, failed readings too."""
+    return PageResult(
+        page=ready.page,
+        status="embedded",
+        parsed=ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks),
+        error=None,
+        width_px=ready.width_px,
+        height_px=ready.height_px,
+        dpi=ready.dpi,
+        source="layer",
+        timings=timings,
     )
 
 

@@ -14,7 +14,7 @@ from string import whitespace
 
 from ocr.types import ParsedText
 from pipeline.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
-from pipeline.types import DividedPage, Page, PageError, PageResult, ReadyPage, RenderedPage
+from pipeline.types import DividedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
 
 _ENDED_WELL = ("ok", "blank")
 _SCRAP = 2
@@ -39,19 +39,19 @@ class SecondLook:
         self._render_fine, self._render_whole = render_fine, render_whole
         self._read, self._below = read, below
 
-    async def __call__(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+    async def __call__(self, page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
         """Returns the page's best result, with the time that all readings took. results: of its readings.
 
         A page of pictures on which no more than a doubtful scrap of text was seen has no text.
         """
         best = await self._best(page, results)
-        return _blank(best) if self._is_doubtful(best) and _is_scrap(best) else best
+        return without_scrap(best) if self._is_doubtful(best) else best
 
     def wants(self, results: Sequence[PageResult]) -> bool:
         """Whether it would read any of it again."""
         return any(map(self._is_doubtful, results))
 
-    async def _best(self, page: ReadyPage, results: Sequence[PageResult]) -> PageResult:
+    async def _best(self, page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
         first = join(page, results)
         if not self.wants(results):
             return first
@@ -62,7 +62,7 @@ class SecondLook:
         return _better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
 
     async def _in_small_parts(
-        self, page: ReadyPage, results: Sequence[PageResult], first: PageResult
+        self, page: ReadablePage, results: Sequence[PageResult], first: PageResult
     ) -> PageResult:
         fine = await self._rendered(self._render_fine, page)
         if not isinstance(fine, DividedPage):  # no clear white space to cut along, or the file is gone
@@ -71,7 +71,7 @@ class SecondLook:
             return _better(first, await self._read_page(fine))
         return await self._with_pieces(page, results, first, fine)
 
-    async def _read_page(self, page: ReadyPage) -> PageResult:
+    async def _read_page(self, page: ReadablePage) -> PageResult:
         return join(page, await self._read(readings(page)))
 
     async def _with_pieces(
@@ -95,7 +95,7 @@ class SecondLook:
             return False
         return result.confidence < self._below or result.status not in _ENDED_WELL
 
-    async def _rendered(self, render: Render, page: ReadyPage) -> ReadyPage | PageError:
+    async def _rendered(self, render: Render, page: ReadablePage) -> ReadyPage | PageError:
         return await asyncio.wrap_future(render(page.page))
 
 
@@ -103,12 +103,13 @@ def _better(first: PageResult, second: PageResult) -> PageResult:
     return replace(max(first, second, key=_merit), timings=tuple(summed([first, second])))
 
 
-def _is_scrap(result: PageResult) -> bool:
-    """Whether a text is nothing but one or two characters, over and over: the corners of a pattern, say."""
-    return result.parsed is not None and len(set(result.parsed.text) - set(whitespace)) <= _SCRAP
+def without_scrap(result: PageResult) -> PageResult:
+    """Returns a doubtful result, blank if its text is a scrap: one or two characters, over and over.
 
-
-def _blank(result: PageResult) -> PageResult:
+    Such as the corners of a pattern.
+    """
+    if result.parsed is None or len(set(result.parsed.text) - set(whitespace)) > _SCRAP:
+        return result
     return replace(result, status="blank", parsed=ParsedText(text="", markdown=""), confidence=None)
 
 

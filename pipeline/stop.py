@@ -1,12 +1,34 @@
-"""An orderly end on SIGINT, SIGTERM or the time limit."""
+"""An orderly end on SIGINT, SIGTERM or the time limit: POSIX and Windows alike, so no alarm signals."""
 
+import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
 
-from pipeline.errors import StopRequest
+from pipeline.errors import ConfigError, StopRequest
+
+Result = TypeVar("Result")
+# How often a request is looked for.
+_POLL_S = 0.1
+_KINDS = (signal.SIGINT, signal.SIGTERM)
+_UNITS_S = {"h": 3600, "m": 60, "s": 1}
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
+
+
+def parse_duration(text: str) -> float:
+    """Returns the seconds in "6h", "30m", "90s", "1h30m" or plain "5400". Raises: ConfigError."""
+    found = _DURATION.fullmatch(text.strip().lower())
+    parts = (
+        [] if found is None else [(part, unit) for part, unit in zip(found.groups(), _UNITS_S, strict=True)]
+    )
+    seconds = sum(float(part) * _UNITS_S[unit] for part, unit in parts if part)
+    if seconds <= 0:
+        raise ConfigError(f"--max-time {text}: expected a time such as 6h, 30m, 90s or 1h30m")
+    return seconds
 
 
 class Stop:
@@ -23,31 +45,63 @@ class Stop:
         if self.reason is not None:
             raise StopRequest(self.reason)
 
+    def while_doing(self, task: Callable[[], Result]) -> Result:
+        """Returns what a long task returns; it is left behind on a request. Raises: StopRequest, or as the task."""
+        future: Future[Result] = Future()
+        threading.Thread(target=_settle, args=(future, task), name="task", daemon=True).start()
+        while not future.done():
+            self.check()
+            wait((future,), timeout=_POLL_S)
+        return future.result()
+
+
+def _settle(future: "Future[Result]", task: Callable[[], Result]) -> None:
+    try:
+        future.set_result(task())
+    except BaseException as error:
+        future.set_exception(error)
+
 
 @contextmanager
 def stop_on_signals(stop: Stop, time_limit_s: float | None = None) -> Iterator[None]:
-    """Turns the first signal into a request; a second one of the same kind ends the process at once.
+    """Turns the first signal into a request; a second one, of either kind, ends the process at once.
 
-    Signals reach the main thread only: elsewhere this does nothing.
+    time_limit_s: seconds from here, by the monotonic clock, after which the run is asked to end.
     """
+    with _on_first_signal(stop), time_limit(stop, time_limit_s):
+        yield
+
+
+@contextmanager
+def _on_first_signal(stop: Stop) -> Iterator[None]:
+    """Signals reach the main thread only: elsewhere this does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.request("time limit" if number == signal.SIGALRM else signal.Signals(number).name)
+        for kind in _KINDS:
+            signal.signal(kind, signal.SIG_DFL)
+        stop.request(signal.Signals(number).name)
 
-    kinds = [signal.SIGINT, signal.SIGTERM]
-    if time_limit_s is not None:
-        kinds.append(signal.SIGALRM)
-    before = [signal.signal(kind, on_signal) for kind in kinds]
+    before = [signal.signal(kind, on_signal) for kind in _KINDS]
     try:
-        if time_limit_s is not None:
-            signal.setitimer(signal.ITIMER_REAL, time_limit_s)
         yield
     finally:
-        if time_limit_s is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        for kind, handler in zip(kinds, before, strict=True):
+        for kind, handler in zip(_KINDS, before, strict=True):
             signal.signal(kind, handler)
+
+
+@contextmanager
+def time_limit(stop: Stop, seconds: float | None) -> Iterator[None]:
+    """Requests an end after so many seconds by the monotonic clock, from another thread; None never."""
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), stop.request, ("time limit",))
+    timer.daemon = True  # it holds up no end
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

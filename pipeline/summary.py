@@ -10,7 +10,7 @@ from pipeline.flow.meter import StageUse, bottleneck
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
-INCOMPLETE = ("repeated", "truncated", "failed")
+INCOMPLETE = ("repeated", "truncated", "failed", "quarantined")
 
 
 class Progress(Protocol):
@@ -32,20 +32,30 @@ class RunSummary:
 
     pages: page status -> pages of this run. documents: document status -> files.
     num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
-    ok in as many attempts as are allowed. num_left_out: pages over the limit per document.
+    ok in as many runs as are allowed, before this one. num_quarantined: those and the ones that were set aside in this
+    run, of the files that it found; quarantined: where the first of them are, path and page number.
+    num_left_out: pages over the limit per document.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
     and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
     did anything, from when the model was loaded; None without one, or where its driver does not say.
-    stopped: why the run ended early.
+    stopped: why the run ended early. run_id: its row in the database, None before there is one.
+    num_to_read: pages of the documents looked into that were to be read. num_documents_left: files that the run ended
+    before it looked into; at least so many where all_documents_known is False.
     """
 
     database: str
+    run_id: int | None = None
+    num_to_read: int = 0
+    num_documents_left: int = 0
+    all_documents_known: bool = True
     pages: Counter[str] = field(default_factory=Counter)
     documents: Counter[str] = field(default_factory=Counter)
     num_done_before: int = 0
     num_given_up: int = 0
+    num_quarantined: int = 0
+    quarantined: list[tuple[str, int]] = field(default_factory=list)
     num_left_out: int = 0
     num_missing: int = 0
     num_low_confidence: int = 0
@@ -63,6 +73,11 @@ class RunSummary:
         return self.pages.total()
 
     @property
+    def num_left(self) -> int:
+        """Pages that were to be read and have no result."""
+        return max(0, self.num_to_read - self.num_pages)
+
+    @property
     def exit_code(self) -> ExitCode:
         """Unknown types and left-out pages do not count as faults."""
         if self.stopped is not None:
@@ -78,9 +93,12 @@ class RunSummary:
             **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
             "pages_done_before": self.num_done_before,
             "pages_given_up": self.num_given_up,
+            "pages_quarantined": self.num_quarantined,
             "pages_left_out": self.num_left_out,
+            "pages_left": self.num_left,
             "pages_low_confidence": self.num_low_confidence,
             "documents_missing": self.num_missing,
+            "documents_left": self.num_documents_left,
         }
 
     def flow(self) -> dict[str, Any]:
@@ -95,6 +113,7 @@ class RunSummary:
     def lines(self) -> list[str]:
         """Returns the summary that `ocrbatch run` ends with."""
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
+        lines += [f"left to read: {self.left()}"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
         notes = {
             "with low confidence": self.num_low_confidence,
@@ -103,6 +122,9 @@ class RunSummary:
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
+        if self.num_quarantined:
+            lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
+            lines += [f"  {path}, page {number}" for path, number in self.quarantined]
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
@@ -117,6 +139,12 @@ class RunSummary:
         show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
         lines.append(f"results: {self.database}; see them with: {show}")
         return lines
+
+    def left(self) -> str:
+        """Returns what the run did not come to, in words."""
+        at_least = "" if self.all_documents_known else "at least "
+        documents = f"{at_least}{self.num_documents_left} documents not looked into yet"
+        return f"{self.num_left} pages, and {documents}"
 
     def _loading(self) -> str:
         if not self.load_s:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from encoders.views import PageViews
-from ocr.types import ParsedText
+from ocr.types import Block, ParsedText
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
 PageStatus = Literal["pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined"]
 Kind = Literal["pdf", "image"]
+# Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
+FileStamp = tuple[int, int, int, int, int]
+LayerUse = Literal["ignore", "prefer", "fallback", "compare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +21,7 @@ class Document:
 
     path: as it was found (never resolved). sha256 is None where the file could not be read.
     num_pages: pages or frames found, 0 unless status is "ok". reason: why status is not "ok".
-    seconds: what looking inside took.
+    seconds: what looking inside took. stamp: the file's while sha256 was taken.
     """
 
     path: str
@@ -29,20 +32,38 @@ class Document:
     status: DocumentStatus
     reason: str | None = None
     seconds: float = 0.0
+    stamp: FileStamp | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page to read. page_index is 0-based."""
+    """One page to read. page_index is 0-based. stamp: of the file with that sha256; None trusts the path."""
 
     path: str
     sha256: str
     kind: Kind
     page_index: int
+    stamp: FileStamp | None = None
 
     @property
     def page_number(self) -> int:
         return self.page_index + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """What a PDF page's own text layer says. text, markdown, blocks: as ParsedText has them, boxes in page pixels.
+
+    is_trustworthy: whether it may stand in for a reading. reason: why not, a sentence; "" where it may.
+    script: ISO 15924 code of the script that most of its letters are of, None without enough letters.
+    """
+
+    text: str
+    markdown: str
+    blocks: tuple[Block, ...]
+    is_trustworthy: bool
+    reason: str
+    script: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +73,10 @@ class RenderedPage:
     A part of a page is one as well, of the size of the frame that it is laid on.
     text_layer: what the PDF itself says stands there, None for an image or without any. It is a draft for the
         decoder to verify and decides nothing of what is read.
+    layer: the page's text layer judged, None where nobody asked for it, for a part of a page or without any.
+    script: ISO 15924 code of the script that the text layer is in, None where it does not tell.
+    rotation_deg: the clockwise turn that made the page upright; sizes, boxes and layer are of the page thus turned.
+    runner_up_deg: the turn to try instead where that is in doubt, None where it is not.
     """
 
     page: Page
@@ -62,6 +87,10 @@ class RenderedPage:
     blank: bool
     seconds: Mapping[str, float]
     text_layer: str | None = None
+    layer: Layer | None = None
+    script: str | None = None
+    rotation_deg: int = 0
+    runner_up_deg: int | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -97,6 +126,7 @@ class DividedPage:
     """A page that is read in parts, in reading order. width_px, height_px: the page's own, at dpi.
 
     angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
+    layer, script, rotation_deg, runner_up_deg: as RenderedPage has them.
     """
 
     page: Page
@@ -106,6 +136,10 @@ class DividedPage:
     dpi: float | None
     angle_deg: float
     seconds: Mapping[str, float]
+    layer: Layer | None = None
+    script: str | None = None
+    rotation_deg: int = 0
+    runner_up_deg: int | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -117,7 +151,27 @@ class DividedPage:
         return replace(self, parts=tuple(parts))
 
 
-ReadyPage = RenderedPage | DividedPage
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedPage:
+    """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi."""
+
+    page: Page
+    layer: Layer
+    width_px: int
+    height_px: int
+    dpi: float
+    seconds: Mapping[str, float]
+
+    @property
+    def num_bytes(self) -> int:
+        return 0
+
+    def without_views(self) -> "EmbeddedPage":
+        return self
+
+
+ReadablePage = RenderedPage | DividedPage
+ReadyPage = ReadablePage | EmbeddedPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

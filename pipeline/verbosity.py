@@ -1,9 +1,16 @@
-"""How much a command says on standard error."""
+"""What a command says to people, and how much of it on standard error.
+
+Names of files and what stands in them is in most of it, so all of it passes storage.printable.
+"""
 
 import logging
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import click
+
+from storage.printable import one_line, shown
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -12,5 +19,22 @@ verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more; s
 
 def start_logging(verbose: bool, quiet: bool = False) -> None:
     """Logs to standard error: errors and warnings, everything when verbose, errors only when quiet."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], force=True)
     LOGGER.setLevel(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
+
+
+def say(lines: Iterable[str], *, err: bool = False) -> None:
+    """Prints lines, one each whatever they hold. err: on standard error."""
+    click.echo("\n".join(map(one_line, lines)), err=err)
+
+
+class LineFormatter(logging.Formatter):
+    """A record is one line; only a traceback has more."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name it overrides)
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return shown(super().formatException(ei))

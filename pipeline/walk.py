@@ -23,6 +23,9 @@ class Candidate:
     relative: str
 
 
+Found = Candidate | Document
+
+
 def walk(
     paths: Sequence[str], settings: IngestSettings, databases: Sequence[str] = ()
 ) -> Iterator[Candidate | Document]:
@@ -30,7 +33,7 @@ def walk(
 
     Each folder: its files by name, then its folders by name; folders reached through a link come last, and
     only if they were not read already, which also ends link loops. Hidden names, what the globs leave out
-    and this program's databases (and `databases`, with their side files) are no inputs.
+    and this program's databases (and `databases`, with their side files; any file of its own) are no inputs.
 
     Raises: ConfigError naming a path that does not exist, before anything is yielded.
     """
@@ -103,8 +106,8 @@ class _Walk:
         try:
             path.encode()
         except UnicodeEncodeError:
-            readable = os.fsencode(path).decode(errors="replace")
-            yield _unreadable(readable, _status(path), "file name is not valid UTF-8; rename the file")
+            # The path as it is: two such names must not become one.
+            yield _unreadable(path, _status(path), "file name is not valid UTF-8; rename the file")
             return
         try:
             mode = os.stat(path).st_mode

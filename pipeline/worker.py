@@ -6,34 +6,39 @@ import signal
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from pipeline.arena import Slot, pack
+from pipeline.limits import cpu_time, limit_process
 from pipeline.stages.discover import probe
+from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.layer_page import embedded_page, with_layer
+from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.stages.survey import PageKind, survey, unknown
 from pipeline.stages.tile import tile
-from pipeline.types import Document, Page, PageError, ReadyPage, RenderedPage
+from pipeline.types import Document, Kind, Page, PageError, ReadablePage, ReadyPage, RenderedPage
 
 # The process's own state: successive tasks are pages of the same file.
 _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
+# Why a page has no pixels although its file is what it was.
+_UNDRAWN = frozenset({"broken", "illegible", "oversized"})
 
 
 def start(memory_bytes: int | None) -> None:
-    """Prepares the process: it ends at once when told to, and with its parent, and within its memory."""
+    """Prepares the process: it ends at once when told to, and with its parent, and keeps to its limits."""
     # Ctrl-C reaches the whole group; the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # By the kernel, not by a handler that waits for C code to return to Python.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _silence()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    if memory_bytes is not None:
-        _limit_memory(memory_bytes)
+    limit_process(memory_bytes)
 
 
 def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
@@ -47,15 +52,24 @@ def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
         return broken(path, f"looking into the file failed: {type(error).__name__}: {error}")
 
 
+def survey_task(
+    path: str, kind: Kind, indices: Sequence[int], settings: IngestSettings, limit_s: float
+) -> Counter[PageKind]:
+    """Returns what kind of pages these are; what fails leaves it unknown."""
+    try:
+        with _killed_if_hung(limit_s):
+            return survey(path, kind, indices, settings.passwords)
+    except Exception:  # exceptions of C parsers do not survive the way to the parent
+        return unknown(len(indices))
+
+
 def render_task(
     page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
 ) -> ReadyPage | PageError:
     """Returns the page's views, or why there are none. slot: the views are put there, for Arena.unpack."""
     try:
         with _killed_if_hung(limit_s):
-            images = render([page], settings, layout, _DOCUMENTS)
-            ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-            packed: ReadyPage = pack(ready, slot)
+            packed: ReadyPage = pack(_ready(page, settings, layout), slot)
             return packed
     except PageRenderError as error:
         return _error(error.category, error.message)
@@ -71,7 +85,30 @@ def render_task(
         return _error("internal", f"rendering the page failed: {type(error).__name__}: {error}")
 
 
-def with_text_layers(ready: ReadyPage, layers: Sequence[str | None]) -> ReadyPage:
+def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
+    """Returns the page's views, or its text layer where that is to be preferred or is all that there is."""
+    first_look = not layout.fine  # a page that is cut finely was read before, so its layer was turned down
+    if settings.text_layer == "prefer" and first_look:
+        found = embedded_page(page, settings, _DOCUMENTS)
+        if found is not None:
+            return found
+    try:
+        images = render([page], settings, layout, _DOCUMENTS)
+    except PageRenderError as error:
+        found = embedded_page(page, settings, _DOCUMENTS) if _may_stand_in(settings, error) else None
+        if found is None:
+            raise
+        return found
+    ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
+    return with_layer(ready, images[0].text_layers, settings, _DOCUMENTS) if first_look else ready
+
+
+def _may_stand_in(settings: RenderSettings, error: PageRenderError) -> bool:
+    """Whether a page that cannot be drawn may have its layer's text: of a changed file it says nothing."""
+    return settings.text_layer == "fallback" and error.category in _UNDRAWN
+
+
+def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
     """Returns the page with the text layer of each of its readings; layers: one each, or none at all."""
     if not any(layers):
         return ready
@@ -125,20 +162,7 @@ def _killed_if_hung(limit_s: float) -> Iterator[None]:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + _ORPHAN_GRACE_S)
     try:
-        yield
+        with cpu_time(2 * limit_s + _ORPHAN_GRACE_S):
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _limit_memory(memory_bytes: int) -> None:
-    """Limits what the process may allocate from here on."""
-    if sys.platform != "linux":
-        return
-    import resource
-
-    used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    limit = used_bytes + memory_bytes
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

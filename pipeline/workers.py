@@ -8,7 +8,8 @@ the workers.
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -20,14 +21,21 @@ from pebble import ProcessExpired, ProcessPool
 
 from pipeline import worker
 from pipeline.arena import Arena, Slot
+from pipeline.errors import WorkersError
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.types import Document, Page, PageError, ReadyPage
+from pipeline.stages.survey import PageKind, unknown
+from pipeline.types import Document, Kind, Page, PageError, ReadyPage
 
 Result = TypeVar("Result")
 
 # A worker is replaced after this many tasks: what C libraries leak is bounded.
 _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
+_NO_WORKERS = "the worker processes that open files do not start"
+_REMEDY = (
+    "free memory, or have fewer of them with render.workers; a script that calls ocrbatch must be a file whose main "
+    'part is under `if __name__ == "__main__":`. No file was marked; run again'
+)
 
 
 class WorkerPool:
@@ -57,9 +65,12 @@ class WorkerPool:
         self._arena = None if page_bytes is None else Arena.where_possible(page_bytes)
         self._lock = threading.Lock()
         self._pools: list[Any] = []
+        # Pools in a row that broke before they did anything, and whether the last one did.
+        self._num_barren, self._is_fruitful = 0, True
         self._pending: set[Future[Any]] = set()
 
     def __enter__(self) -> "WorkerPool":
+        """Raises: WorkersError."""
         self._pool()
         return self
 
@@ -79,8 +90,16 @@ class WorkerPool:
         if self._arena is not None:
             self._arena.close()
 
+    @property
+    def render_settings(self) -> RenderSettings:
+        """What a page is rendered with."""
+        return self._render
+
     def probe(self, path: str) -> Future[Document]:
-        """Returns the future of a look into the file; its result is a Document whatever happens."""
+        """Returns the future of a look into the file; its result is a Document whatever happens to it.
+
+        Raises (the future): WorkersError where no worker can be started.
+        """
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
@@ -89,12 +108,24 @@ class WorkerPool:
 
         return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
 
+    def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
+        """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
+        limit_s = self._probe_timeout_s
+        arguments = (path, kind, indices, self._ingest, limit_s)
+        return self._submit(worker.survey_task, arguments, limit_s, lambda error: unknown(len(indices)))
+
     def render(
-        self, page: Page, *, cut: Literal["as_needed", "fine", "never"] = "as_needed"
+        self,
+        page: Page,
+        *,
+        cut: Literal["as_needed", "fine", "never"] = "as_needed",
+        render: RenderSettings | None = None,
+        tile: TileSettings | None = None,
     ) -> Future[ReadyPage | PageError]:
-        """Returns the future of the page's views; its result is a PageError whatever goes wrong.
+        """Returns the future of the page's views; its result is a PageError whatever goes wrong with the page.
 
         cut: whether the page is cut into parts: where it holds too much, all the same and finely, or not at all.
+        render, tile: for this once, None for as always. Raises (the future): WorkersError.
         """
         limit_s = self._page_timeout_s
 
@@ -102,8 +133,9 @@ class WorkerPool:
             category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
             return PageError(stage="render", category=category, message=f"rendering the page {happened}")
 
-        tile = replace(self._tile, parts=self._tile.parts and cut != "never", fine=cut == "fine")
-        arguments = (page, self._render, tile, limit_s)
+        tile = tile or self._tile
+        tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
+        arguments = (page, render or self._render, tile, limit_s)
         return self._submit(worker.render_task, arguments, limit_s, failed, arena=self._arena)
 
     def _submit(
@@ -127,20 +159,29 @@ class WorkerPool:
         try:
             slot = None if job.arena is None else job.arena.lend()
             lent = () if slot is None else (slot,)
-            inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
+            try:
+                inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
+            except RuntimeError:  # it broke since it was asked for
+                inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
             inner.add_done_callback(partial(self._settle, job, number, slot))
         except Exception as error:
             self._finish(job, error, None, None)
 
     def _settle(self, job: "_Job[Any]", number: int, slot: Slot | None, inner: Future[Any]) -> None:
         error = None if inner.cancelled() else inner.exception()
-        if isinstance(error, BrokenProcessPool) and number < _ATTEMPTS and job.outer in self._pending:
+        is_broken = isinstance(error, BrokenProcessPool)
+        self._is_fruitful |= not is_broken
+        # A pool that breaks before it has done anything does so whatever the job is.
+        if is_broken and (number < _ATTEMPTS or not self._is_fruitful) and job.outer in self._pending:
             self._attempt(job, number + 1)
         else:
             self._finish(job, error, slot, None if error is not None or inner.cancelled() else inner.result())
 
     def _finish(self, job: "_Job[Any]", error: BaseException | None, slot: Slot | None, result: Any) -> None:
         if not (self._claim(job.outer) and job.outer.set_running_or_notify_cancel()):
+            return
+        if isinstance(error, WorkersError):
+            job.outer.set_exception(error)
             return
         try:
             if error is None and job.arena is not None and slot is not None:
@@ -158,9 +199,16 @@ class WorkerPool:
             return True
 
     def _pool(self) -> Any:
-        """Returns the running pool: a new one where the last broke because an idle worker was killed."""
+        """Returns the running pool: a new one where the last broke because an idle worker was killed.
+
+        Raises: WorkersError where workers end before they have done anything, or cannot be started.
+        """
         with self._lock:
             if not self._pools or not self._pools[-1].active:
+                self._num_barren = 0 if self._is_fruitful else self._num_barren + 1
+                if self._num_barren >= _ATTEMPTS:
+                    raise WorkersError(f"{_NO_WORKERS} (they end as soon as they start): {_REMEDY}")
+                self._is_fruitful = False
                 pool = ProcessPool(
                     max_workers=self._max_workers,
                     max_tasks=_TASKS_PER_WORKER,
@@ -168,7 +216,13 @@ class WorkerPool:
                     initargs=(self._memory_bytes,),
                     context=multiprocessing.get_context("spawn"),
                 )
-                assert pool.active, "asking a new pool starts it"
+                try:
+                    if not pool.active:  # asking a new pool starts it
+                        raise BrokenProcessPool("they ended while they were started")
+                except (BrokenProcessPool, OSError, RuntimeError) as error:  # no process, no pipe, no thread
+                    pool.stop()
+                    pool.join()
+                    raise WorkersError(f"{_NO_WORKERS} ({error.__cause__ or error}): {_REMEDY}") from error
                 self._pools.append(pool)
             return self._pools[-1]
 

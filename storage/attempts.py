@@ -1,14 +1,28 @@
-"""Attempts at pages: which to make, how one is written, and which one is current."""
+"""Attempts at pages: which to make, how they are written, and which one is current.
+
+The rule for what is kept, of the attempts under the same settings: a page read to its end ("ok", "blank", "embedded")
+before one that was cut short or repeats itself, that before one that failed; then the higher confidence; of equals the
+earlier. A trusted text layer counts as certain. A page that was read to its end is read again only where somebody
+forces it, and then the later run's counts.
+"""
 
 import sqlite3
-import time
 from collections.abc import Sequence
 
-from storage.text import storable, text_sha256
-from storage.types import DONE_STATUSES, PagePlan, PageRecord, TimingRecord
+from storage.attempt_rows import insert_attempt, insert_blocks, insert_timings
+from storage.types import DONE_STATUSES, PagePlan, PageRecord
 
-# How much an attempt is worth against another under the same settings.
-_RANK = {"ok": 2, "blank": 2, "embedded": 2, "truncated": 1, "repeated": 1, "failed": 0, "quarantined": 0}
+_RANK = {"ok": 2, "blank": 2, "embedded": 2, "truncated": 1, "repeated": 1, "failed": 0}
+_DONE_RANK = 2
+
+Merit = tuple[int, float]
+
+
+def merit(status: str, confidence: float | None) -> Merit:
+    """Returns how much an attempt is worth against others under the same settings; the greater is kept."""
+    if status == "embedded":
+        return _DONE_RANK, 1.0
+    return _RANK[status], confidence or 0.0
 
 
 def plan(
@@ -19,46 +33,120 @@ def plan(
     *,
     attempt_limit: int,
     force: bool,
+    retry_failed: bool = False,
 ) -> PagePlan:
     """Creates the pages and sorts them into read, done and given up, inside the caller's transaction."""
     document = _document_id(conn, sha256)
     wanted = sorted(set(page_indices))
     conn.executemany(
-        "INSERT OR IGNORE INTO pages (document_id, page_index) VALUES (?, ?)",
+        "INSERT INTO pages (document_id, page_index, asked) VALUES (?, ?, 1)"
+        " ON CONFLICT (document_id, page_index) DO UPDATE SET asked = 1 WHERE NOT asked",
         [(document, index) for index in wanted],
     )
     if force:
         return PagePlan(to_read=tuple(wanted), done=(), given_up=())
-    tried, done = _history(conn, document, settings_hash)
-    chosen = [done[index] for index in wanted if index in done]
-    _adopt(conn, chosen, settings_hash)
+    history = _history(conn, document, settings_hash)
+    found = _sorted(wanted, history, attempt_limit, retry_failed)
+    _adopt(conn, [history[1][index] for index in found.done], settings_hash)
+    _quarantine(conn, document, found.given_up, settings_hash)
+    return found
+
+
+def foresee(
+    conn: sqlite3.Connection,
+    sha256: str,
+    page_indices: Sequence[int],
+    settings_hash: str,
+    *,
+    attempt_limit: int,
+    force: bool,
+    retry_failed: bool = False,
+) -> PagePlan:
+    """Returns what `plan` would, and writes nothing; all pages of a document that is not known are to be read."""
+    wanted = sorted(set(page_indices))
+    row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
+    if row is None or force:
+        return PagePlan(to_read=tuple(wanted), done=(), given_up=())
+    return _sorted(wanted, _history(conn, int(row[0]), settings_hash), attempt_limit, retry_failed)
+
+
+def _sorted(
+    wanted: Sequence[int],
+    history: tuple[dict[int, int], dict[int, int]],
+    attempt_limit: int,
+    retry_failed: bool,
+) -> PagePlan:
+    tried, done = history
     open_ = [index for index in wanted if index not in done]
+    given_up = [index for index in open_ if tried.get(index, 0) >= attempt_limit and not retry_failed]
     return PagePlan(
-        to_read=tuple(index for index in open_ if tried.get(index, 0) < attempt_limit),
+        to_read=tuple(sorted(set(open_) - set(given_up))),
         done=tuple(index for index in wanted if index in done),
-        given_up=tuple(index for index in open_ if tried.get(index, 0) >= attempt_limit),
+        given_up=tuple(given_up),
     )
 
 
-def record(conn: sqlite3.Connection, run_id: int, page: PageRecord, finished_at: str, began: float) -> int:
-    """Writes an attempt with all that belongs to it, inside the caller's transaction; returns its id.
+def record(
+    conn: sqlite3.Connection,
+    run_id: int,
+    attempts: Sequence[PageRecord],
+    finished_at: str,
+    began: float,
+    attempt_limit: int | None = None,
+) -> int:
+    """Writes a run's attempts at one page with all that belongs to them, inside the caller's transaction.
 
-    began: time.perf_counter() at the start of storing.
+    Returns the id of the best of them. began: time.perf_counter() at the start of storing. attempt_limit: a page that
+    so many runs did not read to its end is quarantined; None: never.
     """
+    page = attempts[0]
+    assert len({(a.sha256, a.page_index, a.settings_hash) for a in attempts}) == 1, "attempts at one page"
     page_id = _page_id(conn, page)
-    attempt_id = _insert_attempt(conn, run_id, page_id, page, finished_at)
-    _insert_blocks(conn, attempt_id, page)
-    if _is_better(conn, page_id, page):
+    ids = []
+    for attempt in attempts:
+        ids.append(insert_attempt(conn, run_id, page_id, attempt, finished_at))
+        insert_blocks(conn, ids[-1], attempt)
+        began = insert_timings(conn, run_id, ids[-1], attempt.timings, began)
+    best = max(range(len(ids)), key=lambda number: _merit(attempts[number]))
+    _point(conn, page_id, ids[best], attempts[best])
+    if attempt_limit is not None:
+        document = _document_id(conn, page.sha256)
+        tried, done = _history(conn, document, page.settings_hash, page.page_index)
+        if not done and tried[page.page_index] >= attempt_limit:
+            _quarantine(conn, document, [page.page_index], page.settings_hash)
+    return ids[best]
+
+
+def quarantined(conn: sqlite3.Connection, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
+    """Returns how many pages of the files that a run found are set aside, and the first of them: path, page number."""
+    found = (
+        "FROM files f JOIN pages p ON p.document_id = f.document_id"
+        " WHERE f.last_run_id = ? AND p.status = 'quarantined'"
+    )
+    count = conn.execute(f"SELECT count(DISTINCT p.id) {found}", (run_id,)).fetchone()[0]
+    rows = conn.execute(
+        f"SELECT min(f.path) AS path, p.page_index + 1 {found} GROUP BY p.id ORDER BY path, p.page_index LIMIT ?",
+        (run_id, most),
+    )
+    return int(count), [(str(path), int(number)) for path, number in rows]
+
+
+def _merit(page: PageRecord) -> Merit:
+    return merit(page.status, page.confidence)
+
+
+def _point(conn: sqlite3.Connection, page_id: int, attempt_id: int, attempt: PageRecord) -> None:
+    """Makes a run's best attempt the current one, unless that is better; it is set aside no longer."""
+    if _is_better(conn, page_id, attempt):
         conn.execute(
-            "UPDATE pages SET current_attempt_id = ?, status = ? WHERE id = ?",
-            (attempt_id, page.status, page_id),
+            "UPDATE pages SET current_attempt_id = ?, status = ?, asked = 1 WHERE id = ?",
+            (attempt_id, attempt.status, page_id),
         )
-    timings = list(page.timings)
-    if all(timing.stage != "store" for timing in timings):
-        seconds = time.perf_counter() - began
-        timings.append(TimingRecord(stage="store", share_s=seconds, wall_s=seconds))
-    _insert_timings(conn, run_id, attempt_id, timings)
-    return attempt_id
+    else:
+        conn.execute(
+            "UPDATE pages SET status = (SELECT status FROM attempts WHERE id = current_attempt_id) WHERE id = ?",
+            (page_id,),
+        )
 
 
 def _document_id(conn: sqlite3.Connection, sha256: str) -> int:
@@ -68,19 +156,27 @@ def _document_id(conn: sqlite3.Connection, sha256: str) -> int:
 
 
 def _history(
-    conn: sqlite3.Connection, document: int, settings_hash: str
+    conn: sqlite3.Connection, document: int, settings_hash: str, page_index: int | None = None
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Returns page_index -> attempts under these settings, and -> the newest ok or blank one's id."""
+    """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts where it is done.
+
+    A run's first reading has no rung; the ladder's further ones are no runs. page_index: of this page alone.
+    """
     rows = conn.execute(
-        "SELECT p.page_index, count(*), max(CASE WHEN a.status IN (?, ?, ?) THEN a.id END)"
+        "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL"
         " FROM pages p JOIN attempts a ON a.page_id = p.id"
-        " WHERE p.document_id = ? AND a.settings_hash = ? GROUP BY p.id",
-        (*DONE_STATUSES, document, settings_hash),
-    ).fetchall()
-    return (
-        {index: number for index, number, _ in rows},
-        {index: attempt for index, _, attempt in rows if attempt is not None},
+        " WHERE p.document_id = ? AND a.settings_hash = ? AND (? IS NULL OR p.page_index = ?) ORDER BY a.id",
+        (document, settings_hash, page_index, page_index),
     )
+    tried: dict[int, int] = {}
+    done: dict[int, tuple[tuple[int, Merit], int]] = {}
+    for index, attempt_id, run_id, status, confidence, is_first in rows:
+        tried[index] = tried.get(index, 0) + is_first
+        if status in DONE_STATUSES:
+            worth = (run_id, merit(status, confidence))
+            if index not in done or worth > done[index][0]:
+                done[index] = worth, attempt_id
+    return tried, {index: attempt_id for index, (_, attempt_id) in done.items()}
 
 
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:
@@ -90,6 +186,17 @@ def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: 
         " WHERE a.id = ? AND pages.id = a.page_id AND NOT EXISTS ("
         "   SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.settings_hash = ?)",
         [(attempt_id, settings_hash) for attempt_id in attempt_ids],
+    )
+
+
+def _quarantine(
+    conn: sqlite3.Connection, document: int, page_indices: Sequence[int], settings_hash: str
+) -> None:
+    """Sets pages aside; their attempts stay what they are. Not those whose current attempt has other settings."""
+    conn.executemany(
+        "UPDATE pages SET status = 'quarantined' WHERE document_id = ? AND page_index = ? AND EXISTS ("
+        "  SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.settings_hash = ?)",
+        [(document, index, settings_hash) for index in page_indices],
     )
 
 
@@ -108,86 +215,14 @@ def _page_id(conn: sqlite3.Connection, page: PageRecord) -> int:
     return int(cursor.lastrowid or 0)
 
 
-def _insert_attempt(
-    conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str
-) -> int:
-    error, text = page.error, None if page.text is None else storable(page.text)
-    values = {
-        "page_id": page_id,
-        "run_id": run_id,
-        "settings_hash": page.settings_hash,
-        "status": page.status,
-        "error_stage": None if error is None else error.stage,
-        "error_category": None if error is None else error.category,
-        "error_message": None if error is None else storable(error.message),
-        "finished_at": finished_at,
-        "seconds": page.seconds,
-        "confidence": page.confidence,
-        "num_tokens": page.num_tokens,
-        "width_px": page.width_px,
-        "height_px": page.height_px,
-        "dpi": page.dpi,
-        "rung": page.rung,
-        "source": page.source,
-        "rotation_deg": page.rotation_deg,
-        "layer_agreement": page.layer_agreement,
-        "script": page.script,
-        "text_sha256": None if text is None else text_sha256(text),
-        "text": text,
-        "markdown": None if page.markdown is None else storable(page.markdown),
-    }
-    names = ", ".join(values)
-    marks = ", ".join(f":{name}" for name in values)
-    cursor = conn.execute(f"INSERT INTO attempts ({names}) VALUES ({marks})", values)
-    return int(cursor.lastrowid or 0)
-
-
-def _insert_blocks(conn: sqlite3.Connection, attempt_id: int, page: PageRecord) -> None:
-    conn.executemany(
-        "INSERT INTO blocks (attempt_id, block_index, label, x0_px, y0_px, x1_px, y1_px, text, confidence)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                attempt_id,
-                index,
-                storable(block.label),
-                *(block.box_px or (None,) * 4),
-                storable(block.text),
-                block.confidence,
-            )
-            for index, block in enumerate(page.blocks)
-        ],
-    )
-
-
-def _insert_timings(
-    conn: sqlite3.Connection, run_id: int, attempt_id: int, timings: Sequence[TimingRecord]
-) -> None:
-    conn.executemany(
-        "INSERT INTO timings (run_id, attempt_id, stage, path_use, share_s, wall_s, batch_size)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                run_id,
-                attempt_id,
-                timing.stage,
-                timing.path_use,
-                timing.share_s,
-                timing.wall_s,
-                timing.batch_size,
-            )
-            for timing in timings
-        ],
-    )
-
-
 def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool:
-    """Returns whether the page's new attempt takes the current one's place."""
+    """Returns whether a run's best attempt takes the current one's place."""
     row = conn.execute(
-        "SELECT a.settings_hash, a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
-        " WHERE p.id = ?",
+        "SELECT a.settings_hash, a.status, a.confidence"
+        " FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
         (page_id,),
     ).fetchone()
     if row is None or row[0] != page.settings_hash:
         return True
-    return _RANK[page.status] >= _RANK[str(row[1])]
+    old, new = merit(row[1], row[2]), _merit(page)
+    return new > old or new[0] == old[0] == _DONE_RANK

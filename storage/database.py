@@ -17,6 +17,7 @@ from storage.errors import (
     NotADatabaseError,
     StorageError,
 )
+from storage.lock import run_lock
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -26,6 +27,9 @@ def open_for_writing(path: str) -> Database:
 
     Raises: NotADatabaseError, DatabaseVersionError (both leave the file as it was), DatabaseAccessError.
     """
+    # SQLite opens what may not be written all the same, and says so at the first write.
+    if os.path.isfile(path) and not os.access(path, os.W_OK, effective_ids=True):
+        raise _read_only(path, "no permission to write")
     with explained(path):
         db = _connect(path, "mode=rwc")
         try:
@@ -45,10 +49,7 @@ def open_for_reading(path: str) -> Database:
 
     Raises: DatabaseNotFoundError, NotADatabaseError, DatabaseVersionError, DatabaseAccessError.
     """
-    if not os.path.exists(path):
-        raise DatabaseNotFoundError(
-            f"{path}: no such database; check --db, or make one with `ocrbatch run PATH --db {path}`"
-        )
+    check_exists(path)
     with explained(path):
         db = _connect_reader(path)
         try:
@@ -58,6 +59,25 @@ def open_for_reading(path: str) -> Database:
             db.close()
             raise
         return db
+
+
+def check_exists(path: str) -> None:
+    """Raises: DatabaseNotFoundError."""
+    if not os.path.exists(path):
+        raise DatabaseNotFoundError(
+            f"{path}: no such database; check --db, or make one with `ocrbatch run PATH --db {path}`"
+        )
+
+
+@contextlib.contextmanager
+def held_for_upkeep(path: str) -> Iterator[Database]:
+    """The database to write to, under the run lock. Never creates one.
+
+    Raises: DatabaseNotFoundError, DatabaseBusyError while a run holds it, and what open_for_writing does.
+    """
+    check_exists(path)
+    with run_lock(path), contextlib.closing(open_for_writing(path)) as db, explained(path):
+        yield db
 
 
 @contextlib.contextmanager
@@ -92,7 +112,8 @@ def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusyError(
-            f"{path}: another program holds the database ({error}); close it, or use another --db"
+            f"{path}: another program holds the database ({error}), and did so for {BUSY_TIMEOUT_S:g} s; "
+            "close it and run again, finished pages stay; or use another --db"
         )
     if name == "SQLITE_NOTADB":
         return NotADatabaseError(f"{path}: not a database; it was left untouched; choose another --db")
@@ -103,9 +124,23 @@ def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
         )
     if name == "SQLITE_FULL":
         return DatabaseAccessError(f"{path}: the disk is full; free space and run again, finished pages stay")
+    if name.startswith("SQLITE_READONLY"):
+        return _read_only(path, error)
+    if name.startswith(("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM")):
+        return DatabaseAccessError(
+            f"{path}: the disk takes no more ({error}): it is full or failing, or a quota or a limit on the size of "
+            "files is reached; mend that and run again, finished pages stay"
+        )
     return DatabaseAccessError(
         f"{path}: {error}; check that the file and its folder exist, can be read and written, "
         "and lie on a local disk"
+    )
+
+
+def _read_only(path: str, reason: object) -> StorageError:
+    return DatabaseAccessError(
+        f"{path}: cannot be written ({reason}): the file, its folder or the whole disk is read-only for this user; "
+        "change that, or use another --db; finished pages stay"
     )
 
 
@@ -127,10 +162,17 @@ def _connect_reader(path: str) -> Database:
         return _connect(path, "mode=rw")
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs those files even to be read. In a folder where they cannot be made
-        # (read-only media) nobody else is writing either, unless a WAL is there.
-        no_access = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
-        if not no_access or not os.path.isfile(path) or os.path.exists(os.path.realpath(path) + "-wal"):
+        # (read-only media, a full disk) nobody else is writing either, unless a WAL is there.
+        name = getattr(error, "sqlite_errorname", "")
+        no_access = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
+        if not no_access or not os.path.isfile(path):
             raise
+        log = os.path.realpath(path) + "-wal"
+        if os.path.exists(log) and os.path.getsize(log):
+            raise DatabaseAccessError(
+                f"{path}: cannot be read here ({error}): its last run was killed, and what that wrote is still in "
+                f"{path}-wal; copy both to a folder that can be written to, and name the copy with --db"
+            ) from error
         return _connect(path, "mode=ro&immutable=1")
 
 

@@ -25,5 +25,9 @@ class DatabaseAccessError(StorageError):
     """The file cannot be opened, read or written: permissions, a full disk, damage."""
 
 
+class SelectionError(StorageError):
+    """What was asked for names no run, date or status."""
+
+
 class ExportPathError(StorageError):
     """The export cannot be written where it was asked for."""

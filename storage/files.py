@@ -9,7 +9,10 @@ from storage.types import FileRecord
 
 
 def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
-    """Writes the file's row and its document's, inside the caller's transaction."""
+    """Writes the file's row, its document's and a row for each of its pages, inside the caller's transaction.
+
+    Content that was at the path before is noted as superseded, until the path holds it again.
+    """
     path = storable(file.path)
     reason = None if file.reason is None else storable(file.reason)
     row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
@@ -21,7 +24,14 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
         " status = excluded.status, reason = excluded.reason, last_run_id = excluded.last_run_id",
         (path, document, file.status, reason, run_id, run_id),
     )
+    _make_pages(conn, document)
+    conn.execute("DELETE FROM superseded WHERE path = ? AND document_id = ?", (path, document))
     if known is not None and known != document:
+        conn.execute(
+            "INSERT OR REPLACE INTO superseded (path, document_id, run_id)"
+            " SELECT ?, id, ? FROM documents WHERE id = ? AND sha256 IS NOT NULL",
+            (path, run_id, known),
+        )
         # A document without content belongs to one file only; readable now, the file has no use for it.
         conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
 
@@ -47,6 +57,20 @@ def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, kn
         "INSERT INTO documents (status, reason, kind, size_bytes, num_pages) VALUES (?, ?, ?, ?, ?)", values
     )
     return int(cursor.lastrowid or 0)
+
+
+def _make_pages(conn: sqlite3.Connection, document: int) -> None:
+    """Gives every page of the document its row, pending and not asked for yet."""
+    num_pages, rows = conn.execute(
+        "SELECT iif(sha256 IS NULL, 0, num_pages), (SELECT count(*) FROM pages WHERE document_id = documents.id)"
+        " FROM documents WHERE id = ?",
+        (document,),
+    ).fetchone()
+    if rows < num_pages:
+        conn.executemany(
+            "INSERT OR IGNORE INTO pages (document_id, page_index) VALUES (?, ?)",
+            ((document, index) for index in range(num_pages)),
+        )
 
 
 def mark_missing(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> int:

@@ -2,23 +2,29 @@
 
 The lock is flock(2) on a file beside the database, never on the database itself: SQLite keeps POSIX locks
 there, which any close() of the same file in this process would drop. The kernel releases it however the
-process ends, kill -9 included; a lock file left behind is harmless. On NFS flock works between hosts only
-where the server's lock daemon does; SQLite's WAL does not work over a network file system at all, so the
-database belongs on a local disk.
+process ends, kill -9 included; a lock file left behind is harmless, whoever's it is. On NFS flock works between
+hosts only where the server's lock daemon does; SQLite's WAL does not work over a network file system at all, so
+the database belongs on a local disk.
 """
 
 import contextlib
 import fcntl
 import os
+import shlex
 import socket
+import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from storage.errors import DatabaseAccessError, DatabaseBusyError
+from storage.masking import mask_secrets
+from storage.printable import one_line
 
 # A reader that asks whether a run is under way holds the lock for an instant: try again before giving up.
 TRIES = 5
 PAUSE_S = 0.1
+_OWNER_CHARACTERS = 400
 
 
 def lock_path(database: str) -> str:
@@ -32,8 +38,9 @@ def run_lock(database: str) -> Iterator[None]:
     path = lock_path(database)
     descriptor = _acquire(path, database)
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        with contextlib.suppress(OSError):  # a full disk, or another user's file: locked all the same
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
         yield
     finally:
         # Removed while held, so that nobody can hold a lock on a file that is no longer there: see _acquire.
@@ -42,10 +49,15 @@ def run_lock(database: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def owner(database: str) -> str | None:
+    """Returns who holds the database ("process 12 on host since ...: command"); None if nobody does."""
+    return (_written(lock_path(database)) or "unknown") if is_locked(database) else None
+
+
 def is_locked(database: str) -> bool:
     """Returns whether a run holds the database; True where that cannot be found out."""
     try:
-        descriptor = os.open(lock_path(database), os.O_RDONLY)
+        descriptor = os.open(lock_path(database), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
     except OSError:
@@ -72,22 +84,41 @@ def _acquire(path: str, database: str) -> int:
         except OSError as error:
             os.close(descriptor)
             raise _cannot_lock(path, database, error) from error
-        if _still_there(descriptor, path):
+        if _still_there(descriptor, path) and not _replaceable(descriptor, path):
             return descriptor
-        os.close(descriptor)  # its last holder removed it between open and flock
-    raise DatabaseBusyError(
-        f"{database}: in use by another run{_holder(path)}; wait until it ends, or use another --db"
-    )
+        os.close(descriptor)  # its last holder removed it between open and flock, or we did
+    raise DatabaseBusyError(f"{database}: in use by {_holder(path)}; wait until it ends, or use another --db")
 
 
 def _open(path: str, database: str) -> int:
+    # No link is followed: what it leads to would be emptied.
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o644)
+    except PermissionError as error:  # another user's file can be locked by whom it lets read
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_RDONLY | flags)
+        raise _cannot_lock(path, database, error) from error
     except OSError as error:
         raise _cannot_lock(path, database, error) from error
 
 
+def _replaceable(descriptor: int, path: str) -> bool:
+    """Returns whether a file left behind by another user, in which we cannot say who we are, was removed."""
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+        return False
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+        return True
+    return False
+
+
 def _cannot_lock(path: str, database: str, error: OSError) -> DatabaseAccessError:
+    if isinstance(error, PermissionError) and os.path.lexists(path):
+        return DatabaseAccessError(
+            f"{database}: cannot lock {path}: it belongs to another user; if none of their runs is under way, "
+            "remove it, or use another --db"
+        )
     return DatabaseAccessError(
         f"{database}: cannot lock {path}: {error.strerror}; "
         "choose a --db in an existing, writable folder on a local disk"
@@ -101,9 +132,27 @@ def _still_there(descriptor: int, path: str) -> bool:
         return False
 
 
+def _identity() -> str:
+    """Returns one line: process, host, start and command, without secrets."""
+    masked = (_masked(argument) for argument in sys.argv)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    line = f"process {os.getpid()} on {socket.gethostname()} since {started}: {shlex.join(masked)}"
+    return one_line(line)[:_OWNER_CHARACTERS]
+
+
+def _masked(argument: str) -> str:
+    key, equals, value = argument.partition("=")
+    return f"{key}={mask_secrets(value, key)}" if equals else str(mask_secrets(argument))
+
+
 def _holder(path: str) -> str:
-    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-        line = file.read(200).strip()
-        if line:
-            return f" ({line})"
+    line = _written(path)
+    return f"another run ({line})" if line else "another run"
+
+
+def _written(path: str) -> str:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, encoding="utf-8", errors="replace") as file:
+            return one_line(file.read(_OWNER_CHARACTERS).strip())
     return ""

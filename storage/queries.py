@@ -16,7 +16,7 @@ from storage.types import PAGE_STATUSES
 class RunStatus:
     """One run. state: "running", "finished" or "interrupted" (it was killed).
 
-    num_pages: attempts it stored. seconds: until its end, now, or, if it was killed, its last page.
+    num_pages: pages that it stored attempts at. seconds: until its end, now, or, if it was killed, its last page.
     pages_per_s: num_pages / seconds, loading the model included; None without pages.
     counts: what the run itself counted, empty until it finished. encoder: statistics of each path of the
     vision encoder; None until the run finished, and where it needed no encoder. flow: how busy the stages were, what
@@ -57,7 +57,7 @@ class Status:
     pages: by status, of every distinct content that a file has. documents: distinct contents by status,
     "missing" when every file with it is gone. files: paths by status. left_out_pages: pages of readable
     documents that nobody has asked for yet (page selection, maximum per document).
-    num_attempts: readings so far, retries included.
+    num_attempts: readings so far, retries included. superseded: contents that a path held before it got others.
     """
 
     database: str
@@ -69,6 +69,7 @@ class Status:
     left_out_pages: int
     num_attempts: int
     stages: list[StageStatus]
+    superseded: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
@@ -91,6 +92,7 @@ def status(db: Database) -> Status:
                 left_out_pages=_number(db, _LEFT_OUT),
                 num_attempts=_number(db, "SELECT count(*) FROM attempts"),
                 stages=stages(db),
+                superseded=_number(db, "SELECT count(*) FROM superseded"),
             )
         finally:
             db.conn.execute("COMMIT")
@@ -112,7 +114,7 @@ def pages_by_status(db: Database) -> dict[str, int]:
     counts = _counts(
         db,
         "SELECT p.status, count(*) FROM pages p"
-        " WHERE EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status",
+        " WHERE p.asked AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status",
     )
     return {name: counts[name] for name in PAGE_STATUSES if name in counts}
 
@@ -163,14 +165,13 @@ def _number(db: Database, sql: str) -> int:
 
 _RUNS = """
 SELECT r.id, r.state, r.started_at, r.finished_at, r.seconds, r.exit_code, r.model, r.settings_hash,
-    r.counts, r.encoder, r.flow, count(a.id) AS num_pages, max(a.finished_at) AS last_page_at
+    r.counts, r.encoder, r.flow, count(DISTINCT a.page_id) AS num_pages, max(a.finished_at) AS last_page_at
 FROM runs r LEFT JOIN attempts a ON a.run_id = r.id GROUP BY r.id ORDER BY r.id
 """
 
 _LEFT_OUT = """
-SELECT coalesce(sum(max(d.num_pages - (SELECT count(*) FROM pages p WHERE p.document_id = d.id), 0)), 0)
-FROM documents d
-WHERE d.status = 'ok' AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = d.id)
+SELECT count(*) FROM documents d JOIN pages p ON p.document_id = d.id
+WHERE NOT p.asked AND d.status = 'ok' AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = d.id)
 """
 
 # A page's share of a stage is summed first: a stage may have several timings on a page (paths, retries

@@ -36,11 +36,12 @@ def v004_run_flow(db: Database) -> None:
 
 
 def v005_ledger(db: Database) -> None:
-    """What each attempt was made with, the hash of its text, and which contents a path held before.
+    """A row for every page of every document, what each attempt was made with, and what paths held before.
 
     rung: the step of the ladder that made the attempt, null for the first reading. source: what the text is from.
     rotation_deg: clockwise turn that made the page upright. layer_agreement: 0..1, how far text and text layer agree.
     script: ISO 15924 code of a script that the model was not trained for; null where there is none.
+    pages.asked: whether a run has asked for the page; the others are pending, and are listed nowhere.
     """
     db.conn.create_function("sha256_of_text", 1, text_sha256, deterministic=True)
     db.executescript(_LEDGER)
@@ -68,7 +69,7 @@ CREATE TABLE documents (
     reason TEXT,
     kind TEXT,
     size_bytes INTEGER NOT NULL,
-    num_pages INTEGER NOT NULL           -- in the document; its rows in pages are those asked for so far
+    num_pages INTEGER NOT NULL           -- in the document, and of its rows in pages
 );
 CREATE TABLE files (
     id INTEGER PRIMARY KEY,
@@ -147,6 +148,13 @@ CREATE TABLE superseded (
     run_id INTEGER NOT NULL REFERENCES runs(id),        -- the one that found other content there
     PRIMARY KEY (path, document_id)
 );
+ALTER TABLE pages ADD COLUMN asked INTEGER NOT NULL DEFAULT 0 CHECK (asked IN (0, 1));
+UPDATE pages SET asked = 1;
+INSERT OR IGNORE INTO pages (document_id, page_index)
+    WITH RECURSIVE counted (document_id, page_index, num_pages) AS (
+        SELECT id, 0, num_pages FROM documents WHERE num_pages > 0 AND sha256 IS NOT NULL
+        UNION ALL SELECT document_id, page_index + 1, num_pages FROM counted WHERE page_index + 1 < num_pages)
+    SELECT document_id, page_index FROM counted;
 DROP VIEW results;
 CREATE VIEW results AS
     SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
@@ -157,7 +165,17 @@ CREATE VIEW results AS
         f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
     FROM listed_files f
     JOIN documents d ON d.id = f.document_id
-    JOIN pages p ON p.document_id = d.id
+    JOIN pages p ON p.document_id = d.id AND p.asked
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+CREATE VIEW superseded_results AS
+    SELECT s.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.run_id, a.finished_at, s.document_id, p.id AS page_id, a.id AS attempt_id
+    FROM superseded s
+    JOIN documents d ON d.id = s.document_id
+    JOIN pages p ON p.document_id = d.id AND p.asked
     LEFT JOIN attempts a ON a.id = p.current_attempt_id;
 """
 

@@ -102,8 +102,11 @@ class Store:
             )
 
     def record_file(self, run_id: int, file: FileRecord) -> None:
-        """Stores what a path holds now. A changed file is pointed at its new content, a vanished one that
-        is back is unmarked, and one that cannot be read this time keeps the content known of it."""
+        """Stores what a path holds now, with a pending row for every page that has none yet.
+
+        A changed file is pointed at its new content, a vanished one that is back is unmarked, and one that cannot be
+        read this time keeps the content known of it.
+        """
         with self._transaction() as conn:
             files.record(conn, run_id, file)
 
@@ -123,15 +126,23 @@ class Store:
         *,
         attempt_limit: int,
         force: bool = False,
+        retry_failed: bool = False,
     ) -> PagePlan:
-        """Creates the pages asked for, pending where new, and returns which of them to read.
+        """Marks the pages as asked for, and returns which of them to read.
 
         Not to read: pages with an ok or blank attempt under these settings (which becomes current again
-        if other settings were used since), and pages tried attempt_limit times under them. force: all.
+        if other settings were used since), and pages that attempt_limit runs did not read under them: those are
+        quarantined. retry_failed: also those. force: all.
         """
         with self._transaction() as conn:
             return attempts.plan(
-                conn, sha256, page_indices, settings_hash, attempt_limit=attempt_limit, force=force
+                conn,
+                sha256,
+                page_indices,
+                settings_hash,
+                attempt_limit=attempt_limit,
+                force=force,
+                retry_failed=retry_failed,
             )
 
     def done_pages(self, sha256: str, settings_hash: str) -> set[int]:
@@ -144,16 +155,21 @@ class Store:
         )
         return {index for (index,) in rows}
 
-    def record_page(self, run_id: int, page: PageRecord) -> int:
-        """Writes one attempt, its blocks, timings and search text at once; returns the attempt's id.
+    def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
+        """Writes a run's attempts at one page, with blocks, timings and search text, at once.
 
-        The time this takes, less the commit, is added as the "store" timing unless the record has one.
-        The attempt becomes the page's current one, unless the current one is better under the same
-        settings: a retry that fails never hides a text.
+        Returns the id of the best of them (storage.attempts states the rule). The time this takes, less the commit, is
+        added as the "store" timing of each unless the record has one. The best becomes the page's current attempt,
+        unless the current one is better under the same settings: a retry that fails never hides a text.
+        attempt_limit: a page that so many runs did not read is quarantined; None: never.
         """
         began = time.perf_counter()
         with self._transaction() as conn:
-            return attempts.record(conn, run_id, page, now(), began)
+            return attempts.record(conn, run_id, tries, now(), began, attempt_limit)
+
+    def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
+        """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""
+        return attempts.quarantined(self._db.conn, run_id, most)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pipeline.verbosity import start_logging, verbose_option
+from pipeline.verbosity import say, start_logging, verbose_option
 
 
 @click.group()
@@ -102,7 +102,7 @@ def bench_encoder(
         pages=pages,
         seed=seed,
     )
-    click.echo("\n".join(report.lines(result)))
+    say(report.lines(result))
     if output_json:
         report.write(result, output_json)
 
@@ -165,7 +165,7 @@ def bench_decode(
         prompt_tokens=prompt_tokens,
         max_new_tokens=max_new_tokens,
     )
-    click.echo("\n".join(decode_report.lines(result)))
+    say(decode_report.lines(result))
     if output_json:
         decode_report.write(result, output_json)
 
@@ -206,6 +206,6 @@ def bench_pipeline(
     from pipeline.bench import pipeline, pipeline_report
 
     result = pipeline.bench(pipeline.PipelineBenchSettings(paths=paths, model=model, **options))
-    click.echo("\n".join(pipeline_report.lines(result)))
+    say(pipeline_report.lines(result))
     if output_json:
         pipeline_report.write(result, output_json)

@@ -6,8 +6,9 @@ from itertools import islice
 
 from pipeline.errors import ConfigError
 from pipeline.stages.discover import probe
+from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.tile import tile
 from pipeline.types import Document, Page, RenderedPage

@@ -129,6 +129,8 @@ def bench_config(
     prompt = _vision_tokens(paths, config) + subject.prompt_words(config.decode.prompt)
     fixed: dict[str, Any] = {
         "tile": {"retry_below": 0},
+        "ladder": {"rungs": []},
+        "text_layer": "ignore",  # what is measured is reading
         "decode": {
             "max_tokens": prompt + output_tokens,
             "loop": {"tokens": 0},

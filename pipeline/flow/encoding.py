@@ -88,7 +88,10 @@ class EncoderLoop:
             with self._using:
                 self._encoder.begin_batch()
                 encoded = encode(self._encoder, [ticket.rendered for ticket in tickets])
-            requests = [page_request(self._loaded, page, self._config) for page in encoded]
+            requests = [
+                page_request(self._loaded, page, self._config, ticket.step)
+                for page, ticket in zip(encoded, tickets, strict=True)
+            ]
         except PipelineError:
             raise
         except Exception as error:

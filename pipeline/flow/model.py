@@ -14,6 +14,7 @@ from pipeline.flow.faults import page_error
 from pipeline.flow.handover import Handover
 from pipeline.flow.meter import StageUse
 from pipeline.flow.types import Decoded, Ticket
+from pipeline.ladder_steps import Step
 from pipeline.results import failed_result
 from pipeline.timing import Stopwatch
 from pipeline.types import PageResult, RenderedPage
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # Encoded pages that may wait for the decoder: two batches of pages and their tokens.
 _ENCODED_BYTES = 768 << 20
-# How long the end of a run waits for its threads, which may be in the middle of a computation.
-_JOIN_S = 8.0
+# How long the end of a run waits for its threads, which may be computing: in 10 s all is to be over.
+_JOIN_S = 6.0
+# The same where they still load, of which nothing is worth waiting for.
+_LOADING_JOIN_S = 0.5
 _NAMES = ("model", "decoder")
 
 
@@ -65,14 +68,19 @@ class Model:
         if not self._threads:
             self._begin("model", self._run)
 
-    async def read(self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None) -> PageResult:
+    async def read(
+        self,
+        rendered: RenderedPage,
+        dropped: Callable[[int], None] | None = None,
+        step: Step | None = None,
+    ) -> PageResult:
         """Returns what became of a page or a part. Its text is looked at here, beside the device's threads.
 
         dropped: is told how many bytes of views are no longer held, where that is before the page is done. For it to
-        be true the caller must not hold them either.
+        be true the caller must not hold them either. step: how it is read, None for as configured.
         """
         self.start()
-        ticket = Ticket(rendered=rendered)
+        ticket = Ticket(rendered=rendered, step=step)
         if dropped is not None:
             loop = asyncio.get_running_loop()
             ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
@@ -98,7 +106,7 @@ class Model:
         if self._decoding is not None:
             self._decoding.abandon()
         self._encoded.abandon()
-        deadline = time.monotonic() + _JOIN_S
+        deadline = time.monotonic() + (_LOADING_JOIN_S if self._loaded is None else _JOIN_S)
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():

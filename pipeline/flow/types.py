@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pipeline.ladder_steps import Step
 from pipeline.types import PageResult, RenderedPage
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ Outcome = Decoded | PageResult
 class Ticket:
     """A page, or a part of one, that is to be read. encoded, request: once it has been through the encoder.
 
-    dropped: is told the bytes of the views, where those are let go of before the page is done.
+    dropped: is told the bytes of the views, where those are let go of before the page is done. step: how it is read
+    where that is otherwise than the run's pages are at first.
     """
 
     rendered: RenderedPage
+    step: Step | None = None
     outcome: "Future[Outcome]" = field(default_factory=Future)
     encoded: "EncodedPage | None" = None
     request: "PageRequest | None" = None

@@ -3,6 +3,7 @@
 The reading itself is an engine's (ocr.engine, ocr.paged), in pipeline.flow.decoding.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ocr import grounding
@@ -13,6 +14,7 @@ from ocr.placing.blocks import placed
 from ocr.reading import DecodeSettings
 from ocr.second_opinion import opinion_of, visible
 from pipeline.config import DecodeConfig
+from pipeline.ladder_steps import Step
 from pipeline.results import STATUS_OF_FINISH, blank_result
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import Kind, PageResult, StageTiming
@@ -22,8 +24,13 @@ if TYPE_CHECKING:
     from pipeline.flow.types import Decoded
 
 
-def page_request(loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig) -> PageRequest | None:
-    """Returns what an engine is to read of a page; None where the character head sees nothing on it."""
+def page_request(
+    loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
+) -> PageRequest | None:
+    """Returns what an engine is to read of a page; None where the character head sees nothing on it.
+
+    step: how it is read, None for as configured.
+    """
     opinion = opinion_of(page.tokens, loaded.characters)
     if opinion is not None and not opinion.num_marks:
         return None
@@ -31,7 +38,7 @@ def page_request(loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig)
     if drafts_pay(loaded, config):
         drafts = drafts_for(loaded.tokenizer, loaded.characters)
         draft = drafts.of(page.tokens, page.rendered.text_layer)
-    settings = page_settings(config, page.rendered.page.kind)
+    settings = page_settings(config, page.rendered.page.kind, step)
     return PageRequest(vision=page.tokens, settings=settings, opinion=opinion, draft=draft)
 
 
@@ -45,10 +52,10 @@ def drafts_pay(loaded: "LoadedModel", config: DecodeConfig) -> bool:
     return loaded.model.lm_head.weight.device.type == "cpu"
 
 
-def page_settings(config: DecodeConfig, kind: Kind) -> DecodeSettings:
-    """Returns the limits of one page; PDF pages and images differ in the no-repeat n-gram."""
+def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
+    """Returns the limits of one page; PDF pages and images differ in the no-repeat n-gram. step: a rung's own."""
     ngram = config.pdf if kind == "pdf" else config.image
-    return DecodeSettings(
+    settings = DecodeSettings(
         max_tokens=config.max_tokens,
         ngram_size=ngram.size,
         ngram_window=ngram.window,
@@ -58,6 +65,15 @@ def page_settings(config: DecodeConfig, kind: Kind) -> DecodeSettings:
         loop_variety=config.loop.variety,
         min_share=config.length.min_share,
         max_share=config.length.max_share,
+    )
+    if step is None:
+        return settings
+    return replace(
+        settings,
+        ngram_size=step.ngram_size,
+        ngram_window=step.ngram_window,
+        temperature=step.temperature,
+        seed=step.seed,
     )
 
 
@@ -91,6 +107,7 @@ def page_result(loaded: "LoadedModel", decoded: "Decoded") -> PageResult:
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         dpi=rendered.dpi,
+        rotation_deg=rendered.rotation_deg,
         timings=timings,
     )
 

@@ -9,22 +9,42 @@ import os
 import stat
 import time
 from contextlib import closing
+from dataclasses import replace
 
 from pipeline.stages import images, pdf, sniff
+from pipeline.stages.content import stamp_of
 from pipeline.stages.failures import DocumentError
 from pipeline.stages.settings import IngestSettings
-from pipeline.types import Document, DocumentStatus, Kind
+from pipeline.types import Document, DocumentStatus, FileStamp, Kind
+
+_LOOKS = 2
+_UNSTEADY = "the file was being written while it was looked into; run again when it is complete"
 
 
 def probe(path: str, settings: IngestSettings) -> Document:
-    """Returns what is in the file: kind, sha256, pages, or why it cannot be read."""
+    """Returns what is in the file: kind, sha256, pages, or why it cannot be read.
+
+    A file that is being written meanwhile is looked into once more, and broken if that goes on.
+    """
     start = time.perf_counter()
-    head, size_bytes, num_pages = b"", 0, 0
+    for _ in range(_LOOKS):
+        document, before = _look(path, settings)
+        if document.status == "skipped" or before is None or _stamp(path) in (before, None):
+            break  # of no interest, or never open, or as it was, or gone: what was seen was whole
+    else:
+        document = replace(document, sha256=None, num_pages=0, status="broken", reason=_UNSTEADY, stamp=None)
+    return replace(document, seconds=time.perf_counter() - start)
+
+
+def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | None]:
+    """Returns the document, and the file's stamp from before: None if it could not be opened."""
+    head, num_pages = b"", 0
+    stamp: FileStamp | None = None
     sha256: str | None = None
     status: DocumentStatus = "ok"
     reason: str | None = None
     try:
-        head, size_bytes = _head(path)
+        head, stamp = _head(path)
         if _is_input(head, path):
             sha256 = _sha256(path)
         num_pages = _count_pages(path, _recognise(head, path), settings)
@@ -33,27 +53,35 @@ def probe(path: str, settings: IngestSettings) -> Document:
     except OSError as error:
         status = "broken" if sniff.by_name(path) else "skipped"
         reason = f"cannot be read: {error.strerror or error}"
-    return Document(
+    document = Document(
         path=path,
         sha256=sha256,
-        size_bytes=size_bytes,
+        size_bytes=0 if stamp is None else stamp[2],
         kind=_kind(head, path),
         num_pages=num_pages,
         status=status,
         reason=reason,
-        seconds=time.perf_counter() - start,
+        stamp=stamp,
     )
+    return document, stamp
 
 
-def _head(path: str) -> tuple[bytes, int]:
-    """Returns a regular file's first bytes and its size. Raises: OSError, DocumentError."""
+def _stamp(path: str) -> FileStamp | None:
+    try:
+        return stamp_of(os.stat(path))
+    except OSError:
+        return None
+
+
+def _head(path: str) -> tuple[bytes, FileStamp]:
+    """Returns a regular file's first bytes and its stamp. Raises: OSError, DocumentError."""
     # Not blocking, and looked at only once open: the file may have become a pipe since the walk.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise DocumentError("skipped", "not a regular file")
-        return file.read(sniff.HEAD_BYTES), found.st_size
+        return file.read(sniff.HEAD_BYTES), stamp_of(found)
 
 
 def _is_input(head: bytes, path: str) -> bool:
@@ -85,7 +113,7 @@ def _sha256(path: str) -> str:
 def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int:
     """Returns the pages of a PDF, the frames of an image. Raises: DocumentError, OSError."""
     if form == "PDF":
-        with closing(pdf.open_pdf(path)) as document:
+        with closing(pdf.open_pdf(path, settings.passwords)) as document:
             return pdf.count_pages(document)
     with closing(images.open_image(path, form)) as image:
         if image.width * image.height > settings.max_image_pixels:

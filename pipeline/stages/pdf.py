@@ -1,7 +1,7 @@
 """PDF files: pages to RGB pixels, through MuPDF."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,18 +28,34 @@ pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
-def open_pdf(path: str) -> Any:
-    """Returns the opened document. Raises: DocumentError, OSError."""
+def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
+    """Returns the opened document, if need be with the first password that fits. Raises: DocumentError, OSError."""
     with open(path, "rb"):
         pass  # MuPDF does not tell a missing file from a damaged one
     try:
         document = pymupdf.open(path, filetype="pdf")
     except _ERRORS:
         raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
-    if document.needs_pass:
+    if document.needs_pass and not _unlocked(document, passwords):
         document.close()
-        raise DocumentError("encrypted", "needs a password; save a copy without one")
+        raise DocumentError("encrypted", _locked(len(passwords)))
     return document
+
+
+def _unlocked(document: Any, passwords: Sequence[str]) -> bool:
+    try:
+        return any(document.authenticate(password) for password in passwords)
+    except _ERRORS:  # damaged encryption: no password can tell
+        return False
+
+
+def _locked(num_tried: int) -> str:
+    if not num_tried:
+        return "needs a password: ingest.password_env or ingest.password_file gives it one; or save a copy without"
+    tried = (
+        "the password given does not open it" if num_tried == 1 else f"none of {num_tried} passwords opens it"
+    )
+    return f"{tried}; add the right one to ingest.password_file, or save a copy without"
 
 
 def count_pages(document: Any) -> int:
@@ -79,6 +95,32 @@ def render_pdf_page(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
         )
         return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
+    """Returns what the page draws, in order: MuPDF's name ("fill-text", "fill-image", ...) and a box of each thing."""
+    with _as_page_errors():
+        return list(document.load_page(index).get_bboxlog())
+
+
+@contextmanager
+def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
+    """Meanwhile, whoever loads the page finds it turned clockwise, its text and boxes too. The file stays as it is.
+
+    angle_deg: 0, 90, 180 or 270. Raises: PageRenderError.
+    """
+    if not angle_deg:
+        yield
+        return
+    with _as_page_errors():
+        page = document.load_page(index)
+        before = int(page.rotation)
+        page.set_rotation((before + angle_deg) % 360)
+    try:
+        yield
+    finally:
+        with _as_page_errors():
+            page.set_rotation(before)
 
 
 def shows_text(document: Any, index: int) -> bool:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from encoders.views import UInt8Array
+from ocr.orientation.detect import Orientation
 from ocr.parts.plan import plan
 from ocr.parts.types import PartPlan
 from ocr.tiling import layout
-from pipeline.stages import images, pdf, sniff, text_layer
+from pipeline.stages import images, orientation, pdf, text_layer
 from pipeline.stages.blank import is_blank
+from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import PageRenderError
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Page
@@ -29,6 +31,8 @@ class PageImage:
     """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles; plan: how it is cut.
 
     text_layers: the PDF's own text of each reading (the plan's parts, or the page), None where there is none.
+    rotation_deg: the clockwise turn that made the page upright; all of the above is of the page thus turned.
+    runner_up_deg: the turn to try instead where that is in doubt.
     """
 
     page: Page
@@ -39,27 +43,17 @@ class PageImage:
     plan: PartPlan
     render_s: float
     text_layers: tuple[str | None, ...] = ()
+    rotation_deg: int = 0
+    runner_up_deg: int | None = None
 
 
-class OpenDocuments:
-    """Keeps the file of the last page open: a long PDF is parsed once, not once a page."""
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """As in PageImage."""
 
-    def __init__(self) -> None:
-        self._key: tuple[str, str] | None = None
-        self._document: Any = None
-
-    def get(self, page: Page) -> Any:
-        """Returns the pymupdf document or Pillow image that holds the page. Raises: DocumentError, OSError."""
-        if self._key != (page.path, page.sha256):
-            self.close()
-            self._document = pdf.open_pdf(page.path) if page.kind == "pdf" else _open_image(page.path)
-            self._key = (page.path, page.sha256)
-        return self._document
-
-    def close(self) -> None:
-        if self._document is not None:
-            self._document.close()
-        self._key = self._document = None
+    pixels: UInt8Array
+    dpi: float | None
+    grid: tuple[int, int]
 
 
 def render(
@@ -78,42 +72,95 @@ def _render_page(
     page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
 ) -> PageImage:
     start = time.perf_counter()
-    document = documents.get(page)
-    dpi: float | None
-    if page.kind == "pdf":
-        pixels, dpi, grid = pdf.render_pdf_page(document, page.page_index, settings, tile)
-    else:
-        frame, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
-        if images.count_frames(document) == 1:
-            documents.close()
-        pixels = np.array(frame)
-        grid = layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid
-    blank = is_blank(pixels)
-    if blank and page.kind == "pdf" and pdf.shows_text(document, page.page_index):
-        # Neither blank nor readable: shown such a page, the model invents text.
-        raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
-    if blank and page.kind == "pdf" and document.is_repaired:
-        # What was lost may have been on this page; calling it blank would hide that.
-        raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
-    parts = plan(pixels, tile.max_tiles, grid, fine=tile.fine) if tile.parts and not blank else PartPlan()
-    if parts.parts and dpi is not None and page.kind == "pdf" and settings.dpi is None:
-        finer = replace(settings, dpi=dpi * _finer(parts, pixels))
-        pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
-        parts = parts.scaled(pixels.shape[1], pixels.shape[0])
+    document = documents.get(page, settings.passwords)
+    drawn, stands, blank = _upright(page, document, settings, tile)
+    angle_deg = orientation.taken(stands, settings)
+    if page.kind == "image" and images.count_frames(document) == 1:
+        documents.check()
+        documents.close()
+    parts = (
+        plan(drawn.pixels, tile.max_tiles, drawn.grid, fine=tile.fine)
+        if tile.parts and not blank
+        else PartPlan()
+    )
     layers: tuple[str | None, ...] = ()
-    if page.kind == "pdf" and dpi is not None and not blank and time.perf_counter() - start < _PATIENCE_S:
-        lines = text_layer.read_lines(document, page.page_index)
-        layers = text_layer.texts(lines, parts, dpi / pdf.POINTS_PER_INCH)
+    if page.kind == "pdf" and not blank:
+        with pdf.turned(document, page.page_index, angle_deg):
+            if parts.parts and settings.dpi is None:
+                drawn = _drawn_finely(page, document, settings, tile, drawn, parts)
+                parts = parts.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
+            if drawn.dpi is not None and time.perf_counter() - start < _PATIENCE_S:
+                lines = text_layer.read_lines(document, page.page_index)
+                layers = text_layer.texts(lines, parts, drawn.dpi / pdf.POINTS_PER_INCH)
+    documents.check()
     return PageImage(
         page=page,
-        pixels=pixels,
-        grid=grid,
-        dpi=dpi,
+        pixels=drawn.pixels,
+        grid=drawn.grid,
+        dpi=drawn.dpi,
         blank=blank,
         plan=parts,
         render_s=time.perf_counter() - start,
         text_layers=layers,
+        rotation_deg=angle_deg,
+        runner_up_deg=stands.runner_up_deg,
     )
+
+
+def _upright(
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings
+) -> tuple[_Drawn, Orientation, bool]:
+    """Draws a page, turned as it is to be read, and tells how it stands and whether it is blank."""
+    stands = orientation.declared(document, page.page_index, settings) if page.kind == "pdf" else None
+    drawn_deg = orientation.taken(stands, settings) if stands else 0
+    drawn = _draw(page, document, settings, tile, drawn_deg)
+    blank = is_blank(drawn.pixels)
+    if blank and page.kind == "pdf":
+        _check_blank(page, document)
+    if stands is None:
+        stands = orientation.seen(drawn.pixels, settings, blank=blank)
+    angle_deg = orientation.taken(stands, settings)
+    if angle_deg != drawn_deg:
+        drawn = _turned(page, document, settings, tile, drawn, angle_deg)
+    return drawn, stands, blank
+
+
+def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSettings, angle_deg: int) -> _Drawn:
+    if page.kind == "pdf":
+        with pdf.turned(document, page.page_index, angle_deg):
+            return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
+    frame, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
+    return _Drawn(np.array(frame), dpi, layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid)
+
+
+def _turned(
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, angle_deg: int
+) -> _Drawn:
+    """The page turned clockwise. A PDF page is drawn anew: on its side it fills another canvas."""
+    if page.kind == "pdf":
+        return _draw(page, document, settings, tile, angle_deg)
+    pixels = np.ascontiguousarray(np.rot90(drawn.pixels, -angle_deg // 90))
+    return _Drawn(pixels, drawn.dpi, layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid)
+
+
+def _drawn_finely(
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, parts: PartPlan
+) -> _Drawn:
+    """A PDF page that is read in parts, at the resolution that fills theirs."""
+    assert drawn.dpi is not None, "a PDF page is drawn at some resolution"
+    finer = replace(settings, dpi=drawn.dpi * _finer(parts, drawn.pixels))
+    pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
+    return _Drawn(pixels, dpi, drawn.grid)
+
+
+def _check_blank(page: Page, document: Any) -> None:
+    """Raises: PageRenderError where a PDF page only looks blank."""
+    if pdf.shows_text(document, page.page_index):
+        # Neither blank nor readable: shown such a page, the model invents text.
+        raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
+    if document.is_repaired:
+        # What was lost may have been on this page; calling it blank would hide that.
+        raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
 
 
 def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:
@@ -121,9 +168,3 @@ def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:
     height_px, width_px, _ = pixels.shape
     largest = max(part.scale for part in plan_.parts)
     return max(1.0, min(largest, math.sqrt(_MAX_PARTS_PX / (height_px * width_px))))
-
-
-def _open_image(path: str) -> Any:
-    with open(path, "rb") as file:
-        kind = sniff.by_content(file.read(sniff.HEAD_BYTES), path)
-    return images.open_image(path, kind or "PNG")

@@ -6,9 +6,15 @@ from storage.store import Store
 from storage.types import BlockRecord, ErrorRecord, FileRecord, PageRecord, TimingRecord
 
 
-def store_page(store: Store, run_id: int, settings_hash: str, result: PageResult) -> None:
-    """Writes one page; the database adds the time of writing as its own stage."""
-    store.record_page(run_id, page_record(result, settings_hash))
+def store_page(
+    store: Store, run_id: int, settings_hash: str, *attempts: PageResult, attempt_limit: int | None = None
+) -> None:
+    """Writes a run's attempts at one page; the database adds the time of writing as its own stage.
+
+    attempt_limit: runs after which a page that was not read is quarantined; None: never.
+    """
+    records = [page_record(attempt, settings_hash) for attempt in attempts]
+    store.record_page(run_id, *records, attempt_limit=attempt_limit)
 
 
 def store_document(store: Store, run_id: int, document: Document) -> None:

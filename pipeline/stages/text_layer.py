@@ -66,7 +66,7 @@ def _lines(blocks: Iterable[Any]) -> list[LayerLine]:
     for block in blocks:
         for line in block.get("lines", ()):
             for span in line["spans"]:
-                text = _clean(span["text"])
+                text = clean(span["text"])
                 num_chars += len(text)
                 if num_chars > MAX_CHARS or len(found) >= _MAX_LINES:
                     return found
@@ -77,7 +77,7 @@ def _lines(blocks: Iterable[Any]) -> list[LayerLine]:
     return found
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     ligatures = "".join(
         unicodedata.normalize("NFKC", letter) if "\ufb00" <= letter <= "\ufb06" else letter for letter in text
     )
@@ -108,13 +108,13 @@ def as_text(lines: Sequence[LayerLine]) -> str | None:
     previous: LayerLine | None = None
     for line in lines:
         if previous is not None:
-            text += _between(previous, line)
+            text += between(previous, line)
         text += line.text
         previous = line
     return text.strip() or None
 
 
-def _between(before: LayerLine, line: LayerLine) -> str:
+def between(before: LayerLine, line: LayerLine) -> str:
     drop, size = line.base - before.base, max(line.size, before.size)
     if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * line.size:
         gap = (line.x0 - before.x1) / max(line.size, 1e-3)

@@ -7,10 +7,10 @@ from ocr.parts.sheet import lay_out
 from ocr.tiling import views
 from pipeline.stages.render import PageImage
 from pipeline.stages.settings import TileSettings
-from pipeline.types import DividedPage, PagePart, ReadyPage, RenderedPage
+from pipeline.types import DividedPage, PagePart, ReadablePage, RenderedPage
 
 
-def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadyPage]:
+def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadablePage]:
     """Returns the views of each page, in order."""
     return [
         _tile_parts(image, settings) if image.plan.parts else _tile_page(image, settings) for image in images
@@ -30,6 +30,7 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
             dpi=image.dpi,
             blank=False,
             seconds={},
+            rotation_deg=image.rotation_deg,
         )
         origin_px = part.frame_px[0], part.frame_px[1]
         parts.append(
@@ -48,6 +49,8 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
         height_px=height_px,
         dpi=image.dpi,
         angle_deg=image.plan.angle_deg,
+        rotation_deg=image.rotation_deg,
+        runner_up_deg=image.runner_up_deg,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
     )
 
@@ -64,4 +67,6 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         dpi=image.dpi,
         blank=image.blank,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
+        rotation_deg=image.rotation_deg,
+        runner_up_deg=image.runner_up_deg,
     )

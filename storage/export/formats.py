@@ -11,6 +11,7 @@ from sqlite_utils import Database
 from storage.errors import ExportPathError
 from storage.export import jsonl, markdown, text
 from storage.export.rows import PageRow, export_rows
+from storage.export.selection import Selection
 from storage.queries import database_path
 
 FORMATS: dict[str, Callable[[Iterable[PageRow], TextIO], int]] = {
@@ -20,13 +21,13 @@ FORMATS: dict[str, Callable[[Iterable[PageRow], TextIO], int]] = {
 }
 
 
-def export(db: Database, format_name: str, stream: TextIO) -> int:
-    """Writes every page to a stream, page by page; returns the number of pages."""
-    return FORMATS[format_name](export_rows(db), stream)
+def export(db: Database, format_name: str, stream: TextIO, selection: Selection | None = None) -> int:
+    """Writes the selected pages, None for all, to a stream, page by page; returns the number of pages."""
+    return FORMATS[format_name](export_rows(db, selection), stream)
 
 
-def export_to_file(db: Database, format_name: str, path: str) -> int:
-    """Writes every page to a UTF-8 file that appears, whole, at the end; returns the number of pages.
+def export_to_file(db: Database, format_name: str, path: str, selection: Selection | None = None) -> int:
+    """Writes the selected pages, None for all, to a UTF-8 file that appears, whole, at the end; returns their number.
 
     Raises: ExportPathError where the file cannot be written, or is the database itself.
     """
@@ -36,20 +37,20 @@ def export_to_file(db: Database, format_name: str, path: str) -> int:
         # A pipe or device is written to, not replaced.
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "w", encoding="utf-8") as stream:
-                return export(db, format_name, stream)
-        return _replace(db, format_name, target)
+                return export(db, format_name, stream, selection)
+        return _replace(db, format_name, target, selection)
     except OSError as error:
         raise ExportPathError(
             f"{path}: cannot write the export: {error.strerror}; choose another -o"
         ) from error
 
 
-def _replace(db: Database, format_name: str, target: str) -> int:
+def _replace(db: Database, format_name: str, target: str, selection: Selection | None) -> int:
     folder, name = os.path.split(target)
     partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
         with open(partial, "w", encoding="utf-8", newline="\n") as stream:
-            number = export(db, format_name, stream)
+            number = export(db, format_name, stream, selection)
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(target, partial)
         os.replace(partial, target)

@@ -4,21 +4,31 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TextIO
 
-from storage.export.rows import PageRow, one_line, shortfall
+from storage.export.markup import inert
+from storage.export.rows import PageRow, shortfall
+from storage.printable import one_line
 
 
 def write(rows: Iterable[PageRow], stream: TextIO) -> int:
     """Writes the documents; returns the number of pages. A page that is not fine says why."""
     number = 0
-    for path, pages in groupby(rows, key=lambda row: row["path"]):
-        stream.write(("\n" if number else "") + f"# {one_line(path)}\n")
+    for (path, _, superseded), pages in groupby(
+        rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
+    ):
+        mark = " (superseded)" if superseded else ""
+        stream.write(("\n" if number else "") + f"# {_heading(path)}{mark}\n")
         for page in pages:
             stream.write(f"\n<!-- {_comment(page)} -->\n")
             body = page["markdown"] or page["text"] or ""
             if body.strip():
-                stream.write(f"\n{body.strip(chr(10))}\n")
+                stream.write(f"\n{inert(body.strip(chr(10)))}\n")
             number += 1
     return number
+
+
+def _heading(path: str) -> str:
+    """A name is no markup, not even that of a table."""
+    return inert(one_line(path)).replace("<", "&lt;")
 
 
 def _comment(page: PageRow) -> str:

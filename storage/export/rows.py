@@ -1,11 +1,15 @@
 """The rows of an export, one page at a time."""
 
+import heapq
 from collections.abc import Iterator
-from typing import TypedDict
+from itertools import repeat
+from typing import Any, TypedDict
 
 from sqlite_utils import Database
 
 from storage.database import explained
+from storage.export.selection import Selection, prepare, selected
+from storage.printable import one_line
 from storage.queries import database_path
 
 
@@ -28,6 +32,8 @@ class PageRow(TypedDict):
     """One page of one file. page: 1-based. timings: stage -> the page's share in seconds.
 
     text, markdown, confidence and error are None where there is none; a page not read yet is "pending".
+    source, rung, rotation_deg, layer_agreement, script: as storage.types.PageRecord has them; None where the page was
+    not read yet. superseded: the path has other content by now.
     """
 
     path: str
@@ -40,17 +46,24 @@ class PageRow(TypedDict):
     blocks: list[BlockRow]
     timings: dict[str, float]
     error: ErrorRow | None
+    source: str | None
+    rung: str | None
+    rotation_deg: int | None
+    layer_agreement: float | None
+    script: str | None
+    superseded: bool
 
 
-def export_rows(db: Database) -> Iterator[PageRow]:
-    """Yields every page of every listed file, ordered by path (bytewise) then page.
+def export_rows(db: Database, selection: Selection | None = None) -> Iterator[PageRow]:
+    """Yields the selected pages, None for every page of every listed file, ordered by path (bytewise) then page.
 
     One page is in memory at a time, and all are of the moment of the first. Two files of equal content
     are both there; a vanished file is, unless a present one has its content. Documents without pages
-    (broken, encrypted, skipped) are not: `status` counts them.
+    (broken, encrypted, skipped) are not: `status` counts them. What a path held before follows what it holds.
     """
+    chosen = selection or Selection()
     with explained(database_path(db)):
-        for row in db.query(_PAGES):
+        for row, superseded in _merged(db, chosen):
             attempt = row["attempt_id"]
             yield PageRow(
                 path=row["path"],
@@ -63,19 +76,31 @@ def export_rows(db: Database) -> Iterator[PageRow]:
                 blocks=_blocks(db, attempt),
                 timings=_timings(db, attempt),
                 error=_error(row),
+                source=row["source"],
+                rung=row["rung"],
+                rotation_deg=row["rotation_deg"],
+                layer_agreement=row["layer_agreement"],
+                script=row["script"],
+                superseded=superseded,
             )
 
 
-def one_line(path: str) -> str:
-    """Returns the path with control characters (a name may hold a newline) written as escapes."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in path)
+def _merged(db: Database, selection: Selection) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Returns the rows and whether each is superseded; both queries are streamed, as of one moment."""
+    prepare(db, selection)
+    current = zip(selected(db, "results", selection), repeat(False))
+    if not selection.superseded:
+        return current
+    former = zip(selected(db, "superseded_results", selection), repeat(True))
+    return heapq.merge(current, former, key=lambda pair: (pair[0]["path"].encode(), pair[1]))
 
 
 def shortfall(row: PageRow) -> str | None:
     """Returns why the page has no text, or may have less than all of it; None for a page that is fine."""
     error = row["error"]
     if error is not None:
-        return f"{row['status']}: {error['stage']}: {error['category']}: {' '.join(error['message'].split())}"
+        message = one_line(" ".join(error["message"].split()))
+        return f"{row['status']}: {error['stage']}: {error['category']}: {message}"
     return None if row["status"] in ("ok", "embedded") else row["status"]
 
 
@@ -104,11 +129,3 @@ def _error(row: dict[str, str | None]) -> ErrorRow | None:
     if stage is None or category is None:
         return None
     return ErrorRow(stage=stage, category=category, message=message or "")
-
-
-# The view's joins leave the order to SQLite; path and page are unique indices, so that nothing is sorted.
-_PAGES = """
-SELECT path, sha256, page, status, text, markdown, confidence, error_stage, error_category, error_message,
-    attempt_id
-FROM results ORDER BY path, page_index
-"""

@@ -25,7 +25,8 @@ from ocr import checkpoint
 from ocr.checkpoint import LoadedModel
 from pipeline.joining import readings
 from pipeline.stages.discover import probe
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.documents import OpenDocuments
+from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.tile import tile
 from pipeline.types import Kind, Page, ReadyPage, RenderedPage
@@ -83,8 +84,8 @@ def sources(quality: Path, packages: Path, others: Path, count: int) -> list[Sou
     found = {
         BORN_DIGITAL: _born_digital(quality, packages),
         SCAN: [*_photographed(packages), *_worn(quality)],
-        SAMPLE: _of_folder(SAMPLES, SAMPLE),
-        OTHER: _of_folder(others, OTHER),
+        SAMPLE: of_folder(SAMPLES, SAMPLE),
+        OTHER: of_folder(others, OTHER),
     }
     total = sum(_SHARES.values())
     chosen = {group: pages[: -(-_SHARES[group] * count // total)] for group, pages in found.items()}
@@ -133,7 +134,7 @@ def _text_pages(quality: Path) -> list[tuple[str, dict[str, Any]]]:
     return [page for pages_ in zip_longest(*categories.values()) for page in pages_ if page is not None]
 
 
-def _of_folder(folder: Path, group: str) -> list[Source]:
+def of_folder(folder: Path, group: str) -> list[Source]:
     """Every page of every file that can be read: first pages first, and one kind of file after the other."""
     kinds: dict[str, list[Source]] = {}
     for path in sorted(folder.glob("*")):

@@ -17,6 +17,9 @@ READS_TEXT = (
     "decode.image.size=2",
     "decode.max_tokens=200",
     "render.workers=1",
+    # It is never sure of anything.
+    "ladder.below=0.0",
+    "text_layer=ignore",
 )
 
 

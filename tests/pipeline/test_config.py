@@ -11,14 +11,14 @@ WEIGHTS = "0" * 64
 
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
-    assert render_settings(Config()) == RenderSettings()
+    assert render_settings(Config()) == RenderSettings(text_layer="fallback")
     assert tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
     config = load(None, ["ingest.include=['*.pdf']", "ingest.max_image_pixels=9", "render.dpi=72.0"])
     assert ingest_settings(config) == IngestSettings(include=("*.pdf",), max_image_pixels=9)
-    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9)
+    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="fallback")
 
 
 def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
@@ -32,6 +32,9 @@ def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) 
 
 
 TEXT_KEYS = {
+    "text_layer=prefer",
+    "text_layer=ignore",
+    "text_layer=compare",
     "render.dpi=200",
     "tile.mode=base",
     "tile.max_tiles=9",
@@ -44,6 +47,8 @@ TEXT_KEYS = {
     "decode.loop.tokens=99",
     "decode.length.min_share=0.5",
     "decode.length.max_share=0.0",
+    "ladder.below=0.4",
+    "ladder.rungs=[]",
 }
 OTHER_KEYS = {
     "device=cpu",
@@ -59,11 +64,19 @@ OTHER_KEYS = {
     "ingest.pages='1'",
     "render.workers=3",
     "render.page_timeout_s=3.0",
+    "render.worker_memory_mb=512",
+    "ingest.password_env=NAME",
+    "ingest.password_file=file",
+    "run.log_file=run.log",
+    "run.log_max_mb=1",
+    "run.summary_file=run.json",
+    "run.time_limit_s=9.0",
     "decode.batch_size=3",
     "decode.drafts=false",
     "store.database=other.db",
     "store.low_confidence=0.5",
     "run.force=true",
+    "run.retry_failed=true",
     "run.inflight_mb=99",
 }
 
@@ -78,6 +91,11 @@ def test_what_does_not_decide_the_text_keeps_the_settings_hash(text: str) -> Non
     assert settings_hash(load(None, [text]), WEIGHTS) == settings_hash(Config(), WEIGHTS)
 
 
+def test_comparing_with_a_text_layer_is_as_ignoring_it() -> None:
+    both = [load(None, [f"text_layer={use}"]) for use in ("ignore", "compare")]
+    assert len({settings_hash(config, WEIGHTS) for config in both}) == 1
+
+
 def test_weights_change_the_settings_hash() -> None:
     assert settings_hash(Config(), WEIGHTS) != settings_hash(Config(), "1" * 64)
 
@@ -85,5 +103,5 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is() -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     assert (
-        settings_hash(Config(), WEIGHTS) == "a1d7940e566732e6c259056794595cfc3d58eb17317c8ee9211d56eabfeadc0e"
+        settings_hash(Config(), WEIGHTS) == "f4005b40a4b0bea8c5a6336d1c06952de078fdc7dddd642caf80f30d61c48145"
     )

@@ -32,6 +32,41 @@ def test_later_layers_win(tmp_path: Path) -> None:
     assert config.tile.max_tiles == 4
 
 
+def test_relative_paths_of_a_file_are_taken_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    (tmp_path / "model").mkdir()
+    file = write(
+        tmp_path,
+        "model: model\ningest: {paths: [inbox, /mnt/scans, ~/papers], exclude: ['a/*'], password_file: secret}\n"
+        "store: {database: a.db}\nrun: {log_file: log/run.log, summary_file: run.json}\n",
+    )
+    config = load(file, ["run.summary_file=other.json"], [("--db", {"store": {"database": "b.db"}})])
+    assert config.ingest.paths == [f"{tmp_path}/inbox", "/mnt/scans", "/home/me/papers"]
+    assert config.ingest.exclude == ["a/*"]
+    assert (config.ingest.password_file, config.run.log_file) == (
+        f"{tmp_path}/secret",
+        f"{tmp_path}/log/run.log",
+    )
+    assert config.model == f"{tmp_path}/model"
+    assert (config.run.summary_file, config.store.database) == ("other.json", "b.db"), "not from the file"
+    assert load(file).store.database == f"{tmp_path}/a.db"
+    monkeypatch.chdir(tmp_path)
+    assert load("my.yaml").ingest.paths[0] == "inbox", "as it was before, from the same folder"
+
+
+@pytest.mark.parametrize("model", ["small", "deepseek-ai/DeepSeek-OCR", "/models/a"])
+def test_a_model_that_is_no_folder_beside_the_file_is_a_name(model: str, tmp_path: Path) -> None:
+    assert load(write(tmp_path, f"model: {model}")).model == model
+
+
+@pytest.mark.parametrize("text", ["ingest: {paths: 7}", "ingest: 7", "store: {database: [a]}", "model: 7"])
+def test_what_is_no_path_is_refused_as_before(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"my\.yaml: "):
+        load(write(tmp_path, text))
+
+
 def test_layers_are_not_changed_by_merging() -> None:
     layer = {"decode": {"batch_size": 2}}
     load(None, ["decode.batch_size=3"], [("first", layer), ("second", {"decode": {"max_tokens": 5}})])

@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from ocr.tiling import choose_grid
+from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.render import OpenDocuments, PageImage, render
+from pipeline.stages.render import PageImage, render
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Kind, Page
 

@@ -18,7 +18,7 @@ from encoders.views import PageViews
 from ocr.types import ParsedText
 from pipeline import runner
 from pipeline.config import Config
-from pipeline.errors import ExitCode
+from pipeline.errors import ExitCode, PipelineError
 from pipeline.flow.budget import Budget
 from pipeline.flow.decoding import DecoderLoop
 from pipeline.flow.meter import StageUse
@@ -26,6 +26,7 @@ from pipeline.progress import Silent
 from pipeline.report import status_lines
 from pipeline.results import render_timings
 from pipeline.runner import PAGES_AHEAD, PROBES_AHEAD, run
+from pipeline.stages.settings import RenderSettings
 from pipeline.stop import Stop
 from pipeline.timing import single
 from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage
@@ -43,6 +44,8 @@ class InlineWorkers:
     """Finishes everything at once: a file's name says how many pages it has; every 5th is blank, every 7th fails."""
 
     def __init__(self, **_: object) -> None: ...
+
+    render_settings = RenderSettings()
 
     def __enter__(self) -> "InlineWorkers":
         return self
@@ -102,7 +105,9 @@ class InlineModel:
     def start(self) -> None: ...
     def close(self) -> None: ...
 
-    async def read(self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None) -> PageResult:
+    async def read(
+        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Any = None
+    ) -> PageResult:
         for _ in range(7 - rendered.page.page_index % 7):
             await asyncio.sleep(0)
         if dropped is not None and rendered.page.page_index % 2:
@@ -183,7 +188,7 @@ def test_every_page_is_stored_once_and_within_the_budget(
 
 
 def test_files_are_not_walked_far_ahead(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    walked: list[int] = []
+    walked, walked_ahead = list[int](), list[int]()
 
     def inputs() -> Iterator[Candidate]:
         for number in range(10_000):
@@ -199,13 +204,14 @@ def test_files_are_not_walked_far_ahead(config: Config, monkeypatch: pytest.Monk
         while len(walked) != before:
             before = len(walked)
             time.sleep(0.3)
+        walked_ahead.append(before)  # afterwards what is left is counted
         stop.request("SIGTERM")
 
     threading.Thread(target=stop_when_still, daemon=True).start()
     summary = run(config, Silent(), stop)
     assert summary.stopped == "SIGTERM"
     held = (config.run.inflight_mb << 20) // (3 * 512**2)
-    assert 0 < len(walked) <= (held + PAGES_AHEAD) / 3 + 2 * PROBES_AHEAD
+    assert 0 < walked_ahead[0] <= (held + PAGES_AHEAD) / 3 + 2 * PROBES_AHEAD
 
 
 def test_a_stop_ends_the_wait_for_a_page(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,9 +239,9 @@ def test_a_slow_disk_holds_up_neither_rendering_nor_reading(
         if num_read[0] == 6:
             all_read.set()
 
-    def recorded(self: Store, *args: Any) -> int:
+    def recorded(self: Store, *args: Any, **kwargs: Any) -> int:
         waited.append(all_read.wait(WAIT_S))  # as long as any page is not read
-        return record(self, *args)
+        return record(self, *args, **kwargs)
 
     monkeypatch.setattr(DecoderLoop, "_deliver", delivered)
     monkeypatch.setattr(Store, "record_page", recorded)
@@ -308,10 +314,10 @@ def test_a_page_that_is_done_when_the_run_is_stopped_is_stored(
     make_pdf(docs / "a.pdf", ["one"])
     stop, record = Stop(), Store.record_page
 
-    def slow(self: Store, *args: Any) -> int:
+    def slow(self: Store, *args: Any, **kwargs: Any) -> int:
         stop.request("SIGTERM")
         time.sleep(0.5)
-        return record(self, *args)
+        return record(self, *args, **kwargs)
 
     monkeypatch.setattr(Store, "record_page", slow)
     summary = run(config, Silent(), stop)
@@ -352,11 +358,11 @@ def test_an_error_of_the_store_ends_the_run(
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two"])
 
-    def full(self: Store, *args: Any) -> int:
+    def full(self: Store, *args: Any, **kwargs: Any) -> int:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Store, "record_page", full)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.raises(PipelineError, match=r"a\.pdf, page 1: nothing .* can be stored .*the disk is full"):
         run_quietly(config)
     with closing(open_for_reading(database)) as db:
         (stored,) = status(db).runs

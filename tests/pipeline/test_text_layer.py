@@ -5,8 +5,9 @@ import pytest
 
 from ocr.parts.types import Part, PartPlan
 from pipeline.stages import text_layer
+from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.pdf import open_pdf
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.render import render
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.stages.text_layer import LayerLine, as_text, read_lines, texts
 from pipeline.types import DividedPage, Page, RenderedPage
@@ -63,7 +64,7 @@ def test_lines_paragraphs_and_cells():
 
 
 def test_ligatures_hyphens_spaces_and_controls(tmp_path):
-    assert text_layer._clean("ﬁnd\u00a0e\u0301t\u2010à\x00\u200b") == "find ét-à"
+    assert text_layer.clean("ﬁnd\u00a0e\u0301t\u2010à\x00\u200b") == "find ét-à"
 
 
 def test_a_turned_page_is_as_it_is_shown(tmp_path):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ocr.tiling import views
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.documents import OpenDocuments
+from pipeline.stages.render import render
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.stages.tile import tile
 from pipeline.types import Page

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 from pipeline import worker, workers
+from pipeline.errors import WorkersError
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Page, PageError, RenderedPage
 from pipeline.workers import WorkerPool
@@ -191,3 +193,40 @@ def test_a_task_that_cannot_be_given_out_ends_all_the_same(monkeypatch):
         found = running.render(page()).result(timeout=5)
     assert isinstance(found, PageError)
     assert "Too many open files" in found.message
+
+
+def end_at_once(*_) -> None:
+    os._exit(3)
+
+
+def test_workers_that_never_start_are_no_file_s_fault(monkeypatch):
+    monkeypatch.setattr(worker, "start", end_at_once)
+    with WorkerPool(max_workers=2, **SETTINGS) as pool:
+        asked = [pool.probe(str(SAMPLES / "report.pdf")), pool.render(page())]
+        for future in asked:
+            with pytest.raises(WorkersError, match="they end as soon as they start"):
+                future.result(timeout=60)
+
+
+def test_workers_without_memory_to_start_are_no_file_s_fault(monkeypatch):
+    def no_memory(*_, **__):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr("pebble.pool.process.launch_process", no_memory)
+    with (
+        pytest.raises(
+            WorkersError, match=r"do not start \(\[Errno 12\] Cannot allocate memory\): free memory"
+        ),
+        WorkerPool(max_workers=1, **SETTINGS),
+    ):
+        pass
+
+
+def test_a_page_can_be_rendered_otherwise_for_once(pool):
+    assert pool.render_settings == RenderSettings()
+    other = pool.render(page(), tile=TileSettings(mode="small"), render=RenderSettings(dpi=72)).result(
+        timeout=30
+    )
+    assert other.views.global_view.shape == (3, 640, 640)
+    assert other.dpi == 72
+    assert pool.render(page()).result(timeout=30).views.global_view.shape == (3, 512, 512)

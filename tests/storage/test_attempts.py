@@ -1,5 +1,7 @@
 """A second run costs nothing, and a retry never hides a text."""
 
+import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from storage.database import open_for_reading
 from storage.search import search
 from storage.store import Store
-from storage.types import PagePlan
+from storage.types import PagePlan, PageRecord
 from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run, rows
 
 OTHER = "settings-2"
@@ -20,7 +22,9 @@ def plan(store: Store, settings_hash: str = SETTINGS, *, force: bool = False, li
 
 
 def current(path: Path) -> list[tuple[str, str | None]]:
-    sql = "SELECT p.status, a.text FROM pages p LEFT JOIN attempts a ON a.id = p.current_attempt_id"
+    sql = (
+        "SELECT p.status, a.text FROM pages p LEFT JOIN attempts a ON a.id = p.current_attempt_id WHERE asked"
+    )
     return rows(path, sql + " ORDER BY p.page_index")
 
 
@@ -58,13 +62,18 @@ def test_other_pages_are_tried_up_to_the_limit(store: Store, path: Path, status:
     assert plan(store, limit=3).to_read == (0, 1, 2)
     assert plan(store, OTHER).to_read == (0, 1, 2)
     assert plan(store, force=True).to_read == (0, 1, 2)
-    assert current(path)[0][0] == status
+    assert current(path)[0][0] == "quarantined"
 
 
-def test_only_the_pages_asked_for_get_rows(store: Store, path: Path) -> None:
+def test_every_page_has_a_row_and_those_asked_for_are_marked(store: Store, path: Path) -> None:
     new_run(store)
+    found = "SELECT page_index, status, asked FROM pages ORDER BY 1"
+    assert rows(path, found) == [(0, "pending", 0), (1, "pending", 0), (2, "pending", 0)]
     assert store.plan_pages(SHA_A, [2, 0, 2], SETTINGS, attempt_limit=1).to_read == (0, 2)
-    assert rows(path, "SELECT page_index FROM pages ORDER BY 1") == [(0,), (2,)]
+    assert rows(path, found) == [(0, "pending", 1), (1, "pending", 0), (2, "pending", 1)]
+    assert rows(path, "SELECT page FROM results ORDER BY 1") == [(1,), (3,)]
+    assert store.plan_pages(SHA_A, [1], SETTINGS, attempt_limit=1).to_read == (1,)
+    assert rows(path, "SELECT count(*), sum(asked) FROM pages") == [(3, 3)]
 
 
 def test_pages_follow_their_content_to_another_path(store: Store) -> None:
@@ -127,3 +136,88 @@ def test_plan_and_index_agree_with_the_attempts(
         assert rows(path, hits) == texts
         store._db.conn.execute("INSERT INTO page_search(page_search) VALUES ('rebuild')")
         assert rows(path, hits) == texts
+
+
+def tries(*wanted: tuple[str, float | None]) -> list[PageRecord]:
+    """Attempts of one run at page 1: the first reading, then rung by rung."""
+    return [
+        a_page(
+            None if status == "failed" else f"text{number}",
+            status=status,
+            confidence=confidence,
+            rung=f"rung{number}" if number else None,
+        )
+        for number, (status, confidence) in enumerate(wanted)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "best"),
+    [
+        ([("repeated", 0.9), ("ok", 0.2), ("ok", 0.4), ("ok", 0.4)], 2),
+        ([("failed", None), ("truncated", 0.1), ("failed", None)], 1),
+        ([("truncated", 0.5), ("repeated", 0.5)], 0),
+        ([("ok", 0.3), ("blank", None)], 0),
+        ([("ok", 0.3), ("embedded", None)], 1),
+        ([("failed", None), ("failed", None)], 0),
+    ],
+)
+def test_the_best_of_a_run_s_attempts_is_kept_and_all_are_stored(
+    store: Store, path: Path, attempts: list[tuple[str, float | None]], best: int
+) -> None:
+    run_id = new_run(store)
+    made = store.record_page(run_id, *tries(*attempts))
+    expected = [
+        (None if number == 0 else f"rung{number}", status) for number, (status, _) in enumerate(attempts)
+    ]
+    assert rows(path, "SELECT rung, status FROM attempts ORDER BY id") == expected
+    assert rows(path, "SELECT current_attempt_id FROM pages WHERE page_index = 0") == [(made,)]
+    assert rows(path, "SELECT id FROM attempts ORDER BY id")[best] == (made,)
+    assert rows(path, "SELECT count(*) FROM timings WHERE stage = 'store'") == [(len(attempts),)]
+
+
+def test_runs_are_counted_and_not_rungs(store: Store, path: Path) -> None:
+    for number in range(2):
+        store.record_page(new_run(store), *tries(("repeated", 0.4), ("repeated", 0.3)), attempt_limit=2)
+        assert current(path)[0][0] == ("quarantined" if number else "repeated")
+    assert plan(store).given_up == (0,)
+
+
+def test_a_quarantined_page_keeps_its_text_and_comes_back_when_asked_for(store: Store, path: Path) -> None:
+    for _ in range(2):
+        store.record_page(new_run(store), a_page("part", status="truncated", confidence=0.7), attempt_limit=2)
+    assert current(path) == [("quarantined", "part")]
+    assert rows(path, "SELECT DISTINCT status FROM attempts") == [("truncated",)]
+    retried = store.plan_pages(SHA_A, range(1), SETTINGS, attempt_limit=2, retry_failed=True)
+    assert retried == PagePlan(to_read=(0,), done=(), given_up=())
+    store.record_page(new_run(store), a_page("worse", status="truncated", confidence=0.6), attempt_limit=2)
+    assert current(path) == [("quarantined", "part")]
+    store.record_page(new_run(store), a_page("whole"), attempt_limit=2)
+    assert current(path) == [("ok", "whole")]
+    assert plan(store).done == (0,)
+
+
+def test_a_page_set_aside_under_other_settings_is_read_and_listed_as_it_is(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_page(None), attempt_limit=1)
+    run_id = new_run(store)
+    assert store.quarantined(run_id, 5) == (1, [("docs/a.pdf", 1)])
+    assert plan(store, OTHER).to_read == (0, 1, 2)
+    store.record_page(run_id, a_page("read", settings_hash=OTHER), attempt_limit=1)
+    assert store.quarantined(run_id, 5) == (0, [])
+    assert plan(store, limit=1).given_up == (0,), "still, under these settings"
+    assert current(path)[0] == ("ok", "read")
+
+
+def test_the_summary_names_the_first_quarantined_pages_once(store: Store) -> None:
+    store.record_page(new_run(store), a_page(None, 2), attempt_limit=1)
+    run_id = new_run(store, a_file("docs/b.pdf"), a_file("docs/a.pdf"))
+    store.record_page(run_id, a_page(None, 0), attempt_limit=1)
+    assert store.quarantined(run_id, 1) == (2, [("docs/a.pdf", 1)])
+    assert store.quarantined(new_run(store, a_file("c.pdf", SHA_B)), 1) == (0, [])
+
+
+def test_a_failure_in_one_of_the_attempts_leaves_none(store: Store, path: Path) -> None:
+    odd = replace(tries(("ok", 0.5))[0], status="no such status", rung="odd")
+    with pytest.raises((sqlite3.IntegrityError, KeyError)):
+        store.record_page(new_run(store), *tries(("repeated", 0.5)), odd)
+    assert rows(path, "SELECT count(*) FROM attempts") == [(0,)]

@@ -2,13 +2,16 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
 
+from storage.audit import audit
 from storage.database import open_for_reading, open_for_writing, transaction
 from storage.errors import (
     DatabaseAccessError,
@@ -21,6 +24,26 @@ from storage.store import Store
 from tests.storage.records import a_page, new_run, rows
 
 Opener = Callable[[str], Database]
+
+
+@contextmanager
+def permissions_bind(folder: Path, mode: int) -> Iterator[None]:
+    """The folder has that mode, for somebody who is not the superuser."""
+    folders = [folder, *folder.parents[:3]]
+    modes = [(each, each.stat().st_mode) for each in folders if each.stat().st_uid == os.geteuid()]
+    superuser = os.geteuid() == 0
+    for each, before in modes:
+        each.chmod(before & 0o7777 | 0o055)
+    folder.chmod(mode)
+    if superuser:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if superuser:
+            os.seteuid(0)
+        for each, before in modes:
+            each.chmod(before & 0o7777)
 
 
 def make_foreign(path: Path) -> None:
@@ -125,32 +148,80 @@ def test_reading_leaves_nothing_beside_the_database(path: Path) -> None:
 def test_a_database_in_a_folder_without_write_permission_can_be_read(path: Path) -> None:
     with Store(path) as store:
         store.record_page(new_run(store), a_page("archived"))
-    folders = [path.parent, *path.parents[1:4]]
-    modes = [(folder, folder.stat().st_mode) for folder in folders if folder.stat().st_uid == os.geteuid()]
-    superuser = os.geteuid() == 0
-    for folder, mode in modes:
-        folder.chmod(mode & 0o7777 | 0o055)
-    path.parent.chmod(0o555)
-    if superuser:
-        os.seteuid(65534)  # permissions do not bind the superuser
+    with permissions_bind(path.parent, 0o555), open_for_reading(str(path)) as db:
+        assert [text for (text,) in db.conn.execute("SELECT text FROM results")] == ["archived"]
+        assert audit(db).problems == []
+
+
+def test_what_a_killed_run_left_in_the_log_is_not_passed_over(path: Path) -> None:
+    with Store(path) as store:
+        store.record_page(new_run(store), a_page("only in the log"))
+        left = {name: path.with_name(name).read_bytes() for name in (path.name, f"{path.name}-wal")}
+    for name, content in left.items():
+        path.with_name(name).write_bytes(content)
+    with (
+        permissions_bind(path.parent, 0o555),
+        pytest.raises(DatabaseAccessError, match=r"run was killed.*test\.db-wal; copy both"),
+    ):
+        open_for_reading(str(path))
+    with open_for_reading(str(path)) as db:
+        assert [text for (text,) in db.conn.execute("SELECT text FROM results")] == ["only in the log"]
+
+
+@pytest.mark.parametrize("folder_mode", [0o555, 0o777])
+def test_a_database_that_may_not_be_written_is_refused_and_said_to_be(path: Path, folder_mode: int) -> None:
+    Store(path).close()
+    content = path.read_bytes()
+    path.chmod(0o444)
+    with permissions_bind(path.parent, folder_mode):
+        says = "cannot lock .*writable folder" if folder_mode == 0o555 else "cannot be written .*read-only"
+        with pytest.raises(DatabaseAccessError, match=says):
+            Store(path)
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+
+
+LIMITED = """
+import resource, sys
+from storage.errors import DatabaseAccessError
+from storage.store import Store
+from tests.storage.records import a_page, new_run
+with Store(sys.argv[1]) as store:
+    run_id = new_run(store)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
     try:
-        with open_for_reading(str(path)) as db:
-            assert [text for (text,) in db.conn.execute("SELECT text FROM results")] == ["archived"]
-    finally:
-        if superuser:
-            os.seteuid(0)
-        for folder, mode in modes:
-            folder.chmod(mode & 0o7777)
+        for index in range(100):
+            store.record_page(run_id, a_page("x" * 20_000, index % 3))
+            print(index, flush=True)
+    except DatabaseAccessError as error:
+        print(error)
+"""
+
+
+def test_a_disk_that_takes_no_more_costs_no_stored_page(path: Path) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True, cwd=root
+    )
+    *stored, said = done.stdout.splitlines()
+    assert "the disk takes no more" in said
+    assert "run again, finished pages stay" in said
+    assert 0 < len(stored) < 100
+    assert rows(path, "SELECT count(*) FROM attempts") == [(len(stored),)]
+    with open_for_reading(str(path)) as db:
+        assert audit(db).problems == []
 
 
 def test_another_programs_lock_is_explained(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = new_run(store)
+    assert rows(path, "PRAGMA busy_timeout") != [(30_000,)]
+    assert store._db.conn.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
     store._db.conn.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(DatabaseBusyError, match="another program holds the database"):
+        with pytest.raises(DatabaseBusyError, match=r"another program holds the database .* 30 s; close it"):
             store.record_page(run_id, a_page())
         other.execute("ROLLBACK")
     store.record_page(run_id, a_page())

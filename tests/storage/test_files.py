@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from storage import files
 from storage.store import Store
 from tests.storage.records import SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
 
@@ -114,3 +116,48 @@ def test_a_moved_file_is_listed_once_and_a_vanished_one_still(store: Store, path
         ("/gone/inbox.pdf", "taken out"),
         ("/gone/new.pdf", "moved"),
     ]
+
+
+def test_a_page_has_its_row_as_soon_as_its_document_is_found(store: Store, path: Path) -> None:
+    found = "SELECT page_index, status, asked FROM pages ORDER BY 1"
+    run_id = new_run(store, a_file("empty.pdf", SHA_B, num_pages=0, status="encrypted"))
+    assert rows(path, found) == []
+    store.record_file(run_id, a_file(num_pages=2))
+    assert rows(path, found) == [(0, "pending", 0), (1, "pending", 0)]
+    store.record_page(run_id, a_page("read"))
+    store.record_file(run_id, a_file("copy.pdf", num_pages=2))
+    store.record_file(run_id, a_file(status="broken", num_pages=0))
+    assert rows(path, found) == [(0, "ok", 1), (1, "pending", 0)]
+    store.record_file(run_id, a_file(num_pages=3))  # a newer library finds another
+    assert rows(path, found) == [(0, "ok", 1), (1, "pending", 0), (2, "pending", 0)]
+
+
+def test_a_file_and_its_pages_come_together_or_not_at_all(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.start_run(a_run())
+    real = files._make_pages
+
+    def broken(*args: Any) -> None:
+        real(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_make_pages", broken)
+    with pytest.raises(KeyboardInterrupt):
+        store.record_file(run_id, a_file())
+    for table in ("files", "documents", "pages"):
+        assert rows(path, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_content_that_a_path_held_before_is_noted_until_it_is_back(store: Store, path: Path) -> None:
+    noted = "SELECT s.path, d.sha256, s.run_id FROM superseded s JOIN documents d ON d.id = s.document_id"
+    first = new_run(store)
+    store.record_file(first, a_file(sha256=None, status="broken", reason="denied"))
+    assert rows(path, noted) == []
+    second = store.start_run(a_run())
+    store.record_file(second, a_file(sha256=SHA_B))
+    store.record_file(second, a_file(sha256=SHA_B))
+    assert rows(path, noted) == [("docs/a.pdf", SHA_A, second)]
+    third = store.start_run(a_run())
+    store.record_file(third, a_file())
+    assert rows(path, noted) == [("docs/a.pdf", SHA_B, third)]

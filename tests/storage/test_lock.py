@@ -1,12 +1,20 @@
 """One run at a time; the lock dies with its holder and leaves nothing behind."""
 
 import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from storage import lock
 from storage.errors import DatabaseAccessError, DatabaseBusyError
-from storage.lock import is_locked, lock_path, run_lock
+from storage.lock import is_locked, lock_path, owner, run_lock
 from storage.store import Store
 
 
@@ -53,3 +61,123 @@ def test_the_lock_is_released_when_opening_fails(path: Path) -> None:
     with pytest.raises(Exception, match="not a database"):
         Store(path)
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_owner_says_who_it_is_without_secrets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["ocrbatch", "run", "a\nb", "--set", "hub.token=abc", "x" * 500])
+    assert owner(str(path)) is None
+    with run_lock(str(path)):
+        said = owner(str(path))
+        assert said is not None
+        assert said.startswith(f"process {os.getpid()} on {socket.gethostname()} since 20")
+        assert "ocrbatch run 'a\\nb' --set 'hub.token=***' xxx" in said
+        assert len(said) <= 400
+    assert owner(str(path)) is None
+
+
+HOLDS = """
+import sys, time
+from storage.lock import run_lock
+with run_lock(sys.argv[1]):
+    print(1, flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLDS, str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(path: Path) -> None:
+    with held_elsewhere(path) as process:
+        began = time.monotonic()
+        with (
+            pytest.raises(DatabaseBusyError, match=f"process {process.pid} on .* since "),
+            run_lock(str(path)),
+        ):
+            pass
+        assert time.monotonic() - began < 1
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert Path(lock_path(str(path))).read_text().startswith(f"process {process.pid} ")
+        assert owner(str(path)) is None
+        with run_lock(str(path)):
+            assert str(owner(str(path))).startswith(f"process {os.getpid()} ")
+    assert not os.path.exists(lock_path(str(path)))
+
+
+@contextmanager
+def as_nobody(folder: Path) -> Iterator[None]:
+    """As a user whom permissions bind, to whom the folder belongs."""
+    if os.geteuid():
+        pytest.skip("only the superuser can become another user")
+    modes = [(parent, parent.stat().st_mode) for parent in folder.parents if len(parent.parts) > 2]
+    for parent, mode in modes:
+        parent.chmod(mode & 0o7777 | 0o055)
+    os.chown(folder, 65534, 65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for parent, mode in modes:
+            parent.chmod(mode & 0o7777)
+
+
+def test_a_file_that_another_user_left_behind_is_replaced(path: Path) -> None:
+    left = Path(lock_path(str(path)))
+    left.write_text("process 1 on a machine long gone\n")
+    left.chmod(0o644)
+    with as_nobody(path.parent), run_lock(str(path)):
+        assert str(owner(str(path))).startswith(f"process {os.getpid()} ")
+        assert left.stat().st_uid == 65534
+
+
+def test_a_file_of_another_user_who_holds_it_is_respected(path: Path) -> None:
+    with (
+        held_elsewhere(path) as process,
+        as_nobody(path.parent),
+        pytest.raises(DatabaseBusyError, match=f"process {process.pid} "),
+        run_lock(str(path)),
+    ):
+        pass
+
+
+def test_a_file_of_another_user_that_cannot_be_opened_is_named(path: Path) -> None:
+    left = Path(lock_path(str(path)))
+    left.touch()
+    left.chmod(0o600)
+    with (
+        as_nobody(path.parent),
+        pytest.raises(DatabaseAccessError, match=r"another user; if none of their runs .* remove it"),
+        run_lock(str(path)),
+    ):
+        pass
+
+
+def test_no_link_is_followed(path: Path) -> None:
+    precious = path.with_name("precious")
+    precious.write_text("mine")
+    Path(lock_path(str(path))).symlink_to(precious)
+    with pytest.raises(DatabaseAccessError, match="cannot lock"), run_lock(str(path)):
+        pass
+    assert precious.read_text() == "mine"
+
+
+def test_a_full_disk_locks_all_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lock.os, "write", full)
+    with run_lock(str(path)):
+        assert owner(str(path)) == "unknown"

@@ -146,3 +146,19 @@ def test_texts_stored_before_there_were_hashes_have_one(tmp_path: Path) -> None:
     Store(path).close()
     found = rows(path, "SELECT text_sha256, source, rotation_deg, rung, script FROM attempts")
     assert found == [(text_sha256("Été"), "ocr", 0, None, None)]
+
+
+def test_pages_that_nobody_had_asked_for_get_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    at_version(path, 4)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.executemany(
+            "INSERT INTO documents (id, sha256, status, size_bytes, num_pages) VALUES (?, ?, 'ok', 1, ?)",
+            [(1, "a", 4), (2, "b", 1), (3, None, 0)],
+        )
+        conn.executemany("INSERT INTO pages (document_id, page_index) VALUES (?, ?)", [(1, 2), (2, 0)])
+        conn.commit()
+    Store(path).close()
+    assert rows(path, "SELECT document_id, page_index, asked FROM pages ORDER BY 1, 2") == [
+        (1, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 0), (2, 0, 1),
+    ]  # fmt: skip

@@ -38,7 +38,11 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
         ),
     )
     attempt_id = store.record_page(run_id, page)
-    assert rows(path, "SELECT page_index, status, current_attempt_id FROM pages") == [(2, "ok", attempt_id)]
+    assert rows(path, "SELECT page_index, status, current_attempt_id FROM pages") == [
+        (0, "pending", None),
+        (1, "pending", None),
+        (2, "ok", attempt_id),
+    ]
     assert rows(
         path,
         "SELECT run_id, settings_hash, status, seconds, confidence, num_tokens, width_px, height_px, dpi,"
@@ -75,7 +79,7 @@ def test_a_failed_page_has_its_reason(store: Store, path: Path) -> None:
     ) == [("failed", "render", "timeout", FAILURE.message, None, None)]
 
 
-@pytest.mark.parametrize("step", ["_insert_attempt", "_insert_blocks", "_is_better", "_insert_timings"])
+@pytest.mark.parametrize("step", ["insert_attempt", "insert_blocks", "_is_better", "insert_timings"])
 def test_nothing_is_written_when_storing_breaks_off(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

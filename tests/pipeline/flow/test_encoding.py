@@ -194,10 +194,10 @@ def test_a_page_without_a_request_costs_itself_only(
     """Also in a batch of which others are blank or have lost their views already."""
     real = encoding.page_request
 
-    def breaks(loaded: Any, page: EncodedPage, config: Any) -> Any:
+    def breaks(loaded: Any, page: EncodedPage, *settings: Any) -> Any:
         if page.rendered.page.page_index == 2:
             raise RuntimeError("a bug")
-        return real(loaded, page, config)
+        return real(loaded, page, *settings)
 
     monkeypatch.setattr(encoding, "page_request", breaks)
     seen: dict[int, str | None] = {0: "abc", 1: "", 2: "c", 3: "w"} if characters else {}

@@ -51,6 +51,7 @@ def test_jsonl_is_one_object_a_line(filled: Path) -> None:
     assert "Één" in lines[0]
     assert pages[0]["sha256"] == SHA_A
     fields = "path sha256 page status text markdown confidence blocks timings error"
+    fields += " source rung rotation_deg layer_agreement script superseded"
     assert list(pages[0]) == fields.split()
 
 

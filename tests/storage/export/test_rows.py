@@ -26,7 +26,14 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
         BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4), confidence=0.25),
         BlockRecord(label="text", text="b"),
     )
-    page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings)
+    made = {
+        "source": "layer",
+        "rung": "dense",
+        "rotation_deg": 270,
+        "layer_agreement": 0.75,
+        "script": "Arab",
+    }
+    page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings, **made)
     store.record_page(new_run(store), page)
     assert read(path) == [
         {
@@ -43,6 +50,12 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             ],
             "timings": {"render": 0.5, "encode_local": 0.5, "store": 0.125},
             "error": None,
+            "source": "layer",
+            "rung": "dense",
+            "rotation_deg": 270,
+            "layer_agreement": 0.75,
+            "script": "Arab",
+            "superseded": False,
         }
     ]
     assert list(read(path)[0]["timings"]) == ["render", "encode_local", "store"]

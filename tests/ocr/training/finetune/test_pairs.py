@@ -8,7 +8,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ocr.training.finetune.pairs import LeftOut, Pair, PairsError, explain, find_pairs, page_image
-from pipeline.stages.render import OpenDocuments, render
+from pipeline.stages.documents import OpenDocuments
+from pipeline.stages.render import render
 from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Page
 

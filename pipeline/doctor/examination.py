@@ -1,0 +1,46 @@
+"""All checks in order. What one finds is said at once, and one that breaks does not keep the others from being made."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+from pipeline.config import Config
+from pipeline.doctor.finding import Finding, fail
+from pipeline.errors import is_explained
+
+LOGGER = logging.getLogger("ocrbatch")
+Check = Callable[[Config], Iterator[Finding]]
+
+
+def examine(config: Config, *, read: bool = False) -> Iterator[Finding]:
+    """Yields what is found on this machine for this configuration. read: a page is read with the model, too."""
+    for name, check in _checks(read):
+        try:
+            yield from check(config)
+        except Exception as error:  # whatever is broken here, the next check may say why
+            LOGGER.debug("check of %s", name, exc_info=error)
+            found = str(error) if is_explained(error) else f"{type(error).__name__}: {error}"
+            yield fail(name, f"could not be checked: {found}", "see the lines above; -v says more")
+
+
+def _checks(read: bool) -> Iterator[tuple[str, Check]]:
+    """Each imports what it needs when its turn comes: a package that cannot be imported is a finding."""
+    yield "software", _late("software", "check")
+    yield "model", _late("model", "check")
+    yield "device", _late("device", "check")
+    yield "worker", _late("working", "check")
+    yield "memory", _late("host", "check_memory")
+    yield "database", _late("database", "check")
+    yield "disk", _late("host", "check_disk")
+    yield "inputs", _late("inputs", "check")
+    if read:
+        yield "reading", _late("reading", "check")
+
+
+def _late(module: str, function: str) -> Check:
+    def check(config: Config) -> Iterator[Finding]:
+        import importlib
+
+        found: Check = getattr(importlib.import_module(f"pipeline.doctor.{module}"), function)
+        yield from found(config)
+
+    return check

@@ -1,0 +1,67 @@
+"""What kind of disk a folder is on."""
+
+import os
+import re
+from pathlib import Path
+
+_REMOTE = frozenset(
+    {
+        *(
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "smbfs",
+            "9p",
+            "afs",
+            "ceph",
+            "coda",
+            "gfs2",
+            "glusterfs",
+            "lustre",
+            "ncpfs",
+        ),
+        *(
+            "beegfs",
+            "gpfs",
+            "ocfs2",
+            "orangefs",
+            "davfs",
+            "fuse.sshfs",
+            "fuse.s3fs",
+            "fuse.rclone",
+            "fuse.gcsfuse",
+        ),
+        *("fuse.glusterfs", "fuse.ceph", "fuse.davfs", "fuse.cifs", "fuse.goofys", "fuse.mount-s3", "drvfs"),
+    }
+)
+_MOUNTS = Path("/proc/self/mountinfo")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def mount_of(path: str, table: str | None = None) -> tuple[str, str] | None:
+    """Returns the mount point that holds the path and its file system's name; None where there is no such table.
+
+    table: in the form of /proc/self/mountinfo, which it is by default. Source: proc(5).
+    """
+    if table is None:
+        try:
+            table = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return None
+    path, best = os.path.realpath(path), None
+    for line in table.splitlines():
+        head, dash, tail = line.partition(" - ")
+        fields = head.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        # Of mounts on the same point, the last is the one that is seen.
+        if (path + "/").startswith(point.rstrip("/") + "/") and (best is None or len(point) >= len(best[0])):
+            best = (point, tail.split(" ")[0])
+    return best
+
+
+def is_remote(kind: str) -> bool:
+    """Whether another host may have the same files open."""
+    return kind in _REMOTE

@@ -1,0 +1,72 @@
+"""The limits that a worker puts on itself, kept by the kernel. Torch-free.
+
+Address space, so that a bomb costs its page; no file may be written or grow, since what a worker makes goes through a
+pipe or into memory that is mapped and was sized by the run; no core dump, which would hold a page of somebody's; few
+open files; no program with more rights than the worker's own. Processes are not counted: RLIMIT_NPROC is the user's,
+not the worker's, and would count his other programs.
+"""
+
+import contextlib
+import ctypes
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# A worker holds its pipes, the page's file and the shared memory.
+OPEN_FILES = 256
+# linux/prctl.h
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+def limit_process(memory_bytes: int | None) -> None:
+    """Limits this process for good. memory_bytes: what it may allocate from here on, None for no limit.
+
+    Memory and privileges are limited on Linux alone, nothing on Windows.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _lower(resource.RLIMIT_CORE, 0, for_good=True)
+    # Growing or writing a file fails with EFBIG; Python ignores SIGXFSZ. Pipes and mapped memory are not files here.
+    _lower(resource.RLIMIT_FSIZE, 0, for_good=True)
+    _lower(resource.RLIMIT_NOFILE, OPEN_FILES, for_good=True)
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if memory_bytes is not None:
+        used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        _lower(resource.RLIMIT_AS, used_bytes + memory_bytes)
+
+
+@contextlib.contextmanager
+def cpu_time(limit_s: float) -> Iterator[None]:
+    """Has the kernel end the process (SIGXCPU) if the block uses more CPU time than that, all threads together.
+
+    A wall clock alone lets a library's threads use many times as much.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _lower(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + limit_s))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
+
+
+def _lower(kind: int, limit: int, *, for_good: bool = False) -> None:
+    """Lowers a limit, or leaves it where it is lower already. for_good: the process cannot raise it again."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(kind)
+    most = min((value for value in (soft, hard, limit) if value != resource.RLIM_INFINITY), default=limit)
+    resource.setrlimit(kind, (most, most if for_good else hard))

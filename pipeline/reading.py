@@ -1,0 +1,100 @@
+"""From what a worker gave of a page to the attempts at it: read, looked at a second time, and up the ladder."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pipeline.config import Config, tile_settings
+from pipeline.flow.model import Model
+from pipeline.joining import readings
+from pipeline.ladder import Ladder
+from pipeline.ladder_steps import Step, steps_of
+from pipeline.loading import render_workers
+from pipeline.results import blank_result, embedded_result, failed_result
+from pipeline.script import foreign_script, known_scripts
+from pipeline.script_check import script_flag
+from pipeline.second_look import SecondLook
+from pipeline.stages.layer_use import agreement, layer_of
+from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.workers import WorkerPool
+
+
+class PageReader:
+    """For the event loop's thread. workers: render pages anew. model: reads them, and is loaded when first asked."""
+
+    def __init__(self, config: Config, workers: WorkerPool, model: Model) -> None:
+        self._model = model
+        self._compares = config.text_layer == "compare"
+        self._scripts = known_scripts(config.model)
+        self._second_look = SecondLook(
+            render_fine=partial(workers.render, cut="fine"),
+            render_whole=partial(workers.render, cut="never"),
+            read=self._results,
+            below=config.tile.retry_below if tile_settings(config).parts else 0.0,
+        )
+        self._ladder = Ladder(
+            steps={
+                "pdf": steps_of(config, "pdf", workers.render_settings),
+                "image": steps_of(config, "image", workers.render_settings),
+            },
+            below=config.ladder.below,
+            render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
+            read=lambda rendered, step: self._results(rendered, step=step),
+        )
+        # Each holds a page's views beside those that the budget counts.
+        self._again = asyncio.Semaphore(render_workers(config))
+
+    async def __call__(
+        self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
+    ) -> list[PageResult]:
+        """Returns the attempts at a page, the first reading first; pipeline.ladder.best says which is the page's.
+
+        dropped: is told the bytes of views that are no longer held; the caller must not hold them either.
+        """
+        if isinstance(outcome, PageError):
+            return [failed_result(page, outcome)]
+        if isinstance(outcome, EmbeddedPage):
+            return [embedded_result(outcome)]
+        if isinstance(outcome, RenderedPage) and outcome.blank:
+            return [blank_result(outcome)]
+        reading = self._results(readings(outcome), dropped)
+        outcome = outcome.without_views()
+        attempts = self._compared(outcome, await self._better(outcome, await reading))
+        return [replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts]
+
+    async def _better(self, ready: ReadablePage, results: list[PageResult]) -> list[PageResult]:
+        """The attempts, given the results of the first one's readings."""
+        if self._second_look.wants(results):
+            async with self._again:
+                first = await self._second_look(ready, results)
+        else:
+            first = await self._second_look(ready, results)
+        if not self._ladder.wants(first):
+            return [first]
+        is_foreign = foreign_script(ready.script, self._scripts) is not None
+        async with self._again:
+            return await self._ladder(ready, first, reads=not is_foreign)
+
+    async def _results(
+        self,
+        rendered: Sequence[RenderedPage],
+        dropped: Callable[[int], None] | None = None,
+        step: Step | None = None,
+    ) -> list[PageResult]:
+        """A result for each page or part, in order. dropped: is told the bytes of views that are no longer held."""
+        reading = [self._model.read(part, dropped, step) for part in rendered]
+        del rendered
+        return list(await asyncio.gather(*reading))
+
+    def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
+        """With how far each text agrees with the text layer, where that can be trusted and somebody asks."""
+        layer = layer_of(ready)
+        if not self._compares or layer is None or not layer.is_trustworthy:
+            return attempts
+        return [
+            attempt
+            if attempt.parsed is None or attempt.source == "layer"
+            else replace(attempt, layer_agreement=agreement(attempt.parsed.text, layer.text))
+            for attempt in attempts
+        ]

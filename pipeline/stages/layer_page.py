@@ -1,0 +1,130 @@
+"""A PDF page's text layer, read and judged. Runs in workers; never imports torch."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pymupdf
+
+from pipeline.script import main_script
+from pipeline.stages import pdf
+from pipeline.stages.documents import OpenDocuments
+from pipeline.stages.layer_glyphs import read_spans
+from pipeline.stages.layer_ink import Drawn, Ink
+from pipeline.stages.layer_letters import are_words
+from pipeline.stages.layer_text import as_parsed
+from pipeline.stages.layer_trust import Evidence, why_not, why_not_even_unread
+from pipeline.stages.settings import RenderSettings
+from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, ReadablePage
+
+LOGGER = logging.getLogger("ocrbatch")
+# With "prefer" a page comes to be read only because its layer was turned down.
+_JUDGED_BEFORE = frozenset({"ignore", "prefer"})
+
+BoxPx = tuple[int, int, int, int]
+
+
+def embedded_page(page: Page, settings: RenderSettings, documents: OpenDocuments) -> EmbeddedPage | None:
+    """Returns the page with its text layer in place of views, or None where that cannot be trusted.
+
+    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. Raises: DocumentError, OSError.
+    """
+    start = time.perf_counter()
+    if page.kind != "pdf":
+        return None
+    document = documents.get(page, settings.passwords)
+    dpi = settings.dpi or float(pdf.LAYOUT_DPI)
+    found = judged(document, page.page_index, settings.text_layer, dpi)
+    if found is None or not found.is_trustworthy:
+        return None
+    documents.check()
+    width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
+    return EmbeddedPage(
+        page=page,
+        layer=found,
+        width_px=width_px,
+        height_px=height_px,
+        dpi=dpi,
+        seconds={"layer": time.perf_counter() - start},
+    )
+
+
+def with_layer(
+    ready: ReadablePage, drafts: Sequence[str | None], settings: RenderSettings, documents: OpenDocuments
+) -> ReadablePage:
+    """Returns the page with its layer, judged if that is of use, and the script that it is in.
+
+    drafts: the layer's text of each of the page's readings. For "fallback" the text that another program
+    recognised under a scan will do as well. Raises: DocumentError, PageRenderError, OSError.
+    """
+    page, use = ready.page, settings.text_layer
+    text = "\n".join(filter(None, drafts))
+    if not text or page.kind != "pdf" or ready.dpi is None:
+        return ready
+    if use in _JUDGED_BEFORE:
+        return replace(ready, script=main_script(text) if are_words(text) else None)
+    start = time.perf_counter()
+    found = judged(documents.get(page, settings.passwords), page.page_index, use, ready.dpi)
+    if found is None:
+        return ready
+    layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
+    seconds = {**ready.seconds, "layer": time.perf_counter() - start}
+    return replace(ready, layer=layer, script=layer.script, seconds=seconds)
+
+
+def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:
+    """With the boxes on the page after a clockwise turn by a multiple of 90 degrees. width_px, height_px: then."""
+    if not angle_deg:
+        return layer
+
+    def turned(box: BoxPx) -> BoxPx:
+        x0, y0, x1, y1 = box
+        if angle_deg == 90:
+            return width_px - y1, x0, width_px - y0, x1
+        if angle_deg == 180:
+            return width_px - x1, height_px - y1, width_px - x0, height_px - y0
+        return y0, height_px - x1, y1, height_px - x0
+
+    blocks = (
+        replace(block, box_px=None if block.box_px is None else turned(block.box_px))
+        for block in layer.blocks
+    )
+    return replace(layer, blocks=tuple(blocks))
+
+
+def judged(document: Any, index: int, use: LayerUse, dpi: float) -> Layer | None:
+    """Returns a page's layer with boxes in pixels at dpi; None without any, or where it cannot be read.
+
+    document: a pymupdf document. use: "fallback" trusts more easily.
+    """
+    try:
+        return _judge(document.load_page(index), use, dpi / pdf.POINTS_PER_INCH)
+    except Exception as error:  # C parsers raise anything, and the page can be read without
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return None
+    finally:
+        pymupdf.TOOLS.reset_mupdf_warnings()
+
+
+def _judge(page: Any, use: LayerUse, px_per_pt: float) -> Layer | None:
+    display = page.get_displaylist()
+    spans = read_spans(display)
+    if not any(span.glyphs for span in spans):
+        return None
+    evidence = Evidence(spans=spans, ink=Ink.of(display), drawn=Drawn.of(page))
+    reason = why_not_even_unread(evidence) if use == "fallback" else why_not(evidence)
+    parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt))
+    return Layer(
+        text=parsed.text,
+        markdown=parsed.markdown,
+        blocks=parsed.blocks,
+        is_trustworthy=not reason,
+        reason=reason,
+        script=main_script(parsed.text),
+    )
+
+
+def _size_px(page: Any, px_per_pt: float) -> tuple[int, int]:
+    return max(1, round(page.rect.width * px_per_pt)), max(1, round(page.rect.height * px_per_pt))

@@ -1,0 +1,40 @@
+"""What kind of pages a document has, without drawing them. For a run's plan, in workers; never imports torch."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any, Literal
+
+from pipeline.stages import pdf
+from pipeline.stages.failures import PageRenderError
+from pipeline.types import Kind
+
+PageKind = Literal["digital", "scanned", "empty", "unknown"]
+
+
+def survey(path: str, kind: Kind, indices: Sequence[int], passwords: Sequence[str]) -> Counter[PageKind]:
+    """Returns how many of the pages are of which kind.
+
+    digital: has a text layer, a scan with recognised text under it too; scanned: shows something, but no text; empty:
+    draws nothing; unknown: cannot be told, the page is damaged. The frames of an image are scanned: whether one is
+    blank only its pixels say. Raises: DocumentError, OSError.
+    """
+    if kind == "image":
+        return Counter[PageKind]({"scanned": len(indices)})
+    with closing(pdf.open_pdf(path, passwords)) as document:
+        return Counter(_kind(document, index) for index in indices)
+
+
+def unknown(num_pages: int) -> Counter[PageKind]:
+    """Returns so many pages of which nothing can be told."""
+    return Counter[PageKind]({"unknown": num_pages})
+
+
+def _kind(document: Any, index: int) -> PageKind:
+    try:
+        drawn = {name for name, _ in pdf.drawn(document, index)}
+    except PageRenderError:  # the run will say what is wrong
+        return "unknown"
+    if not drawn:
+        return "empty"
+    return "digital" if any(name.endswith("-text") for name in drawn) else "scanned"

@@ -1,0 +1,198 @@
+"""Whether the files and the database agree: every listed file is looked into once more, in worker processes.
+
+A file that has changed or gone since is no fault of the ledger, and is told apart; so is one that cannot be opened now.
+"""
+
+import json
+import logging
+import os
+import shlex
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import asdict, dataclass
+
+from pydantic import ValidationError
+from sqlite_utils import Database
+
+from pipeline.config import Config, ingest_settings
+from pipeline.errors import ConfigError, ExitCode
+from pipeline.loading import render_workers
+from pipeline.passwords import read_passwords
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import Document
+from pipeline.workers import WorkerPool
+from storage.audit import ListedFile, Problem, audit, listed_files
+from storage.database import open_for_reading
+from storage.text import real_path
+
+LOGGER = logging.getLogger("ocrbatch")
+_LISTED = 20
+_MEANINGS = {
+    "file": "SQLite finds the {} pages of its file in order; application and schema are ours",
+    "references": "rows of {} tables refer to rows that are there",
+    "documents": "{} documents have one row for each of their pages",
+    "pages": "{} pages have the status of their current attempt",
+    "attempts": "{} attempts have the text that was stored",
+    "blocks": "{} blocks are numbered without a gap",
+    "search": "{} pages are in the search index with their current text",
+    "runs": "of {} runs at most one is under way",
+    "files": "{} files have the content and the number of pages that the database says",
+    "pages_in_files": "{} pages were counted in them",
+}
+_KINDS = {
+    "changed": "changed since it was read; the next run reads it",
+    "gone": "not there any more",
+    "uncounted": "its pages cannot be counted now",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """checked: check -> how much it looked at; files are those that are there unchanged.
+
+    problems: what is wrong with the ledger. changed, gone, uncounted: files that prove nothing any more, each a path
+    and why. notes: no faults either.
+    """
+
+    database: str
+    checked: dict[str, int]
+    problems: list[Problem]
+    notes: list[str]
+    changed: list[str]
+    gone: list[str]
+    uncounted: list[str]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.FAULTY if self.problems else ExitCode.OK
+
+    def to_json(self) -> dict[str, object]:
+        """Returns the same as values that json.dumps takes."""
+        return {"ok": not self.problems, **asdict(self)}
+
+    def lines(self) -> list[str]:
+        """Returns what `ocrbatch verify` prints: what was checked, notes, and a line a problem."""
+        wrong = {problem.check for problem in self.problems}
+        lines = [self.database]
+        lines += [
+            f"{'WRONG' if name in wrong else 'ok':<6}{_MEANINGS[name].format(number)}"
+            for name, number in self.checked.items()
+        ]
+        lines += [f"note: {note}" for note in self.notes]
+        for kind, meaning in _KINDS.items():
+            paths: list[str] = getattr(self, kind)
+            lines += [f"{kind}: {path}" for path in paths[:_LISTED]]
+            if len(paths) > _LISTED:
+                lines.append(f"{kind}: and {len(paths) - _LISTED} more (--json lists all): {meaning}")
+        lines += [f"PROBLEM: {p.check}: {p.message}; {p.remedy}" for p in self.problems]
+        lines.append(f"{len(self.problems)} problems" if self.problems else "no problem")
+        return lines
+
+
+def verify(database: str, *, with_files: bool = True) -> Verification:
+    """Returns what holds and what does not, as of one moment; a run may go on meanwhile. Raises: StorageError."""
+    with closing(open_for_reading(database)) as db:
+        files = listed_files(db) if with_files else []
+        found = audit(db)
+        config = last_config(db)
+    result = Verification(
+        database=database,
+        checked=dict(found.checked),
+        problems=list(found.problems),
+        notes=list(found.notes),
+        changed=[],
+        gone=[],
+        uncounted=[],
+    )
+    if with_files:
+        _check_files(result, files, config)
+    return result
+
+
+def last_config(db: Database) -> Config:
+    """Returns what the last run was told, for limits and where passwords are; the defaults where that is not known."""
+    row = db.conn.execute("SELECT config FROM runs ORDER BY id DESC LIMIT 1").fetchone()
+    try:
+        return Config() if row is None else Config.model_validate(json.loads(row[0]))
+    except (ValidationError, ValueError):  # of another version
+        LOGGER.debug("the last run's configuration is of no use here", exc_info=True)
+        return Config()
+
+
+def _check_files(result: Verification, files: Iterable[ListedFile], config: Config) -> None:
+    compared, counted = 0, 0
+    for file, document in _looked_into(files, config):
+        kind, reason = _compare(file, document)
+        if kind in ("same", "wrong"):
+            compared += 1
+            counted += 0 if document is None else document.num_pages
+        if kind == "wrong":
+            again = f"`ocrbatch run {shlex.quote(file.path)}`"
+            remedy = f"{again} adds what is missing; restore a copy where there are too many"
+            result.problems.append(Problem(check="files", message=f"{file.path}: {reason}", remedy=remedy))
+        elif kind != "same":
+            getattr(result, kind).append(f"{file.path}: {reason}")
+    result.checked.update({"files": compared, "pages_in_files": counted})
+
+
+def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
+    """Returns "same", "wrong", or the list that the file belongs into, and why."""
+    if document is None:
+        return "gone", _KINDS["gone"]
+    if document.sha256 is None:
+        return "uncounted", document.reason or _KINDS["uncounted"]
+    if document.sha256 != file.sha256:
+        return "changed", _KINDS["changed"]
+    if document.status != "ok" and file.num_pages:
+        return "uncounted", document.reason or document.status
+    if document.num_pages != file.num_pages:
+        return "wrong", f"has {document.num_pages} pages, but {file.num_pages} in the database"
+    return "same", ""
+
+
+def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[ListedFile, Document | None]]:
+    """Yields each file and what is in it now, in order, None where there is none; a few are looked into ahead."""
+    num_workers = render_workers(config)
+    pool = WorkerPool(
+        max_workers=num_workers,
+        ingest=_settings(config),
+        render=RenderSettings(),
+        tile=TileSettings(),
+        probe_timeout_s=config.ingest.probe_timeout_s,
+    )
+    ahead: deque[tuple[ListedFile, Future[Document] | None]] = deque()
+    with pool as workers:
+        for file in files:
+            path = _present(file.path)
+            ahead.append((file, None if path is None else workers.probe(path)))
+            if len(ahead) > 2 * num_workers:
+                yield _waited_for(*ahead.popleft())
+        while ahead:
+            yield _waited_for(*ahead.popleft())
+
+
+def _waited_for(file: ListedFile, future: Future[Document] | None) -> tuple[ListedFile, Document | None]:
+    return file, None if future is None else future.result()
+
+
+def _settings(config: Config) -> IngestSettings:
+    try:
+        return ingest_settings(config, read_passwords(config.ingest))
+    except ConfigError as error:  # files that need one are not counted, and say so
+        LOGGER.debug("no passwords: %s", error)
+        return ingest_settings(config)
+
+
+def _present(stored: str) -> str | None:
+    """Returns the path of the file, or None where it is known to be gone. A link in circles, say, is there."""
+    for path in dict.fromkeys((stored, real_path(stored))):
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return path
+        return path
+    return None

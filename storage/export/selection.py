@@ -1,0 +1,112 @@
+"""Which pages an export takes."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.errors import SelectionError
+from storage.lock import is_locked
+from storage.queries import database_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """Pages whose text is of these runs (both ends count), or was stored from a time on (UTC, ISO 8601)."""
+
+    first_run: int = 0
+    last_run: int | None = None
+    time: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """By default every page of every listed file.
+
+    since: None for all. statuses: of pages; empty: all. wants_path: is told a file's path as it is stored.
+    superseded: whether what paths held before they got other content is there as well.
+    """
+
+    since: Since | None = None
+    statuses: tuple[str, ...] = ()
+    wants_path: Callable[[str], bool] | None = None
+    superseded: bool = False
+
+
+def parse_since(db: Database, text: str) -> Since:
+    """Returns what "last", a run's number, or a date or time in ISO 8601 (UTC unless it says so) stands for.
+
+    "last" is the last run that stored a page and is over; a number that run and all later ones.
+    Raises: SelectionError.
+    """
+    if text == "last":
+        return _last_run(db)
+    if text.isascii() and text.isdigit():
+        return _from_run(db, int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise SelectionError(
+            f"{text!r} is neither last, nor the number of a run, nor a date such as 2026-01-31 or 2026-01-31T22:00"
+        ) from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return Since(time=moment.isoformat(timespec="milliseconds"))
+
+
+def prepare(db: Database, selection: Selection) -> None:
+    """Makes what `selected` needs; SQLite takes it only while no query is under way."""
+    if selection.wants_path is not None:
+        db.conn.create_function("wants_path", 1, selection.wants_path)
+
+
+def selected(db: Database, view: str, selection: Selection) -> Iterator[dict[str, Any]]:
+    """Yields the rows of the view results or superseded_results, ordered by path, content and page, unsorted."""
+    conditions, values = _conditions(selection)
+    if selection.wants_path is not None:
+        conditions.append("wants_path(path)")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    # The views' joins leave the order to SQLite; path and page are unique indices, so that nothing is sorted.
+    order = "path, page_index" if view == "results" else "path, document_id, page_index"
+    rows: Iterator[dict[str, Any]] = db.query(f"SELECT * FROM {view}{where} ORDER BY {order}", values)
+    return rows
+
+
+def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
+    """Returns conditions and their values; the plus keeps SQLite from taking another index, and sorting."""
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    if (since := selection.since) is not None:
+        conditions.append("+run_id >= :first_run AND +finished_at >= :time")
+        values |= {"first_run": since.first_run, "time": since.time}
+        if since.last_run is not None:
+            conditions.append("+run_id <= :last_run")
+            values["last_run"] = since.last_run
+    if selection.statuses:
+        marks = [f":status_{number}" for number in range(len(selection.statuses))]
+        conditions.append(f"+status IN ({', '.join(marks)})")
+        values |= dict(zip((mark[1:] for mark in marks), selection.statuses, strict=True))
+    return conditions, values
+
+
+def _last_run(db: Database) -> Since:
+    path = database_path(db)
+    alive = is_locked(path)
+    with explained(path):
+        (number,) = db.conn.execute(
+            "SELECT max(id) FROM runs r WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.run_id = r.id)"
+            " AND (state <> 'running' OR NOT ?)",
+            (alive,),
+        ).fetchone()
+    # A database without such a run has nothing new.
+    return Since(first_run=1, last_run=0) if number is None else Since(first_run=number, last_run=number)
+
+
+def _from_run(db: Database, number: int) -> Since:
+    with explained(database_path(db)):
+        (last,) = db.conn.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
+    if not 1 <= number <= last:
+        raise SelectionError(f"there is no run {number}; the last is {last}, `ocrbatch status` lists them")
+    return Since(first_run=number)

@@ -1,0 +1,52 @@
+"""Text that others wrote, on its way to a terminal, a log or a renderer of markdown.
+
+File names, what stands on pages, PDF metadata and the messages of parsers may hold control characters, which a
+terminal obeys: they move the cursor, rename the window, hide or reorder what was printed. Files and pipes get such
+text as it is; a screen and a log get it with these characters written as escapes.
+"""
+
+import json
+import re
+from typing import Any, TextIO, cast
+
+# C0 but for tab and newline, DEL and C1; marks that reorder or hide text; line ends of Unicode's own; lone surrogates.
+_CONTROLS = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f"
+)
+_IN_TEXT = re.compile(f"[{_CONTROLS}]")
+_IN_A_LINE = re.compile(rf"[{_CONTROLS}\t\n]")
+
+
+def one_line(text: str) -> str:
+    r"""Returns the text as one line without control characters, which are written as escapes: \n, \x1b, \u202e."""
+    return _IN_A_LINE.sub(_escaped, text)
+
+
+def shown(text: str) -> str:
+    """The same for text of several lines: newlines and tabs stay."""
+    return _IN_TEXT.sub(_escaped, text)
+
+
+def on_screen(stream: TextIO, *, always: bool = False) -> TextIO:
+    """Returns the stream, or where it is a terminal, one that writes to it through `shown`.
+
+    JSON stays valid: of what it may hold raw, the escapes are JSON's own. always: whatever the stream is.
+    """
+    return cast("TextIO", _Screen(stream)) if always or stream.isatty() else stream
+
+
+class _Screen:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(shown(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    return repr(letter)[1:-1] if letter < " " else json.dumps(letter)[1:-1]

@@ -1,0 +1,72 @@
+"""The file made as small as what is in it, its search index anew, and SQLite's statistics up to date."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+
+from storage.database import held_for_upkeep
+from storage.errors import DatabaseAccessError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vacuumed:
+    """Bytes of the database and the log beside it. log_kept: a reader still needs the log, which shrinks later."""
+
+    before_bytes: int
+    after_bytes: int
+    log_kept: bool
+
+
+def vacuum(path: str) -> Vacuumed:
+    """Rewrites the database in place. For a time it takes its own size again beside it, and in the temporary folder.
+
+    Raises: DatabaseAccessError where that room is not there; DatabaseBusyError, and StorageError otherwise.
+    """
+    with held_for_upkeep(path) as db:
+        before = _size(path)
+        _check_room(db.conn, path)
+        db.conn.execute("INSERT INTO page_search (page_search) VALUES ('rebuild')")
+        db.conn.execute("ANALYZE")
+        db.conn.execute("VACUUM")
+        db.conn.execute("PRAGMA optimize")
+        (busy, _, _) = db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return Vacuumed(before_bytes=before, after_bytes=_size(path), log_kept=bool(busy))
+
+
+def room_needed(conn: sqlite3.Connection, path: str) -> dict[str, int]:
+    """Returns folder -> bytes that vacuum takes there for a time: the log, and a temporary copy."""
+    pages, free, size = (
+        int(conn.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    content = (pages - free) * size
+    folder, temporary = os.path.dirname(os.path.realpath(path)), _temporary_folder()
+    if os.stat(folder).st_dev == os.stat(temporary).st_dev:
+        return {folder: 2 * content}
+    return {folder: content, temporary: content}
+
+
+def _check_room(conn: sqlite3.Connection, path: str) -> None:
+    for folder, needed in room_needed(conn, path).items():
+        free = shutil.disk_usage(folder).free
+        if free < needed:
+            raise DatabaseAccessError(
+                f"{path}: there is no room to rewrite it: {folder} has {free / 1e6:,.0f} MB free, "
+                f"{needed / 1e6:,.0f} MB are needed; free some, or set SQLITE_TMPDIR to a folder with room for its copy"
+            )
+
+
+def _temporary_folder() -> str:
+    """Returns where SQLite puts its temporary files: the first of its places that can be written to."""
+    places = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
+    for place in places:
+        if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
+            return place
+    return tempfile.gettempdir()
+
+
+def _size(path: str) -> int:
+    real = os.path.realpath(path)
+    return sum(os.path.getsize(name) for name in (real, real + "-wal") if os.path.exists(name))

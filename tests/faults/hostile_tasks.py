@@ -1,0 +1,74 @@
+"""What a parser may do to its worker, by the name of the file it is given. Workers find the tasks by their module."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline import worker
+from pipeline.types import Page
+
+# Taken before a test puts its own in their places.
+_RENDER_TASK, _PROBE_TASK = worker.render_task, worker.probe_task
+_RENDER, _PROBE = worker.render, worker.probe
+FATES = ("segv", "abort", "kill", "exit", "leave", "hang", "stopped", "eat", "raise", "unpicklable")
+_SIGNALS = {
+    "segv": signal.SIGSEGV,
+    "abort": signal.SIGABRT,
+    "kill": signal.SIGKILL,
+    "stopped": signal.SIGSTOP,
+}
+
+
+def render_task(*arguments: Any) -> Any:
+    """Stands in for pipeline.worker.render_task: the same, around a parser that meets its fate."""
+    worker.render = _render
+    return _RENDER_TASK(*arguments)
+
+
+def probe_task(*arguments: Any) -> Any:
+    """Stands in for pipeline.worker.probe_task: the same fates, for files named probe-..."""
+    worker.probe = _probe
+    return _PROBE_TASK(*arguments)
+
+
+def _render(pages: Sequence[Page], *arguments: Any) -> Any:
+    befall(pages[0].path)
+    return _RENDER(pages, *arguments)
+
+
+def _probe(path: str, *arguments: Any) -> Any:
+    if Path(path).name.startswith("probe-"):
+        befall(path)
+    return _PROBE(path, *arguments)
+
+
+def befall(path: str) -> None:
+    """Does what the last word of the file's name says, if it says anything."""
+    fate = Path(path).stem.rpartition("-")[2]
+    if fate in _SIGNALS:
+        os.kill(os.getpid(), _SIGNALS[fate])
+        time.sleep(60)
+    elif fate in ("exit", "leave"):
+        os._exit(3 if fate == "exit" else 0)
+    elif fate == "hang":
+        time.sleep(60)
+    elif fate == "eat":
+        _eat()
+    elif fate == "raise":
+        raise RuntimeError("bad \x1b[31m bytes")
+    elif fate == "unpicklable":
+        raise _UnpicklableError("of a parser's own")
+
+
+def _eat() -> None:
+    held = []
+    while True:
+        held.append(bytes(64 << 20))  # which nobody touches: it takes no time
+
+
+class _UnpicklableError(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot be sent")

@@ -1,0 +1,184 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from ocr.types import Block
+from pipeline.results import embedded_result
+from pipeline.stages import layer_page
+from pipeline.stages.layer_glyphs import read_spans
+from pipeline.stages.layer_page import judged
+from pipeline.stages.layer_widths import width_fit
+from pipeline.stages.settings import RenderSettings, TileSettings
+from pipeline.types import DividedPage, EmbeddedPage, Layer, LayerUse, Page, PageError, RenderedPage
+from pipeline.worker import render_task
+
+TESTS = Path(__file__).parents[1]
+SAMPLES = TESTS / "samples"
+SENTENCE = "The harbour lay quiet in the early light, and the boats were still heavy with their catch. "
+
+
+def page_of(path: Path) -> Page:
+    import hashlib
+
+    return Page(
+        path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
+    )
+
+
+def ready(path: Path, use: LayerUse) -> object:
+    render = replace(RenderSettings(), text_layer=use)
+    return render_task(page_of(path), render, TileSettings(mode="tiny"), 60.0)
+
+
+def written(path: Path, text: str = SENTENCE * 6, **how: object) -> Path:
+    with pymupdf.open() as document:
+        page = document.new_page(width=400, height=600)
+        page.insert_textbox(pymupdf.Rect(50, 50, 350, 550), text, **{"fontsize": 10, **how})
+        document.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "two-column.pdf"])
+def test_a_good_layer_stands_in_for_a_reading(name: str) -> None:
+    found = ready(SAMPLES / name, "prefer")
+    assert isinstance(found, EmbeddedPage)
+    truth = (TESTS / "truth" / name / "1.txt").read_text("utf-8")
+    assert found.layer.text.split() == truth.split()
+    assert found.layer.script == "Latn"
+    assert found.num_bytes == 0
+
+
+def test_its_result_has_blocks_in_page_pixels() -> None:
+    found = ready(SAMPLES / "report.pdf", "prefer")
+    assert isinstance(found, EmbeddedPage)
+    result = embedded_result(found)
+    assert (result.status, result.source, result.confidence) == ("embedded", "layer", None)
+    assert result.parsed is not None
+    assert result.dpi == 144
+    assert result.parsed.text == "\n\n".join(block.text for block in result.parsed.blocks)
+    for block in result.parsed.blocks:
+        x0, y0, x1, y1 = block.box_px or (0, 0, 0, 0)
+        assert 0 <= x0 < x1 <= found.width_px
+        assert 0 <= y0 < y1 <= found.height_px
+    assert {timing.stage for timing in result.timings} == {"layer"}
+
+
+def test_headings_are_told_by_their_size(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.pdf")
+    with pymupdf.open(path) as document:
+        document[0].insert_text((50, 40), "A heading", fontsize=18)
+        layer = judged(document, 0, "prefer", 72)
+    assert layer is not None
+    assert {(block.label, block.text) for block in layer.blocks if block.label != "text"} == {
+        ("title", "A heading")
+    }
+    assert "# A heading" in layer.markdown.split("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"render_mode": 3}, "invisible"),
+        ({"color": (1, 1, 1)}, "cannot be seen"),
+        ({"fontsize": 0.5}, "invisible"),
+        ({"fill_opacity": 0.0, "stroke_opacity": 0.0}, "invisible"),
+        ({"rotate": 90}, "left to right"),
+        ({"text": "Xkqz vwpj qxzk jvwq zzkx. " * 12}, "do not form words"),
+        ({"text": "(cid:12)(cid:44)(cid:9) " * 12}, "no meaning"),
+        ({"text": "???? ?????? ??? ?????????? " * 12}, "no meaning"),
+        ({"text": "eeee eeeee ee eeeee eeeeee " * 12}, "letters are 'e'"),
+        ({"text": "Ã©tÃ© Ã  la plage, trÃ¨s Ã¢gÃ©e. " * 8}, "decoded wrongly"),
+        ({"text": "l i k e t h i s o n e " * 10}, "single letters"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, how: dict[str, object], reason: str) -> None:
+    path = written(tmp_path / "a.pdf", **how)  # type: ignore[arg-type]
+    with pymupdf.open(path) as document:
+        layer = judged(document, 0, "prefer", 144)
+    assert layer is not None
+    assert not layer.is_trustworthy
+    assert reason in layer.reason
+
+
+def test_a_scan_with_a_hidden_layer_is_read_unless_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    with pymupdf.open(written(tmp_path / "a.pdf")) as source, pymupdf.open() as document:
+        page = document.new_page(width=400, height=600)
+        page.insert_image(page.rect, pixmap=source[0].get_pixmap(dpi=150))
+        page.insert_textbox(pymupdf.Rect(50, 50, 350, 550), SENTENCE * 6, fontsize=10, render_mode=3)
+        document.save(path)
+    assert isinstance(ready(path, "prefer"), RenderedPage)
+    found = ready(path, "fallback")
+    assert isinstance(found, RenderedPage)
+    assert found.layer is not None
+    assert found.layer.is_trustworthy
+    assert found.layer.text.startswith("The harbour")
+
+
+def test_a_page_with_a_picture_of_text_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.pdf"
+    with pymupdf.open(written(tmp_path / "a.pdf", SENTENCE * 3)) as document:
+        pixmap = document[0].get_pixmap(dpi=150, clip=pymupdf.Rect(0, 0, 400, 120))
+        document[0].insert_image(pymupdf.Rect(0, 400, 400, 520), pixmap=pixmap)
+        document.save(path)
+    found = ready(path, "prefer")
+    assert isinstance(found, RenderedPage)
+    assert found.layer is None
+    with pymupdf.open(path) as document:
+        layer = judged(document, 0, "prefer", 144)
+    assert layer is not None
+    assert "does not hold" in layer.reason
+
+
+@pytest.mark.parametrize("use", ["compare", "fallback"])
+def test_a_page_that_is_read_brings_its_layer(use: LayerUse) -> None:
+    found = ready(SAMPLES / "report.pdf", use)
+    assert isinstance(found, RenderedPage | DividedPage)
+    assert found.layer is not None
+    assert found.layer.is_trustworthy
+    assert "layer" in found.seconds
+
+
+def test_by_default_nothing_is_judged_but_the_script_is_told(tmp_path: Path) -> None:
+    found = ready(SAMPLES / "report.pdf", "ignore")
+    assert isinstance(found, RenderedPage | DividedPage)
+    assert found.layer is None
+    assert found.script == "Latn"
+    assert "layer" not in found.seconds
+
+
+def test_print_too_small_to_see_falls_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.pdf", fontsize=1.01)
+    assert isinstance(ready(path, "ignore"), PageError | RenderedPage)
+
+
+def test_drawn_widths_fit_the_characters() -> None:
+    with pymupdf.open(SAMPLES / "report.pdf") as document:
+        fit = width_fit(read_spans(document[0].get_displaylist()))
+    assert fit is not None
+    assert fit > 0.85
+
+
+@pytest.mark.parametrize(
+    ("angle", "box"),
+    [(0, (10, 20, 30, 60)), (90, (240, 10, 280, 30)), (180, (170, 240, 190, 280)), (270, (20, 170, 60, 190))],
+)
+def test_boxes_turn_with_the_page(angle: int, box: tuple[int, int, int, int]) -> None:
+    """The page was 200 x 300 before its turn."""
+    layer = Layer(
+        text="a",
+        markdown="a",
+        blocks=(Block(label="text", text="a", box_px=(10, 20, 30, 60)),),
+        is_trustworthy=True,
+        reason="",
+        script=None,
+    )
+    width, height = (300, 200) if angle in (90, 270) else (200, 300)
+    (block,) = layer_page._turned(layer, angle, width, height).blocks
+    assert block.box_px == box
+
+
+def test_a_file_that_cannot_be_taken_apart_has_no_layer() -> None:
+    assert judged(None, 0, "prefer", 144) is None

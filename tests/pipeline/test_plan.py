@@ -1,0 +1,139 @@
+"""What a plan says is what the run then does."""
+
+import json
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pymupdf
+import pytest
+from PIL import Image
+
+from pipeline.cli import main
+from pipeline.config import Config
+from pipeline.errors import ConfigError, ExitCode, StopRequest
+from pipeline.plan import plan
+from pipeline.plan_report import Plan, Refused, in_words
+from pipeline.stop import Stop
+from storage.database import open_for_reading
+from storage.pace import Pace, pace
+from tests.pipeline.conftest import MakePdf
+from tests.pipeline.runs import changed, run_quietly
+
+
+@pytest.fixture
+def mixed(docs: Path, make_pdf: MakePdf) -> Path:
+    make_pdf(docs / "a.pdf", ["one", "", "three"])
+    shutil.copy(docs / "a.pdf", docs / "copy.pdf")
+    Image.effect_noise((80, 60), 90).save(docs / "b.png")
+    with pymupdf.open() as document:
+        document.new_page().insert_image((0, 0, 300, 300), filename=docs / "b.png")
+        document.save(docs / "scan.pdf")
+    with pymupdf.open() as document:
+        document.new_page()
+        document.save(docs / "locked.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret")
+    (docs / "broken.pdf").write_bytes(b"nonsense")
+    for name in ("a.txt", "b.TXT", "noted"):
+        (docs / name).write_text("notes")
+    return docs
+
+
+def test_a_plan_counts_what_the_run_then_reads_and_makes_no_database(mixed: Path, config: Config) -> None:
+    before = sorted(mixed.parent.rglob("*"))
+    found = plan(config, Stop())
+    assert sorted(mixed.parent.rglob("*")) == before
+    assert found.is_new
+    assert found.documents == {"ok": 4, "encrypted": 1, "broken": 1, "skipped": 3}
+    assert found.skipped_types == {".txt": 2, "without an ending": 1}
+    assert (found.num_copies, found.num_pages, found.num_to_read, found.num_done) == (1, 5, 5, 0)
+    assert found.kinds == {"digital": 2, "empty": 1, "scanned": 2}
+    assert {(Path(one.path).name, one.status) for one in found.refused} == {
+        ("locked.pdf", "encrypted"),
+        ("broken.pdf", "broken"),
+    }
+    assert found.estimated_s is None
+    summary = run_quietly(config)
+    assert summary.num_pages == found.num_to_read
+    assert summary.documents == found.documents
+
+
+def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, config: Config, make_pdf: MakePdf) -> None:
+    summary = run_quietly(config)
+    make_pdf(mixed / "new.pdf", ["four", "five"])
+    found = plan(config, Stop())
+    assert not found.is_new
+    assert (found.num_done, found.num_to_read, found.kinds) == (5, 2, {"digital": 2})
+    assert found.pace is not None
+    assert found.pace.num_pages == 5
+    assert found.estimated_s == pytest.approx(2 / 5 * summary.wall_s, rel=0.3)
+    assert plan(changed(config, run={"force": True}), Stop()).num_to_read == 7
+
+
+def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, make_pdf: MakePdf) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 1})
+    run_quietly(short)
+    found = plan(short, Stop())
+    assert (found.num_given_up, found.num_to_read) == (1, 0)
+    assert plan(changed(short, run={"retry_failed": True}), Stop()).num_to_read == 1
+
+
+def test_selection_and_limits_count_as_in_the_run(docs: Path, config: Config, make_pdf: MakePdf) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
+    found = plan(changed(config, ingest={"pages": "2-", "max_pages_per_document": 1}), Stop())
+    assert (found.num_pages, found.num_to_read, found.num_left_out) == (4, 1, 2)
+
+
+def test_a_plan_can_be_stopped_and_needs_something_to_read(
+    docs: Path, config: Config, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    stop = Stop()
+    stop.request("SIGTERM")
+    with pytest.raises(StopRequest):
+        plan(config, stop)
+    with pytest.raises(ConfigError):
+        plan(changed(config, ingest={"paths": []}), Stop())
+
+
+def test_the_pace_is_of_these_settings_or_else_of_this_model(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two"])
+    run_quietly(config)
+    with closing(open_for_reading(database)) as db:
+        settings, weights = db.conn.execute("SELECT settings_hash, weights_sha256 FROM runs").fetchone()
+        exact = pace(db, settings, weights)
+        assert exact is not None
+        assert exact.num_pages == 2
+        assert exact.seconds_per_page > 0
+        assert pace(db, "other settings", weights) == exact
+        assert pace(db, "other settings", "other model") is None
+
+
+def test_the_command_prints_it(
+    mixed: Path, reader: Path, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", str(mixed), "--db", database, "--model", str(reader), "--plan"]
+    assert main(arguments) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert "pages to read: 5 (2 digital (with a text layer), 2 scanned, 1 empty)" in text
+    assert "no estimate" in text
+    assert main([*arguments, "--json"]) == ExitCode.OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["num_files"], found["num_to_read"], found["estimated_s"]) == (9, 5, None)
+    assert found["kinds"] == {"digital": 2, "empty": 1, "scanned": 2}
+    assert {one["status"] for one in found["refused"]} == {"encrypted", "broken"}
+    assert not Path(database).exists()
+    assert main(["run", str(mixed), "--json"]) == ExitCode.USAGE
+
+
+def test_long_lists_are_cut_and_times_are_told_in_words() -> None:
+    found = Plan(
+        database="a.db", is_new=False, num_to_read=100, pace=Pace(seconds_per_page=60.0, num_pages=9)
+    )
+    found.refused += [Refused(path=str(n), status="broken", reason="torn") for n in range(25)]
+    lines = found.lines()
+    assert lines[-1] == "and 5 more that cannot be read; --json has all"
+    assert "time: about 1 h 40 min (60 s a page, as the last 9 pages took)" in lines
+    assert [in_words(seconds) for seconds in (40, 720, 11100)] == ["40 s", "12 min", "3 h 05 min"]

@@ -1,0 +1,79 @@
+"""From what a worker gave of a page to its attempts: what needs no reading, and what goes with each attempt."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config, render_settings
+from pipeline.reading import PageReader
+from pipeline.types import EmbeddedPage, PageError, PageResult, ReadyPage
+from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
+from tests.pipeline.test_ladder import LAYER
+
+
+class Workers:
+    def __init__(self, config: Config) -> None:
+        self.render_settings = render_settings(config)
+
+    def render(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing is to be rendered again")
+
+
+class Model:
+    """Reads what it is given one after the other."""
+
+    def __init__(self, *results: PageResult) -> None:
+        self.results = list(results)
+
+    async def read(self, *_: Any) -> PageResult:
+        await asyncio.sleep(0)
+        return self.results.pop(0)
+
+
+def attempts(outcome: ReadyPage | PageError, *results: PageResult, **keys: Any) -> list[PageResult]:
+    config, model = Config(**keys), Model(*results)
+
+    async def made() -> list[PageResult]:
+        reader = PageReader(config, Workers(config), model)  # type: ignore[arg-type]
+        return await reader(PAGE, outcome, lambda num_bytes: None)
+
+    found = asyncio.run(made())
+    assert not model.results
+    return found
+
+
+def test_what_needs_no_reading_is_not_read() -> None:
+    gone = PageError(stage="render", category="unreadable", message="the file is gone")
+    assert [made.status for made in attempts(gone)] == ["failed"]
+    assert [made.status for made in attempts(replace(rendered(), blank=True))] == ["blank"]
+    embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
+    (made,) = attempts(embedded)
+    assert (made.status, made.source, made.script) == ("embedded", "layer", None)
+
+
+def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
+    (made,) = attempts(
+        divided((0, 0), (0, 500)), read("upper", confidence=0.95), read("lower", confidence=0.95)
+    )
+    assert made.parsed is not None
+    assert (made.parsed.text, made.rung) == ("upper\n\nlower", None)
+
+
+@pytest.mark.parametrize(("use", "expected"), [("compare", 1.0), ("fallback", None), ("ignore", None)])
+def test_agreement_is_told_only_where_it_is_asked_for(use: str, expected: float | None) -> None:
+    ready = replace(rendered(), layer=LAYER)
+    (made,) = attempts(ready, read("as printed", confidence=0.95), text_layer=use)
+    assert made.layer_agreement == expected
+    untrusted = replace(ready, layer=replace(LAYER, is_trustworthy=False, reason="holes"))
+    (made,) = attempts(untrusted, read("as printed", confidence=0.95), text_layer=use)
+    assert made.layer_agreement is None
+
+
+def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_again() -> None:
+    ready = replace(rendered(), script="Thai")
+    (made,) = attempts(ready, read("no text at all", confidence=None), tile={"retry_below": 0.0})
+    assert made.script == "Thai"
+    (made,) = attempts(ready, broken())
+    assert (made.status, made.script) == ("failed", "Thai")

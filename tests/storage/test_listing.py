@@ -1,0 +1,38 @@
+"""Every file is listed once, what a path held before too, each with its pages."""
+
+from pathlib import Path
+
+from storage.database import open_for_reading
+from storage.listing import FileStatus, file_statuses
+from storage.queries import status
+from storage.store import Store
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run
+
+
+def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path) -> None:
+    first = new_run(
+        store,
+        a_file("a.pdf"),
+        a_file("copy.pdf"),
+        a_file("locked.pdf", SHA_B, status="encrypted", reason="needs a password", num_pages=0),
+        a_file("/gone/x.pdf", "c" * 64, num_pages=1),
+    )
+    store.plan_pages(SHA_A, [0, 1], SETTINGS, attempt_limit=1)
+    store.record_page(first, a_page())
+    second = store.start_run(a_run())
+    store.record_file(second, a_file("a.pdf", "d" * 64, num_pages=2))
+    store.mark_missing(second, ["/gone"])
+    with open_for_reading(str(path)) as db:
+        found = list(file_statuses(db))
+        counted = status(db)
+    read = {"pending": 1, "ok": 1}
+    replaced = f"run {second} found other content there"
+    assert found == [
+        FileStatus(path="/gone/x.pdf", status="missing", num_pages=1, pages={}, reason="last found by run 1"),
+        FileStatus(path="a.pdf", status="ok", num_pages=2, pages={}, reason=None),
+        FileStatus(path="a.pdf", status="superseded", num_pages=3, pages=read, reason=replaced),
+        FileStatus(path="copy.pdf", status="ok", num_pages=3, pages=read, reason=None),
+        FileStatus(path="locked.pdf", status="encrypted", num_pages=0, pages={}, reason="needs a password"),
+    ]
+    assert (counted.superseded, counted.files["missing"]) == (1, 1)
+    assert list(found[3].to_json()) == ["path", "status", "num_pages", "pages", "reason"]

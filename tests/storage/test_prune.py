@@ -1,0 +1,190 @@
+"""Only what no export shows goes; what is left is sound."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.audit import audit
+from storage.database import open_for_reading
+from storage.errors import DatabaseBusyError, DatabaseNotFoundError
+from storage.prune import Pruned, prune
+from storage.store import Store
+from storage.types import BlockRecord
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
+
+OTHER = "settings-2"
+SHOWN = "SELECT path, page, status, text FROM results ORDER BY path, page"
+TEXTS = "SELECT text FROM attempts ORDER BY id"
+
+
+def is_sound(path: Path) -> bool:
+    with open_for_reading(str(path)) as db:
+        return audit(db).problems == []
+
+
+def test_attempts_that_are_not_current_go_with_all_that_is_theirs(path: Path) -> None:
+    with Store(path) as store:
+        block = BlockRecord(label="text", text="b")
+        for number in range(3):
+            store.record_page(new_run(store), a_page(f"reading {number}", blocks=(block,)))
+    shown = rows(path, SHOWN)
+    assert prune(str(path), dry_run=True) == Pruned(attempts=2, runs=1, files=0, documents=0, pages=0)
+    assert rows(path, "SELECT count(*) FROM attempts") == [(3,)]
+    assert prune(str(path)) == Pruned(attempts=2, runs=1, files=0, documents=0, pages=0)
+    assert rows(path, SHOWN) == shown
+    assert rows(path, TEXTS) == [("reading 2",)]
+    assert rows(path, "SELECT count(*) FROM blocks") == rows(path, "SELECT count(*) FROM timings") == [(1,)]
+    assert rows(path, "SELECT id FROM runs") == [(1,), (3,)]  # the one that found the file, the last
+    assert is_sound(path)
+    assert prune(str(path)) == Pruned(attempts=0, runs=0, files=0, documents=0, pages=0)
+
+
+def test_the_last_runs_and_young_ones_are_left_alone(path: Path) -> None:
+    with Store(path) as store:
+        for number in range(4):
+            store.record_page(new_run(store), a_page(f"reading {number}"))
+        store._db.conn.execute("UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00' WHERE id <= 2")
+    assert prune(str(path), keep_runs=4).attempts == 0
+    assert prune(str(path), keep_runs=3, dry_run=True).attempts == 1
+    assert prune(str(path), older_than=timedelta(days=90), dry_run=True).attempts == 2
+    assert prune(str(path), keep_runs=3, older_than=timedelta(days=90)).attempts == 1
+    assert rows(path, TEXTS) == [("reading 1",), ("reading 2",), ("reading 3",)]
+
+
+def test_a_page_that_was_not_read_keeps_what_counts(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(store)
+        store.record_page(run_id, a_page("whole under other settings", settings_hash=OTHER))
+        store.record_page(run_id, a_page(None, settings_hash=OTHER))
+        for _ in range(2):
+            store.record_page(store.start_run(a_run()), a_page(None), a_page(None, rung="dense"))
+        before = store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2)
+    # Gone: the failure under other settings, and the ladder's two rungs, of which none is current.
+    assert prune(str(path)).attempts == 3
+    with Store(path) as store:
+        assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2) == before
+        assert before.given_up == (0,)
+        assert store.plan_pages(SHA_A, [0], OTHER, attempt_limit=2).done == (0,)
+    assert is_sound(path)
+
+
+def test_vanished_files_go_where_asked_for(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(
+            store,
+            a_file("/gone/a.pdf"),
+            a_file("/gone/moved.pdf", SHA_B, num_pages=1),
+            a_file("/gone/never.pdf", None, status="broken", num_pages=0),
+        )
+        store.record_page(run_id, a_page("vanished"))
+        store.record_page(run_id, a_page("moved", sha256=SHA_B))
+        second = store.start_run(a_run())
+        store.mark_missing(second, ["/gone"])
+        store.record_file(second, a_file("here.pdf", SHA_B, num_pages=1))
+    assert prune(str(path)) == Pruned(attempts=0, runs=0, files=0, documents=0, pages=0)
+    assert prune(str(path), missing=True, keep_runs=2).files == 0
+    assert prune(str(path), missing=True) == Pruned(attempts=1, runs=0, files=3, documents=2, pages=3)
+    assert rows(path, "SELECT path FROM files") == [("here.pdf",)]
+    assert rows(path, TEXTS) == [("moved",)]
+    assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH 'vanished'") == []
+    assert is_sound(path)
+
+
+def test_superseded_content_goes_where_asked_for(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(store, a_file("a.pdf"), a_file("b.pdf", SHA_B), a_file("keeps-b.pdf", SHA_B))
+        store.record_page(run_id, a_page("old"))
+        for name in ("a.pdf", "b.pdf"):
+            store.record_file(store.start_run(a_run()), a_file(name, "c" * 64))
+    assert prune(str(path), missing=True).documents == 0
+    assert prune(str(path), superseded=True) == Pruned(attempts=1, runs=0, files=0, documents=1, pages=3)
+    assert rows(path, "SELECT sha256 FROM documents ORDER BY 1") == [(SHA_B,), ("c" * 64,)]
+    # b's former content is still at another path; that it was at b's is known until that goes as well.
+    assert rows(path, "SELECT path FROM superseded") == [("b.pdf",)]
+    assert is_sound(path)
+
+
+def test_it_waits_for_no_run_and_makes_no_database(path: Path) -> None:
+    with pytest.raises(DatabaseNotFoundError):
+        prune(str(path))
+    assert not path.exists()
+    with Store(path), pytest.raises(DatabaseBusyError, match="in use by another run"):
+        prune(str(path))
+
+
+KILLED = """
+import os, sys
+from storage import prune
+prune._BATCH = 10
+real = prune._delete_attempts
+def dies(conn, attempts):
+    real(conn, attempts)
+    if attempts[0] > 30:
+        os.kill(os.getpid(), 9)
+prune._delete_attempts = dies
+prune.prune(sys.argv[1])
+"""
+
+
+def test_a_kill_amid_pruning_loses_nothing(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(store)
+        for number in range(60):
+            store.record_page(run_id, a_page(f"reading {number}", number % 3))
+    shown = rows(path, SHOWN)
+    command = [sys.executable, "-c", KILLED, str(path)]
+    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == -9
+    assert rows(path, "SELECT count(*) FROM attempts") == [(30,)]  # three batches are gone, the fourth is not
+    assert is_sound(path)
+    assert prune(str(path)).attempts == 27
+    assert rows(path, SHOWN) == shown
+    assert is_sound(path)
+
+
+READINGS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["ok", "blank", "repeated", "truncated", "failed"]),
+        st.sampled_from([SETTINGS, OTHER]),
+        st.booleans(),
+    ),
+    max_size=10,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(readings=READINGS, keep_runs=st.integers(0, 3))
+def test_nothing_that_is_shown_or_planned_changes(
+    tmp_path_factory: pytest.TempPathFactory,
+    readings: list[tuple[int, str, str, bool]],
+    keep_runs: int,
+) -> None:
+    path = tmp_path_factory.mktemp("prune") / "test.db"
+    with Store(path) as store:
+        run_id = new_run(store)
+        for number, (index, status, hashed, again) in enumerate(readings):
+            run_id = store.start_run(a_run()) if again else run_id
+            text = None if status == "failed" else "" if status == "blank" else f"word{number}"
+            store.record_page(run_id, a_page(text, index, status=status, settings_hash=hashed))
+    shown, hashes = rows(path, SHOWN), dict(rows(path, "SELECT page, settings_hash FROM results"))
+    with Store(path) as store:
+        plans = {h: store.plan_pages(SHA_A, range(3), h, attempt_limit=2) for h in (SETTINGS, OTHER)}
+    with Store(path) as store:  # planning adopts: back to what was shown
+        for hashed in hashes.values():
+            store.plan_pages(SHA_A, range(3), hashed, attempt_limit=2)
+    shown = rows(path, SHOWN)
+    prune(str(path), keep_runs=keep_runs)
+    assert rows(path, SHOWN) == shown
+    assert is_sound(path)
+    with Store(path) as store:
+        for page, hashed in rows(
+            path, "SELECT page, settings_hash FROM results WHERE settings_hash IS NOT NULL"
+        ):
+            after = store.plan_pages(SHA_A, [page - 1], hashed, attempt_limit=2)
+            for name in ("to_read", "done", "given_up"):
+                assert (page - 1 in getattr(after, name)) == (page - 1 in getattr(plans[hashed], name))
