@@ -82,8 +82,11 @@ class EncoderLoop:
                 assert ticket.encoded is not None
                 self._outgoing.put(ticket, ticket.rendered.num_bytes + _num_bytes(ticket.encoded))
 
-    def _encoded(self, tickets: Sequence[Ticket]) -> list[Ticket]:
-        """Those that the decoder is to read; the others are settled. If a batch fails, its halves are tried."""
+    def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
+        """Those that the decoder is to read; the others are settled. If a batch fails, its halves are tried.
+
+        again: a page that memory did not suffice for is tried a second time: what it lacked may be free by then.
+        """
         try:
             with self._using:
                 self._encoder.begin_batch()
@@ -106,6 +109,8 @@ class EncoderLoop:
         if out_of_memory and self.release():
             return self._encoded(tickets)
         if len(tickets) == 1:
+            if out_of_memory and not again:
+                return self._encoded(tickets, again=True)
             rendered = tickets[0].rendered
             tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered)))
             return []

@@ -46,7 +46,7 @@ def _fail(
     return lambda: len(raised)
 
 
-@pytest.mark.parametrize("place", ["encoder", "decoder"])
+@pytest.mark.parametrize(("place", "together"), [("encoder", 1), ("encoder", 5), ("decoder", 5)])
 def test_memory_that_is_short_once_costs_no_page(
     docs: Path,
     config: Config,
@@ -54,9 +54,10 @@ def test_memory_that_is_short_once_costs_no_page(
     make_pdf: MakePdf,
     monkeypatch: pytest.MonkeyPatch,
     place: str,
+    together: int,
 ) -> None:
     make_pdf(docs / "a.pdf", [f"page {number}" for number in range(5)])
-    encode_together(monkeypatch, 5)
+    encode_together(monkeypatch, together)
     raised = _fail(monkeypatch, PLACES[place], NO_MEMORY, 1)
     assert run_quietly(config).pages == {"ok": 5}
     assert raised() == 1
