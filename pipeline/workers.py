@@ -172,7 +172,8 @@ class WorkerPool:
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
         # A pool that breaks before it has done anything does so whatever the job is.
-        if is_broken and (number < _ATTEMPTS or not self._is_fruitful) and job.outer in self._pending:
+        in_vain = is_broken and (number < _ATTEMPTS or not self._is_fruitful)
+        if (in_vain or (number == 1 and _was_killed(error))) and job.outer in self._pending:
             self._attempt(job, number + 1)
         else:
             self._finish(job, error, slot, None if error is not None or inner.cancelled() else inner.result())
@@ -238,6 +239,11 @@ class _Job(Generic[Result]):
     failed: Callable[[BaseException], Result]
     arena: Arena | None
     outer: Future[Result]
+
+
+def _was_killed(error: BaseException | None) -> bool:
+    """Whether somebody else ended the worker, for want of memory, say: that tells nothing about the file."""
+    return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
 
 
 def _what_happened(error: BaseException, limit_s: float, key: str) -> tuple[str, str]:

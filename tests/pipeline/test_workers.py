@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError, wait
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -35,6 +36,14 @@ def loaded_modules(*_) -> set[str]:
 
 def crash(*_) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def killed_at_first(page, *arguments):
+    mark = Path(page.path).with_suffix(".killed")
+    if not mark.exists() or mark.stem == "deadly":
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return worker.render_task(page, *arguments)
 
 
 def hang(*_) -> None:
@@ -96,6 +105,22 @@ def test_hang_costs_its_page_alone(pool, monkeypatch):
         "rendering the page took longer than 1.5 s; raise render.page_timeout_s if the file deserves it"
     )
     assert isinstance(kept.result(timeout=30), RenderedPage)
+
+
+def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
+    """As by the kernel, for want of memory. A page that always ends its worker so has failed."""
+    whole, deadly = tmp_path / "whole.pdf", tmp_path / "deadly.pdf"
+    for path in (whole, deadly):
+        path.write_bytes(Path(page().path).read_bytes())
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "render_task", killed_at_first)
+        kept, lost = (pool.render(replace(page(), path=str(path))) for path in (whole, deadly))
+    assert isinstance(kept.result(timeout=30), RenderedPage)
+    error = lost.result(timeout=30)
+    assert (error.category, error.message) == (
+        "crash",
+        "rendering the page crashed its worker process (SIGKILL)",
+    )
 
 
 def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
