@@ -92,7 +92,10 @@ class Ladder:
             return None
         reading = self._read(readings(rendered), step)
         rendered = rendered.without_views()
-        return self._checked(join(rendered, await reading))
+        result = self._checked(join(rendered, await reading))
+        if result.status == "blank":  # something was read on it before: that stays
+            return failed_result(page, _NOTHING_READ, result.timings)
+        return result
 
     def _checked(self, result: PageResult) -> PageResult:
         """Without what would hide that there is no text: a doubtful scrap, and an end before the first word."""

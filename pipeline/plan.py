@@ -52,7 +52,7 @@ def plan(config: Config, stop: Stop) -> Plan:
 
 @contextmanager
 def _database(path: str) -> Iterator["Database | None"]:
-    if not os.path.exists(path):
+    if not os.path.exists(path) or not os.path.getsize(path):  # a run makes one of an empty file
         yield None
         return
     with closing(open_for_reading(path)) as db:

@@ -55,12 +55,17 @@ class PageReader:
         if isinstance(outcome, PageError):
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
-            return [embedded_result(outcome)]
+            embedded = embedded_result(outcome)
+            if outcome.instead_of is None:
+                return [embedded]
+            return [failed_result(page, outcome.instead_of), replace(embedded, rung="layer")]
         if isinstance(outcome, RenderedPage) and outcome.blank:
             return [blank_result(outcome)]
-        reading = self._results(readings(outcome), dropped)
+        reading, num_bytes = self._results(readings(outcome), dropped), outcome.num_bytes
         outcome = outcome.without_views()
-        attempts = self._compared(outcome, await self._better(outcome, await reading))
+        results = await reading
+        dropped(num_bytes)  # also those that the encoder's character head looked at until now
+        attempts = self._compared(outcome, await self._better(outcome, results))
         return [replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts]
 
     async def _better(self, ready: ReadablePage, results: list[PageResult]) -> list[PageResult]:

@@ -153,7 +153,10 @@ class DividedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPage:
-    """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi."""
+    """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi.
+
+    instead_of: why it could not be drawn, None where the layer is preferred.
+    """
 
     page: Page
     layer: Layer
@@ -161,6 +164,7 @@ class EmbeddedPage:
     height_px: int
     dpi: float
     seconds: Mapping[str, float]
+    instead_of: "PageError | None" = None
 
     @property
     def num_bytes(self) -> int:

@@ -147,6 +147,12 @@ def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
         return "changed", _KINDS["changed"]
     if document.status != "ok" and file.num_pages:
         return "uncounted", document.reason or document.status
+    if file.status != "ok" and not file.num_pages:
+        return (
+            ("same", "")
+            if not document.num_pages
+            else ("uncounted", "can be opened now; the next run reads it")
+        )
     if document.num_pages != file.num_pages:
         return "wrong", f"has {document.num_pages} pages, but {file.num_pages} in the database"
     return "same", ""

@@ -98,7 +98,9 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         found = embedded_page(page, settings, _DOCUMENTS) if _may_stand_in(settings, error) else None
         if found is None:
             raise
-        return found
+        return replace(
+            found, instead_of=PageError(stage="render", category=error.category, message=error.message)
+        )
     ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
     return with_layer(ready, images[0].text_layers, settings, _DOCUMENTS) if first_look else ready
 

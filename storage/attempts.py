@@ -45,7 +45,7 @@ def plan(
     )
     if force:
         return PagePlan(to_read=tuple(wanted), done=(), given_up=())
-    history = _history(conn, document, settings_hash)
+    history = _history(conn, document, settings_hash, retry_failed=retry_failed)
     found = _sorted(wanted, history, attempt_limit, retry_failed)
     _adopt(conn, [history[1][index] for index in found.done], settings_hash)
     _quarantine(conn, document, found.given_up, settings_hash)
@@ -67,7 +67,8 @@ def foresee(
     row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
     if row is None or force:
         return PagePlan(to_read=tuple(wanted), done=(), given_up=())
-    return _sorted(wanted, _history(conn, int(row[0]), settings_hash), attempt_limit, retry_failed)
+    history = _history(conn, int(row[0]), settings_hash, retry_failed=retry_failed)
+    return _sorted(wanted, history, attempt_limit, retry_failed)
 
 
 def _sorted(
@@ -156,11 +157,17 @@ def _document_id(conn: sqlite3.Connection, sha256: str) -> int:
 
 
 def _history(
-    conn: sqlite3.Connection, document: int, settings_hash: str, page_index: int | None = None
+    conn: sqlite3.Connection,
+    document: int,
+    settings_hash: str,
+    page_index: int | None = None,
+    *,
+    retry_failed: bool = False,
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts where it is done.
 
     A run's first reading has no rung; the ladder's further ones are no runs. page_index: of this page alone.
+    retry_failed: a text layer that was taken because reading failed does not count.
     """
     rows = conn.execute(
         "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL"
@@ -172,7 +179,8 @@ def _history(
     done: dict[int, tuple[tuple[int, Merit], int]] = {}
     for index, attempt_id, run_id, status, confidence, is_first in rows:
         tried[index] = tried.get(index, 0) + is_first
-        if status in DONE_STATUSES:
+        stands_in = status == "embedded" and not is_first
+        if status in DONE_STATUSES and not (retry_failed and stands_in):
             worth = (run_id, merit(status, confidence))
             if index not in done or worth > done[index][0]:
                 done[index] = worth, attempt_id

@@ -40,11 +40,15 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFile:
-    """A file that the last run over its folder found: its path as stored, and what was in it."""
+    """A file that the last run over its folder found: its path as stored, and what was in it.
+
+    status: one of DOCUMENT_STATUSES.
+    """
 
     path: str
     sha256: str
     num_pages: int
+    status: str
 
 
 Found = Iterator[tuple[str, str]]  # what is wrong, what to do
@@ -90,9 +94,9 @@ def listed_files(db: Database) -> list[ListedFile]:
     """Returns the files whose content is known and that were there when last looked for, by path."""
     with explained(database_path(db)):
         return [
-            ListedFile(path=path, sha256=sha256, num_pages=num_pages)
-            for path, sha256, num_pages in db.conn.execute(
-                "SELECT f.path, d.sha256, d.num_pages FROM files f JOIN documents d ON d.id = f.document_id"
+            ListedFile(path=path, sha256=sha256, num_pages=num_pages, status=status)
+            for path, sha256, num_pages, status in db.conn.execute(
+                "SELECT f.path, d.sha256, d.num_pages, f.status FROM files f JOIN documents d ON d.id = f.document_id"
                 " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path"
             )
         ]

@@ -69,6 +69,7 @@ def with_layer(
     found = judged(documents.get(page, settings.passwords), page.page_index, use, ready.dpi)
     if found is None:
         return ready
+    documents.check()  # the layer is of the content that was drawn
     layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
     seconds = {**ready.seconds, "layer": time.perf_counter() - start}
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)

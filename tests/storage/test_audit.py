@@ -143,4 +143,4 @@ def test_listed_files_are_those_with_content_that_are_there(store: Store, path: 
     new_run(store, a_file("/gone/x.pdf", SHA_B), a_file("b.pdf"), a_file("a.pdf", None, status="broken"))
     store.mark_missing(store.start_run(a_run()), ["/gone"])
     with open_for_reading(str(path)) as db:
-        assert listed_files(db) == [ListedFile(path="b.pdf", sha256=SHA_A, num_pages=3)]
+        assert listed_files(db) == [ListedFile(path="b.pdf", sha256=SHA_A, num_pages=3, status="ok")]
