@@ -221,6 +221,16 @@ GENRES = (
         ),
     ),
     Genre(
+        name="card", share=0.05, plain=True, sizes_pt=(7.0, 14.0), fills=(1.2, 1.2, 0.7, 0.4), foreign=0.05,
+        formats=(
+            ((420, 298), 5), ((298, 420), 2), ((480, 330), 2), ((360, 240), 1.5), ((550, 390), 1.5), ((340, 200), 0.5),
+        ),
+        blocks=(
+            (paragraph, 6), (heading, 1.5), (short_lines, 1), (marked, 0.7), (bullets, 0.7), (form, 0.6), (table, 0.6),
+            (key_values, 0.4), (quotation, 0.5), (boxed, 0.3), (logo, 0.2), (letter, 0.3),
+        ),
+    ),
+    Genre(
         name="slip", share=0.03, plain=True, sizes_pt=(7.0, 13.0), fills=(1.2, 0.7, 0.4),
         formats=(
             ((800, 250), 1), ((900, 320), 1), ((900, 160), 0.5), ((250, 800), 1), ((300, 500), 1), ((160, 700), 0.5),

@@ -34,7 +34,7 @@ def pdfs(tmp_path: Path) -> Path:
 
 
 def test_sources_are_pages_with_text_and_pictures_without(corpus: Path, pdfs: Path) -> None:
-    drawn = list(islice(sources(random.Random(0), corpus, pdfs), 8))
+    drawn = list(islice(sources(random.Random(0), corpus, pdfs), 24))
     assert {text for _, text in drawn} == {True, False}
     for draw, _ in drawn:
         page = draw(600)
