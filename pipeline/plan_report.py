@@ -33,8 +33,8 @@ class Plan:
 
     documents: files by status. skipped_types: endings of the files that are no PDF or image. num_copies: files with the
     content of another. num_pages: of all readable documents, copies not counted. num_done: read before with the same
-    settings. num_given_up: set aside after repeated attempts. num_left_out: over the limit a document. kinds: of the
-    pages to read. pace: of earlier runs; None without any.
+    settings. num_given_up: not read in as many runs as are allowed. num_left_out: over the limit a document. kinds: of
+    the pages to read. pace: of earlier runs; None without any.
     """
 
     database: str
@@ -76,7 +76,11 @@ class Plan:
         if self.skipped_types:
             lines.append(f"skipped, by ending: {_listed(self.skipped_types)}")
         lines.append(f"pages: {self.num_pages}")
-        notes = {"read before": self.num_done, "set aside": self.num_given_up, "left out": self.num_left_out}
+        notes = {
+            "read before": self.num_done,
+            "given up after repeated attempts": self.num_given_up,
+            "left out": self.num_left_out,
+        }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
         kinds = Counter({_WORDS[kind]: count for kind, count in self.kinds.items()})
         lines.append(f"pages to read: {self.num_to_read}{_in_brackets(kinds)}")

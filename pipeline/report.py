@@ -19,6 +19,9 @@ def status_lines(status: Status) -> list[str]:
     if status.files.get("missing") or status.superseded:
         files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
         lines.append(f"files: {_listed(files)}; `ocrbatch status --files` lists them")
+    if status.older_pages:
+        kept = f"pages kept as other settings than the last run's read them: {status.older_pages}"
+        lines.append(f"{kept}; `ocrbatch status --files` says where")
     if status.left_out_pages:
         lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
     lines += ["", "runs"]
@@ -64,7 +67,8 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 def _file_line(file: FileStatus) -> str:
     unasked = file.num_pages - sum(file.pages.values())
     counts = {**file.pages, **({"not asked for": unasked} if unasked else {})}
-    pages = f" ({_listed(counts)})" if file.num_pages else ""
+    older = f"; {file.older_pages} read with other settings than the last run's" if file.older_pages else ""
+    pages = f" ({_listed(counts)}{older})" if file.num_pages else ""
     reason = f": {file.reason}" if file.reason else ""
     return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
 

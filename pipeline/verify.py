@@ -34,7 +34,7 @@ _MEANINGS = {
     "references": "rows of {} tables refer to rows that are there",
     "documents": "{} documents have one row for each of their pages",
     "pages": "{} pages have the status of their current attempt",
-    "attempts": "{} attempts have the text that was stored",
+    "attempts": "{} attempts have the text, markdown and blocks that were stored",
     "blocks": "{} blocks are numbered without a gap",
     "search": "{} pages are in the search index with their current text",
     "runs": "of {} runs at most one is under way",

@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
+from storage.content import Block, content_sha256
 from storage.text import storable, text_sha256
 from storage.types import PageRecord, TimingRecord
 
@@ -13,6 +14,7 @@ def insert_attempt(
 ) -> int:
     """Returns the new attempt's id."""
     error, text = page.error, None if page.text is None else storable(page.text)
+    markdown = None if page.markdown is None else storable(page.markdown)
     values = {
         "page_id": page_id,
         "run_id": run_id,
@@ -34,8 +36,9 @@ def insert_attempt(
         "layer_agreement": page.layer_agreement,
         "script": page.script,
         "text_sha256": None if text is None else text_sha256(text),
+        "content_sha256": content_sha256(text, markdown, _blocks(page)),
         "text": text,
-        "markdown": None if page.markdown is None else storable(page.markdown),
+        "markdown": markdown,
     }
     names = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)
@@ -46,20 +49,20 @@ def insert_attempt(
 def insert_blocks(conn: sqlite3.Connection, attempt_id: int, page: PageRecord) -> None:
     """Writes the attempt's blocks, numbered from 0 in reading order."""
     conn.executemany(
-        "INSERT INTO blocks (attempt_id, block_index, label, x0_px, y0_px, x1_px, y1_px, text, confidence)"
+        "INSERT INTO blocks (attempt_id, block_index, confidence, label, x0_px, y0_px, x1_px, y1_px, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (
-                attempt_id,
-                index,
-                storable(block.label),
-                *(block.box_px or (None,) * 4),
-                storable(block.text),
-                block.confidence,
-            )
-            for index, block in enumerate(page.blocks)
+            (attempt_id, index, block.confidence, *columns)
+            for index, (block, columns) in enumerate(zip(page.blocks, _blocks(page), strict=True))
         ],
     )
+
+
+def _blocks(page: PageRecord) -> list[Block]:
+    """Returns what is stored of the blocks, less their confidence."""
+    return [
+        (storable(block.label), *(block.box_px or (None,) * 4), storable(block.text)) for block in page.blocks
+    ]
 
 
 def insert_timings(

@@ -4,13 +4,19 @@ The rule for what is kept, of the attempts under the same settings: a page read 
 before one that was cut short or repeats itself, that before one that failed; then the higher confidence; of equals the
 earlier. A trusted text layer counts as certain. A page that was read to its end is read again only where somebody
 forces it, and then the later run's counts.
+
+Confidences under different settings cannot be compared: an attempt under others takes the current one's place unless
+that is of a higher of these three ranks. So the text of a page that new settings do not read stays, with the settings
+it was made under; the page is tried under the new ones up to their own limit, and then given up without being set
+aside.
 """
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 
 from storage.attempt_rows import insert_attempt, insert_blocks, insert_timings
-from storage.types import DONE_STATUSES, PagePlan, PageRecord
+from storage.types import DONE_STATUSES, LOST_CATEGORIES, PagePlan, PageRecord
 
 _RANK = {"ok": 2, "blank": 2, "embedded": 2, "truncated": 1, "repeated": 1, "failed": 0}
 _DONE_RANK = 2
@@ -19,7 +25,7 @@ Merit = tuple[int, float]
 
 
 def merit(status: str, confidence: float | None) -> Merit:
-    """Returns how much an attempt is worth against others under the same settings; the greater is kept."""
+    """Returns how much an attempt is worth: its rank, and what decides between attempts under the same settings."""
     if status == "embedded":
         return _DONE_RANK, 1.0
     return _RANK[status], confidence or 0.0
@@ -43,13 +49,14 @@ def plan(
         " ON CONFLICT (document_id, page_index) DO UPDATE SET asked = 1 WHERE NOT asked",
         [(document, index) for index in wanted],
     )
+    lost = _lost(conn, document)
     if force:
-        return PagePlan(to_read=tuple(wanted), done=(), given_up=())
+        return PagePlan(to_read=tuple(wanted), done=(), given_up=(), alone=_among(wanted, lost))
     history = _history(conn, document, settings_hash, retry_failed=retry_failed)
     found = _sorted(wanted, history, attempt_limit, retry_failed)
     _adopt(conn, [history[1][index] for index in found.done], settings_hash)
-    _quarantine(conn, document, found.given_up, settings_hash)
-    return found
+    _quarantine(conn, document, found.given_up)
+    return replace(found, alone=_among(found.to_read, lost))
 
 
 def foresee(
@@ -98,7 +105,7 @@ def record(
     """Writes a run's attempts at one page with all that belongs to them, inside the caller's transaction.
 
     Returns the id of the best of them. began: time.perf_counter() at the start of storing. attempt_limit: a page that
-    so many runs did not read to its end is quarantined; None: never.
+    so many runs did not read to its end is quarantined, unless it has a text that is; None: never.
     """
     page = attempts[0]
     assert len({(a.sha256, a.page_index, a.settings_hash) for a in attempts}) == 1, "attempts at one page"
@@ -114,7 +121,7 @@ def record(
         document = _document_id(conn, page.sha256)
         tried, done = _history(conn, document, page.settings_hash, page.page_index)
         if not done and tried[page.page_index] >= attempt_limit:
-            _quarantine(conn, document, [page.page_index], page.settings_hash)
+            _quarantine(conn, document, [page.page_index])
     return ids[best]
 
 
@@ -187,6 +194,21 @@ def _history(
     return tried, {index: attempt_id for index, (_, attempt_id) in done.items()}
 
 
+def _lost(conn: sqlite3.Connection, document: int) -> set[int]:
+    """Returns the pages whose latest attempt ended with the model."""
+    rows = conn.execute(
+        "SELECT p.page_index FROM pages p JOIN attempts a ON a.page_id = p.id"
+        " WHERE p.document_id = ? AND a.error_category IN (?, ?)"
+        " AND a.id = (SELECT max(id) FROM attempts WHERE page_id = p.id)",
+        (document, *LOST_CATEGORIES),
+    )
+    return {int(index) for (index,) in rows}
+
+
+def _among(page_indices: Sequence[int], found: set[int]) -> tuple[int, ...]:
+    return tuple(index for index in page_indices if index in found)
+
+
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:
     """Makes attempts current where the current one was made under other settings."""
     conn.executemany(
@@ -197,14 +219,12 @@ def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: 
     )
 
 
-def _quarantine(
-    conn: sqlite3.Connection, document: int, page_indices: Sequence[int], settings_hash: str
-) -> None:
-    """Sets pages aside; their attempts stay what they are. Not those whose current attempt has other settings."""
+def _quarantine(conn: sqlite3.Connection, document: int, page_indices: Sequence[int]) -> None:
+    """Sets pages aside; their attempts stay what they are. Not those that other settings read to their end."""
     conn.executemany(
         "UPDATE pages SET status = 'quarantined' WHERE document_id = ? AND page_index = ? AND EXISTS ("
-        "  SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.settings_hash = ?)",
-        [(document, index, settings_hash) for index in page_indices],
+        "  SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.status NOT IN (?, ?, ?))",
+        [(document, index, *DONE_STATUSES) for index in page_indices],
     )
 
 
@@ -230,7 +250,9 @@ def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool
         " FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
         (page_id,),
     ).fetchone()
-    if row is None or row[0] != page.settings_hash:
+    if row is None:
         return True
     old, new = merit(row[1], row[2]), _merit(page)
+    if row[0] != page.settings_hash:
+        return new[0] >= old[0]
     return new > old or new[0] == old[0] == _DONE_RANK

@@ -1,8 +1,8 @@
 """Whether the database holds together: each check is one statement about all rows, and changes nothing.
 
 What is checked is what the ledger promises. Every page of every document has one row; the row's status is that of its
-current attempt; every text is the one that was stored; what belongs to an attempt has one; the search index holds the
-current texts; SQLite finds its file in order.
+current attempt; every text is the one that was stored, and so are its markdown and blocks; what belongs to an attempt
+has one; the search index holds the current texts; SQLite finds its file in order.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlite_utils import Database
 
 from storage import schema
+from storage.content import stored_content_sha256
 from storage.database import explained
 from storage.lock import is_locked
 from storage.queries import database_path
@@ -169,16 +170,40 @@ def _statuses(conn: sqlite3.Connection) -> Found:
 
 
 def _texts(conn: sqlite3.Connection) -> Found:
-    for name, page, attempt, current in conn.execute(
-        f"SELECT {_NAME}, p.page_index + 1, a.id, a.id = p.current_attempt_id FROM attempts a"
-        " LEFT JOIN pages p ON p.id = a.page_id LEFT JOIN documents d ON d.id = p.document_id"
-        " WHERE a.text_sha256 IS NOT iif(a.text IS NULL, NULL, sha256_of_bytes(CAST(a.text AS BLOB)))"
-    ):
-        which = "the text" if current else "an earlier text"
+    for attempt, what in _changed(conn).items():
+        name, page, current = conn.execute(
+            f"SELECT {_NAME}, p.page_index + 1, a.id = p.current_attempt_id FROM attempts a"
+            " LEFT JOIN pages p ON p.id = a.page_id LEFT JOIN documents d ON d.id = p.document_id WHERE a.id = ?",
+            (attempt,),
+        ).fetchone()
+        which = f"the {what}" if current else f"an earlier {what}"
         remedy = (
             _again(name) if current else "no export shows it, and `ocrbatch prune --db DATABASE` deletes it"
         )
         yield f"{name}, page {page}: {which} (attempt {attempt}) is not the one that was stored", remedy
+
+
+def _changed(conn: sqlite3.Connection) -> dict[int, str]:
+    """Returns attempt -> what of it does not have the hash that was stored: the text, or else what is beside it."""
+    texts = conn.execute(
+        "SELECT id FROM attempts WHERE text_sha256 IS NOT iif(text IS NULL, NULL, sha256_of_bytes(CAST(text AS BLOB)))"
+    )
+    changed = {number: "text" for (number,) in texts}
+    conn.text_factory = _decoded
+    try:
+        for number, stored, *content in conn.execute(
+            "SELECT id, content_sha256, text, markdown FROM attempts"
+        ):
+            if stored != stored_content_sha256(conn, number, *content):
+                changed.setdefault(number, "markdown or a block")
+    finally:
+        conn.text_factory = str
+    return changed
+
+
+def _decoded(text: bytes) -> str:
+    """Bytes that are no UTF-8, in a damaged database, become what no stored text has."""
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _again(name: str) -> str:

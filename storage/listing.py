@@ -7,7 +7,7 @@ from itertools import groupby
 from sqlite_utils import Database
 
 from storage.database import explained
-from storage.queries import database_path
+from storage.queries import LAST_SETTINGS, database_path
 from storage.types import PAGE_STATUSES
 
 
@@ -16,6 +16,7 @@ class FileStatus:
     """status: one of DOCUMENT_STATUSES, or "superseded" for content that a path held before it got other content.
 
     num_pages: in the document; pages: status -> those of them that were asked for. reason: why it is not "ok".
+    older_pages: those whose current attempt is of other settings than the last run's that found the content.
     """
 
     path: str
@@ -23,6 +24,7 @@ class FileStatus:
     num_pages: int
     pages: dict[str, int]
     reason: str | None
+    older_pages: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
@@ -34,20 +36,30 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
     with explained(database_path(db)):
         rows = db.conn.execute(_FILES)
         for (path, _, _, status, reason, num_pages), group in groupby(rows, key=lambda row: row[:6]):
-            counts = {name: number for *_, name, number in group if name is not None}
-            pages = {name: counts[name] for name in PAGE_STATUSES if name in counts}
-            yield FileStatus(path=path, status=status, num_pages=num_pages, pages=pages, reason=reason)
+            counts = [(name, number, older) for *_, name, number, older in group if name is not None]
+            numbers = {name: number for name, number, _ in counts}
+            yield FileStatus(
+                path=path,
+                status=status,
+                num_pages=num_pages,
+                pages={name: numbers[name] for name in PAGE_STATUSES if name in numbers},
+                reason=reason,
+                older_pages=sum(older for *_, older in counts),
+            )
 
 
-_FILES = """
+_FILES = f"""
 WITH every (path, former, status, reason, document_id) AS (
     SELECT path, 0, status,
         iif(status = 'missing', coalesce(reason, 'last found by run ' || last_run_id), reason), document_id
     FROM files
     UNION ALL SELECT path, run_id, 'superseded', 'run ' || run_id || ' found other content there', document_id
     FROM superseded)
-SELECT e.path, e.former, e.document_id, e.status, e.reason, d.num_pages, p.status, count(p.id)
+SELECT e.path, e.former, e.document_id, e.status, e.reason, d.num_pages, p.status, count(p.id),
+    count(CASE WHEN a.settings_hash <> l.settings_hash THEN 1 END)
 FROM every e JOIN documents d ON d.id = e.document_id
 LEFT JOIN pages p ON p.document_id = d.id AND p.asked
+LEFT JOIN attempts a ON a.id = p.current_attempt_id
+LEFT JOIN ({LAST_SETTINGS}) l ON l.document_id = d.id
 GROUP BY e.path, e.former, e.document_id, p.status ORDER BY e.path, e.former, e.document_id
 """

@@ -1,8 +1,9 @@
 """Bounded growth: what no export shows any more can be deleted. A page's current text never is.
 
 What goes: attempts that are not current, runs that nothing refers to any more, and, where asked for, vanished files and
-superseded contents with their pages. What stays of a page that was not read to its end: its first readings under the
-current settings, which count towards the limit of attempts, and any reading to its end under others.
+superseded contents with their pages. What stays: first readings under settings that did not read the page to its end,
+those of its current attempt and those of its latest, because they count towards the limit of attempts; and any reading
+to its end where the current attempt is none.
 """
 
 import sqlite3
@@ -112,8 +113,12 @@ _DOOMED = {
         SELECT a.id FROM attempts a WHERE a.page_id IN (SELECT id FROM doomed_pages)
         UNION SELECT a.id FROM attempts a JOIN pages p ON p.id = a.page_id
             JOIN attempts c ON c.id = p.current_attempt_id
-        WHERE a.id <> c.id AND a.run_id IN (SELECT id FROM old_runs) AND (c.status IN ({done}) OR NOT (
-            a.status IN ({done}) OR (a.settings_hash = c.settings_hash AND a.rung IS NULL)))""",
+            JOIN attempts last ON last.id = (SELECT max(id) FROM attempts WHERE page_id = p.id)
+        WHERE a.id <> c.id AND a.run_id IN (SELECT id FROM old_runs)
+        AND NOT (a.status IN ({done}) AND c.status NOT IN ({done}))
+        AND NOT (a.rung IS NULL AND a.settings_hash IN (c.settings_hash, last.settings_hash) AND NOT EXISTS (
+            SELECT 1 FROM attempts d
+            WHERE d.page_id = p.id AND d.settings_hash = a.settings_hash AND d.status IN ({done})))""",
     "doomed_runs": """
         SELECT id FROM runs WHERE id IN (SELECT id FROM old_runs) AND id <> (SELECT max(id) FROM runs)
         AND id NOT IN (SELECT run_id FROM attempts WHERE id NOT IN (SELECT id FROM doomed_attempts))

@@ -58,6 +58,8 @@ class Status:
     "missing" when every file with it is gone. files: paths by status. left_out_pages: pages of readable
     documents that nobody has asked for yet (page selection, maximum per document).
     num_attempts: readings so far, retries included. superseded: contents that a path held before it got others.
+    older_pages: pages whose current attempt was made under other settings than those of the last run that found their
+    file: it did not ask for them, did not come to them, or read them worse.
     """
 
     database: str
@@ -70,6 +72,7 @@ class Status:
     num_attempts: int
     stages: list[StageStatus]
     superseded: int = 0
+    older_pages: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
@@ -93,6 +96,7 @@ def status(db: Database) -> Status:
                 num_attempts=_number(db, "SELECT count(*) FROM attempts"),
                 stages=stages(db),
                 superseded=_number(db, "SELECT count(*) FROM superseded"),
+                older_pages=_number(db, _OLDER),
             )
         finally:
             db.conn.execute("COMMIT")
@@ -172,6 +176,18 @@ FROM runs r LEFT JOIN attempts a ON a.run_id = r.id GROUP BY r.id ORDER BY r.id
 _LEFT_OUT = """
 SELECT count(*) FROM documents d JOIN pages p ON p.document_id = d.id
 WHERE NOT p.asked AND d.status = 'ok' AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = d.id)
+"""
+
+# Content that several files have was last found by the last of their runs.
+LAST_SETTINGS = """
+SELECT f.document_id, r.settings_hash FROM (
+    SELECT document_id, max(last_run_id) AS run_id FROM files GROUP BY document_id) f
+JOIN runs r ON r.id = f.run_id
+"""
+
+_OLDER = f"""
+SELECT count(*) FROM ({LAST_SETTINGS}) l JOIN pages p ON p.document_id = l.document_id
+JOIN attempts a ON a.id = p.current_attempt_id WHERE a.settings_hash <> l.settings_hash
 """
 
 # A page's share of a stage is summed first: a stage may have several timings on a page (paths, retries

@@ -8,6 +8,7 @@ A landed migration never changes: a new version is a new function at the end.
 
 from sqlite_utils import Database, Migrations
 
+from storage.content import stored_content_sha256
 from storage.text import text_sha256
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
@@ -38,6 +39,8 @@ def v004_run_flow(db: Database) -> None:
 def v005_ledger(db: Database) -> None:
     """A row for every page of every document, what each attempt was made with, and what paths held before.
 
+    text_sha256: of the text's UTF-8, null without one. content_sha256: of text, markdown and blocks as storage.content
+    writes them, null without any. Both are made for attempts stored before from what is there.
     rung: the step of the ladder that made the attempt, null for the first reading. source: what the text is from.
     rotation_deg: clockwise turn that made the page upright. layer_agreement: 0..1, how far text and text layer agree.
     script: ISO 15924 code of a script that the model was not trained for; null where there is none.
@@ -45,6 +48,10 @@ def v005_ledger(db: Database) -> None:
     """
     db.conn.create_function("sha256_of_text", 1, text_sha256, deterministic=True)
     db.executescript(_LEDGER)
+    for (attempt,) in db.conn.execute("SELECT id FROM attempts WHERE text IS NOT NULL").fetchall():
+        sql = "SELECT text, markdown FROM attempts WHERE id = ?"
+        content = stored_content_sha256(db.conn, attempt, *db.conn.execute(sql, (attempt,)).fetchone())
+        db.conn.execute("UPDATE attempts SET content_sha256 = ? WHERE id = ?", (content, attempt))
 
 
 _TABLES = """
@@ -135,6 +142,7 @@ CREATE INDEX timings_attempt ON timings(attempt_id);
 
 _LEDGER = """
 ALTER TABLE attempts ADD COLUMN text_sha256 TEXT;
+ALTER TABLE attempts ADD COLUMN content_sha256 TEXT;
 ALTER TABLE attempts ADD COLUMN rung TEXT;
 ALTER TABLE attempts ADD COLUMN source TEXT NOT NULL DEFAULT 'ocr' CHECK (source IN ('ocr', 'layer'));
 ALTER TABLE attempts ADD COLUMN rotation_deg INTEGER NOT NULL DEFAULT 0
@@ -160,7 +168,7 @@ CREATE VIEW results AS
     SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
         a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
         a.error_stage, a.error_category, a.error_message, a.settings_hash,
-        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
         a.run_id, a.finished_at,
         f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
     FROM listed_files f
@@ -171,7 +179,7 @@ CREATE VIEW superseded_results AS
     SELECT s.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
         a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
         a.error_stage, a.error_category, a.error_message, a.settings_hash,
-        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
         a.run_id, a.finished_at, s.document_id, p.id AS page_id, a.id AS attempt_id
     FROM superseded s
     JOIN documents d ON d.id = s.document_id

@@ -132,7 +132,7 @@ class Store:
 
         Not to read: pages with an ok or blank attempt under these settings (which becomes current again
         if other settings were used since), and pages that attempt_limit runs did not read under them: those are
-        quarantined. retry_failed: also those. force: all.
+        quarantined, unless other settings read them. retry_failed: also those. force: all.
         """
         with self._transaction() as conn:
             return attempts.plan(
@@ -160,8 +160,8 @@ class Store:
 
         Returns the id of the best of them (storage.attempts states the rule). The time this takes, less the commit, is
         added as the "store" timing of each unless the record has one. The best becomes the page's current attempt,
-        unless the current one is better under the same settings: a retry that fails never hides a text.
-        attempt_limit: a page that so many runs did not read is quarantined; None: never.
+        unless the current one is better: a retry that fails never hides a text, whatever its settings.
+        attempt_limit: a page that so many runs did not read is quarantined, unless other settings read it; None: never.
         """
         began = time.perf_counter()
         with self._transaction() as conn:

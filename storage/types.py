@@ -117,13 +117,19 @@ class PageRecord:
         return sum(timing.share_s for timing in self.timings)
 
 
+# Categories of errors that struck all pages in the model's computation, whichever of them was the reason.
+LOST_CATEGORIES = ("device_lost", "model_ended")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlan:
     """What a run has to do with the pages of a document; page indices, ascending.
 
-    done: has an ok or blank attempt under these settings. given_up: tried as often as allowed.
+    done: has an ok or blank attempt under these settings. given_up: tried under them as often as allowed.
+    alone: of to_read those that were being computed when the model was lost at last; one of them may be the reason.
     """
 
     to_read: tuple[int, ...]
     done: tuple[int, ...]
     given_up: tuple[int, ...]
+    alone: tuple[int, ...] = ()

@@ -1,6 +1,9 @@
 """The command line of benches: parse, load, call, print. Everything heavy is imported by the command it serves."""
 
-from typing import Any
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
 
 import click
 
@@ -67,44 +70,14 @@ output_json_option = click.option("--output-json", metavar="FILE", help="Write a
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
-def bench_encoder(
-    model: str,
-    device: str,
-    dtype: str,
-    arms: str,
-    num_prompts: int,
-    num_warmups: int,
-    batch_size: int,
-    max_items: int,
-    budgets: str,
-    buckets: str,
-    pages: str | None,
-    seed: int,
-    output_json: str | None,
-    verbose: bool,
-) -> None:
+def bench_encoder(buckets: str, output_json: str | None, verbose: bool, **options: Any) -> None:
     """Time the vision encoder, ours with and without graphs and transformers' own, in vLLM's benchmark's table."""
     start_logging(verbose)
     from pipeline.bench import report
     from pipeline.bench.requests import parse_buckets
 
-    result = report.run(
-        model=model,
-        device=device,
-        dtype=dtype,
-        arms=arms,
-        num_prompts=num_prompts,
-        num_warmups=num_warmups,
-        batch_size=batch_size,
-        max_items=max_items,
-        budgets=budgets,
-        buckets=parse_buckets(buckets),
-        pages=pages,
-        seed=seed,
-    )
-    say(report.lines(result))
-    if output_json:
-        report.write(result, output_json)
+    result = report.run(buckets=parse_buckets(buckets), **options)
+    _show(report.lines(result), result, output_json)
 
 
 @bench.command("decode")
@@ -137,37 +110,13 @@ def bench_encoder(
 )
 @output_json_option
 @verbose_option
-def bench_decode(
-    model: str,
-    device: str,
-    dtype: str,
-    arms: str | None,
-    pages: str | None,
-    num_pages: int,
-    batch_size: int,
-    prompt_tokens: int,
-    max_new_tokens: int,
-    output_json: str | None,
-    verbose: bool,
-) -> None:
+def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
     """Time decoding, ours with and without drafts and transformers' generate, and compare what they write."""
     start_logging(verbose)
     from pipeline.bench import decode_report
 
-    result = decode_report.run(
-        model=model,
-        device=device,
-        dtype=dtype,
-        arms=arms,
-        pages=pages,
-        num_pages=num_pages,
-        batch_size=batch_size,
-        prompt_tokens=prompt_tokens,
-        max_new_tokens=max_new_tokens,
-    )
-    say(decode_report.lines(result))
-    if output_json:
-        decode_report.write(result, output_json)
+    result = decode_report.run(**options)
+    _show(decode_report.lines(result), result, output_json)
 
 
 @bench.command("pipeline")
@@ -206,6 +155,15 @@ def bench_pipeline(
     from pipeline.bench import pipeline, pipeline_report
 
     result = pipeline.bench(pipeline.PipelineBenchSettings(paths=paths, model=model, **options))
-    say(pipeline_report.lines(result))
+    _show(pipeline_report.lines(result), result, output_json)
+
+
+class _Result(Protocol):
+    def to_json(self) -> Any: ...
+
+
+def _show(lines: Iterable[str], result: _Result, output_json: str | None) -> None:
+    """Prints the report, and writes all figures as one JSON object. Raises: OSError."""
+    say(lines)
     if output_json:
-        pipeline_report.write(result, output_json)
+        Path(output_json).write_text(json.dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")

@@ -1,8 +1,6 @@
-"""What `ocrbatch bench decode` is asked, and what it prints and writes. Imports torch only to run."""
+"""What `ocrbatch bench decode` is asked, and what it prints. Imports torch only to run."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ConfigError
@@ -78,11 +76,6 @@ def lines(result: "DecodeBenchResult") -> Iterator[str]:
         )
     for arm in result.arms[1:]:
         yield f"{arm.name}: {arm.num_differ} of {len(lengths)} pages differ from {result.arms[0].name}'s"
-
-
-def write(result: "DecodeBenchResult", path: str) -> None:
-    """Writes all figures as one JSON object. Raises: OSError."""
-    Path(path).write_text(json.dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def _row(name: str, *cells: str) -> str:

@@ -1,8 +1,6 @@
-"""What `ocrbatch bench pipeline` prints and writes. Imports no torch."""
+"""What `ocrbatch bench pipeline` prints. Imports no torch."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.flow_report import flow_lines
@@ -38,11 +36,6 @@ def lines(result: "PipelineBenchResult") -> Iterator[str]:
             f"{beside.name} beside it, decoding alone, {beside.num_pages} pages at once: {beside.tokens_s:,.0f} "
             f"tokens/s, {beside.pages_s:.2f} pages/s"
         )
-
-
-def write(result: "PipelineBenchResult", path: str) -> None:
-    """Writes all figures as one JSON object. Raises: OSError."""
-    Path(path).write_text(json.dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def _head(result: "PipelineBenchResult") -> Iterator[str]:

@@ -1,8 +1,6 @@
-"""What `ocrbatch bench encoder` is asked, and what it prints and writes. Imports torch only to run."""
+"""What `ocrbatch bench encoder` is asked, and what it prints. Imports torch only to run."""
 
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ConfigError
@@ -39,9 +37,3 @@ def lines(result: "BenchResult") -> Iterator[str]:
     yield from paths(result.arms)
     for name, error in result.errors.items():
         yield f"{name}: relative error to {result.arms[0].name} {error:.1e}"
-
-
-def write(result: "BenchResult", path: str) -> None:
-    """Writes all figures as one JSON object. Raises: OSError."""
-    found: Mapping[str, Any] = result.to_json()
-    Path(path).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.attempts import foresee, merit
+from storage.audit import audit
 from storage.database import open_for_reading
 from storage.search import search
 from storage.store import Store
-from storage.types import PagePlan, PageRecord
+from storage.types import LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
 from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run, rows
 
 OTHER = "settings-2"
@@ -49,6 +51,19 @@ def test_ok_and_blank_pages_are_done_for_their_settings_only(store: Store, statu
     assert store.done_pages(SHA_A, OTHER) == store.done_pages(SHA_B, SETTINGS) == set()
     assert plan(store, OTHER).to_read == (0, 1, 2)
     assert plan(store, force=True) == PagePlan(to_read=(0, 1, 2), done=(), given_up=())
+
+
+@pytest.mark.parametrize("category", LOST_CATEGORIES)
+def test_pages_that_were_computed_when_the_model_was_lost_are_read_alone(store: Store, category: str) -> None:
+    lost = replace(a_page(None), error=ErrorRecord(stage="encode", category=category, message="lost"))
+    run_id = new_run(store)
+    for index in (0, 2):
+        store.record_page(run_id, replace(lost, page_index=index))
+    expected = PagePlan(to_read=(0, 1, 2), done=(), given_up=(), alone=(0, 2))
+    assert plan(store) == plan(store, OTHER) == plan(store, force=True) == expected
+    store.record_page(new_run(store), a_page(None, 2))
+    assert plan(store).alone == (0,), "its latest attempt had another end"
+    assert plan(store, limit=1).alone == ()
 
 
 @pytest.mark.parametrize("status", ["failed", "repeated", "truncated"])
@@ -98,8 +113,8 @@ def test_a_worse_retry_under_the_same_settings_hides_nothing(store: Store, path:
 def test_other_settings_replace_and_come_back_without_reading(store: Store, path: Path) -> None:
     run_id = new_run(store)
     store.record_page(run_id, a_page("first"))
-    store.record_page(run_id, a_page(None, settings_hash=OTHER))
-    assert current(path) == [("failed", None)]
+    store.record_page(run_id, a_page("second", settings_hash=OTHER, confidence=0.1))
+    assert current(path) == [("ok", "second")]
     assert found(path, "first") == []
     assert plan(store).done == (0,)
     assert current(path)[0] == ("ok", "first")
@@ -107,7 +122,76 @@ def test_other_settings_replace_and_come_back_without_reading(store: Store, path
     assert rows(path, "SELECT count(*) FROM attempts") == [(2,)]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("ok", "failed", "ok"),
+        ("blank", "truncated", "blank"),
+        ("embedded", "repeated", "embedded"),
+        ("truncated", "failed", "truncated"),
+        ("ok", "blank", "blank"),
+        ("truncated", "repeated", "repeated"),
+        ("failed", "failed", "failed"),
+        ("failed", "truncated", "truncated"),
+    ],
+)
+def test_other_settings_hide_nothing_that_was_read_further(
+    store: Store, path: Path, old: str, new: str, kept: str
+) -> None:
+    """Whatever the confidences: under different settings they are not the same measure."""
+    for status, settings_hash, confidence in ((old, SETTINGS, 0.9), (new, OTHER, 0.1)):
+        page = a_page(
+            None if status == "failed" else f"text{settings_hash}",
+            status=status,
+            settings_hash=settings_hash,
+            confidence=confidence,
+        )
+        store.record_page(new_run(store), page)
+    assert rows(path, "SELECT status, settings_hash FROM results WHERE page = 1") == [
+        (kept, OTHER if kept == new else SETTINGS)
+    ]
+    assert rows(path, "SELECT status FROM attempts ORDER BY id") == [(old,), (new,)]
+
+
+def test_a_page_that_new_settings_do_not_read_is_given_up_and_keeps_its_text(
+    store: Store, path: Path
+) -> None:
+    """Not set aside, as its text is good; nor read anew every night, nor shown under settings it is not of."""
+    store.record_page(new_run(store), a_page("old"), attempt_limit=2)
+    for _ in range(2):
+        assert plan(store, OTHER).to_read == (0, 1, 2)
+        run_id = new_run(store)
+        store.record_page(run_id, a_page(None, settings_hash=OTHER), attempt_limit=2)
+        assert current(path)[0] == ("ok", "old")
+    for _ in range(2):
+        assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(), given_up=(0,))
+        assert current(path)[0] == ("ok", "old")
+    assert plan(store) == PagePlan(to_read=(1, 2), done=(0,), given_up=())
+    assert store.quarantined(run_id, 5) == (0, [])
+    assert found(path, "old") == [1]
+    with open_for_reading(str(path)) as db:
+        assert audit(db).problems == []
+        again = {"attempt_limit": 2, "force": False, "retry_failed": True}
+        assert foresee(db.conn, SHA_A, [0], OTHER, **again).to_read == (0,)
+    store.record_page(new_run(store), a_page("new", settings_hash=OTHER), attempt_limit=2)
+    assert current(path)[0] == ("ok", "new")
+    assert plan(store, OTHER).done == (0,)
+
+
+def test_a_page_cut_short_under_other_settings_is_set_aside_with_what_it_has(
+    store: Store, path: Path
+) -> None:
+    store.record_page(new_run(store), a_page("part", status="truncated"), attempt_limit=1)
+    assert current(path) == [("quarantined", "part")]
+    store.record_page(new_run(store), a_page(None, settings_hash=OTHER), attempt_limit=2)
+    assert current(path) == [("truncated", "part")], "it is tried again"
+    store.record_page(new_run(store), a_page(None, settings_hash=OTHER), attempt_limit=2)
+    assert current(path) == [("quarantined", "part")]
+    assert plan(store, OTHER).given_up == (0,)
+
+
 STATUSES = ["ok", "blank", "repeated", "truncated", "failed"]
+CURRENT = "SELECT page_index, p.status, a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
 READINGS = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(STATUSES), st.sampled_from([SETTINGS, OTHER])), max_size=12
 )
@@ -131,6 +215,10 @@ def test_plan_and_index_agree_with_the_attempts(
             done = "ok" in here or "blank" in here
             assert (index in planned.done) == done
             assert (index in planned.given_up) == (not done and len(here) >= 2)
+        for index, status, made in rows(path, CURRENT):
+            best = max(merit(status, None) for at, status, _ in readings if at == index)
+            assert merit(made, None) == best, "no text was hidden by a worse one"
+            assert status == ("quarantined" if index in planned.given_up and best[0] < 2 else made)
         texts = rows(path, "SELECT page_id, text FROM current_text WHERE text LIKE '%common%' ORDER BY 1")
         hits = "SELECT rowid, text FROM page_search WHERE page_search MATCH 'common' ORDER BY rowid"
         assert rows(path, hits) == texts

@@ -77,6 +77,21 @@ DAMAGE = {
         "attempts",
         r"docs/b\.pdf, page 1",
     ),
+    "UPDATE attempts SET markdown = 'changed' WHERE id = 1": (
+        "attempts",
+        r"page 1: the markdown or a block \(attempt 1\) is not the one that was stored",
+    ),
+    "UPDATE attempts SET markdown = CAST(x'ff' AS TEXT) WHERE id = 1": ("attempts", "page 1: the markdown"),
+    "UPDATE attempts SET markdown = x'ff' WHERE id = 2": ("attempts", r"an earlier markdown or a block"),
+    "UPDATE attempts SET markdown = 'x' WHERE id = 4": ("attempts", r"b\.pdf, page 1: the markdown"),
+    "UPDATE attempts SET content_sha256 = NULL WHERE id = 1": ("attempts", "page 1: the markdown"),
+    "UPDATE blocks SET text = 'changed' WHERE block_index = 1": (
+        "attempts",
+        "page 1: the markdown or a block",
+    ),
+    "UPDATE blocks SET label = 'text'": ("attempts", "page 1: the markdown or a block"),
+    "UPDATE blocks SET x0_px = 0": ("attempts", "page 1: the markdown or a block"),
+    "DELETE FROM blocks WHERE block_index = 1": ("attempts", "page 1: the markdown or a block"),
     "DELETE FROM blocks WHERE block_index = 0": (
         "blocks",
         "attempt 1: 1 blocks, the last of which is number 2",

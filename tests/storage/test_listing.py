@@ -35,4 +35,19 @@ def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path)
         FileStatus(path="locked.pdf", status="encrypted", num_pages=0, pages={}, reason="needs a password"),
     ]
     assert (counted.superseded, counted.files["missing"]) == (1, 1)
-    assert list(found[3].to_json()) == ["path", "status", "num_pages", "pages", "reason"]
+    assert list(found[3].to_json()) == ["path", "status", "num_pages", "pages", "reason", "older_pages"]
+
+
+def test_pages_that_the_last_run_s_settings_did_not_make_are_told(store: Store, path: Path) -> None:
+    """Of the last run that found the content: what other runs read elsewhere is none of it."""
+    first = new_run(store, a_file("a.pdf"), a_file("b.pdf", SHA_B, num_pages=1))
+    for page in (a_page("kept"), a_page("not asked for", 1), a_page("elsewhere", sha256=SHA_B)):
+        store.record_page(first, page)
+    second = store.start_run(a_run(settings_hash="settings-2"))
+    store.record_file(second, a_file("moved.pdf"))
+    store.record_page(second, a_page(None, settings_hash="settings-2"))
+    store.record_page(second, a_page("new", 2, settings_hash="settings-2"))
+    with open_for_reading(str(path)) as db:
+        found = {file.path: file.older_pages for file in file_statuses(db)}
+        assert status(db).older_pages == 2
+    assert found == {"a.pdf": 2, "b.pdf": 0, "moved.pdf": 2}

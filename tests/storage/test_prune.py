@@ -64,13 +64,53 @@ def test_a_page_that_was_not_read_keeps_what_counts(path: Path) -> None:
         for _ in range(2):
             store.record_page(store.start_run(a_run()), a_page(None), a_page(None, rung="dense"))
         before = store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2)
-    # Gone: the failure under other settings, and the ladder's two rungs, of which none is current.
+    # Gone: the failure under the settings that read it, and the ladder's two rungs, of which none is current.
     assert prune(str(path)).attempts == 3
     with Store(path) as store:
         assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2) == before
         assert before.given_up == (0,)
         assert store.plan_pages(SHA_A, [0], OTHER, attempt_limit=2).done == (0,)
     assert is_sound(path)
+
+
+def test_a_page_that_new_settings_do_not_read_is_not_read_anew_every_night(path: Path) -> None:
+    """Its text is of older settings; the failures under the newest are what says that it was tried."""
+    with Store(path) as store:
+        store.record_page(new_run(store), a_page("old"), attempt_limit=3)
+    num_read = 0
+    for _ in range(6):
+        with Store(path) as store:
+            run_id = new_run(store)
+            for _ in store.plan_pages(SHA_A, [0], OTHER, attempt_limit=3).to_read:
+                first = a_page(None, settings_hash=OTHER)
+                store.record_page(
+                    run_id, first, a_page(None, settings_hash=OTHER, rung="dense"), attempt_limit=3
+                )
+                num_read += 1
+        prune(str(path))
+        assert rows(path, SHOWN)[0] == ("docs/a.pdf", 1, "ok", "old")
+        assert is_sound(path)
+    assert num_read == 3
+    assert rows(path, "SELECT settings_hash, rung FROM attempts ORDER BY id") == [
+        (SETTINGS, None),
+        *[(OTHER, None)] * 3,
+    ]
+    with Store(path) as store:
+        store.record_page(new_run(store), a_page("new", settings_hash=OTHER))
+    assert prune(str(path)).attempts == 4
+    assert rows(path, TEXTS) == [("new",)]
+
+
+def test_a_text_that_an_earlier_version_of_the_program_hid_is_not_deleted(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(store)
+        store.record_page(run_id, a_page("whole"))
+        store.record_page(run_id, a_page(None, settings_hash=OTHER))
+        store._db.conn.execute("UPDATE pages SET current_attempt_id = 2, status = 'failed' WHERE id = 1")
+    assert prune(str(path)).attempts == 0
+    with Store(path) as store:
+        assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2).done == (0,)
+    assert rows(path, SHOWN)[0] == ("docs/a.pdf", 1, "ok", "whole")
 
 
 def test_vanished_files_go_where_asked_for(path: Path) -> None:
@@ -178,10 +218,20 @@ def test_nothing_that_is_shown_or_planned_changes(
         for hashed in hashes.values():
             store.plan_pages(SHA_A, range(3), hashed, attempt_limit=2)
     shown = rows(path, SHOWN)
+    newest = rows(
+        path,
+        "SELECT p.page_index + 1, a.settings_hash FROM pages p JOIN attempts a ON a.id = ("
+        " SELECT max(id) FROM attempts WHERE page_id = p.id) WHERE p.current_attempt_id IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM attempts d WHERE d.page_id = p.id"
+        "  AND d.settings_hash = a.settings_hash AND d.status IN ('ok', 'blank'))",
+    )
     prune(str(path), keep_runs=keep_runs)
     assert rows(path, SHOWN) == shown
     assert is_sound(path)
     with Store(path) as store:
+        for page, hashed in newest:
+            after = store.plan_pages(SHA_A, [page - 1], hashed, attempt_limit=2)
+            assert (page - 1 in after.given_up) == (page - 1 in plans[hashed].given_up)
         for page, hashed in rows(
             path, "SELECT page, settings_hash FROM results WHERE settings_hash IS NOT NULL"
         ):

@@ -8,6 +8,7 @@ import pytest
 from sqlite_utils import Database
 
 from storage import schema
+from storage.content import content_sha256
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseVersionError
 from storage.store import Store
@@ -143,9 +144,17 @@ def test_texts_stored_before_there_were_hashes_have_one(tmp_path: Path) -> None:
             " VALUES (1, 1, 's', 'ok', 't', 0, 0, 'Été')"
         )
         conn.commit()
+        conn.execute(
+            "INSERT INTO attempts (page_id, run_id, settings_hash, status, finished_at, seconds, num_tokens,"
+            " error_category) VALUES (1, 1, 's', 'failed', 't', 0, 0, 'timeout')"
+        )
+        conn.execute("INSERT INTO blocks VALUES (1, 0, 'title', 1, 2, 3, 4, 'Été', 0.5)")
+        conn.commit()
     Store(path).close()
     found = rows(path, "SELECT text_sha256, source, rotation_deg, rung, script FROM attempts")
-    assert found == [(text_sha256("Été"), "ocr", 0, None, None)]
+    assert found == [(text_sha256("Été"), "ocr", 0, None, None), (None, "ocr", 0, None, None)]
+    content = content_sha256("Été", None, [("title", 1, 2, 3, 4, "Été")])
+    assert rows(path, "SELECT content_sha256 FROM attempts") == [(content,), (None,)]
 
 
 def test_pages_that_nobody_had_asked_for_get_their_rows(tmp_path: Path) -> None:
