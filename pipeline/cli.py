@@ -225,9 +225,10 @@ def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints an error where a command raised one."""
     code = _run_command(args)
     model = sys.modules.get("pipeline.flow.model")
-    # Around threads at work the interpreter's end would abort the process, with another code; and taking PyTorch down
-    # takes seconds on a busy machine, which a process that was told to end has not.
-    if (model is not None and model.is_at_work()) or (args is None and code == ExitCode.STOPPED):
+    # Around threads at work, or with a GPU that was lost, the interpreter's end would abort the process, with another
+    # code; and taking PyTorch down takes seconds on a busy machine, which a process that was told to end has not.
+    ends_early = args is None and code in (ExitCode.STOPPED, ExitCode.FATAL)
+    if (model is not None and model.is_at_work()) or ends_early:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -19,6 +19,7 @@ from pipeline.ladder_steps import Step, turned_step
 from pipeline.results import failed_result, layer_result
 from pipeline.second_look import without_scrap
 from pipeline.stages.layer_use import layer_of
+from pipeline.timing import single
 from pipeline.types import (
     EmbeddedPage,
     Kind,
@@ -41,6 +42,7 @@ _NOTHING_READ = PageError(
 )
 
 Render = Callable[[Page, Step], Future[ReadyPage | PageError]]
+Judge = Callable[[ReadablePage], Future[ReadablePage | PageError]]
 Read = Callable[[Sequence[RenderedPage], Step], Awaitable[list[PageResult]]]
 
 
@@ -48,14 +50,14 @@ class Ladder:
     """steps: for each kind of file the first reading and the rungs, if there are any.
 
     below: the confidence under which a reading is not good enough. render: renders a page for a rung. read: gives a
-    result for each of its readings.
+    result for each of its readings. judge: gives a page with its text layer judged.
     """
 
     def __init__(
-        self, *, steps: Mapping[Kind, Sequence[Step]], below: float, render: Render, read: Read
+        self, *, steps: Mapping[Kind, Sequence[Step]], below: float, render: Render, read: Read, judge: Judge
     ) -> None:
         self._steps, self._below = steps, below
-        self._render, self._read = render, read
+        self._render, self._read, self._judge = render, read, judge
 
     def wants(self, result: PageResult) -> bool:
         """Whether the page would be read again."""
@@ -63,9 +65,10 @@ class Ladder:
 
     async def __call__(
         self, ready: ReadablePage, first: PageResult, *, reads: bool = True
-    ) -> list[PageResult]:
-        """Returns all attempts in their order, each with its rung and its own time. ready: as first read.
+    ) -> tuple[list[PageResult], ReadablePage]:
+        """Returns all attempts in their order, each with its rung and its own time, and what is then known of the page.
 
+        ready: as first read, without views; it comes back with its text layer where that was asked for.
         Where it is in doubt which way up the page is, that comes first: no other change helps there. reads: False for
         a page that the model cannot read at all, of which its text layer may be taken.
         """
@@ -78,10 +81,13 @@ class Ladder:
                 break
             if not reads and not step.text_layer:
                 continue
-            attempt = self._from_layer(ready) if step.text_layer else await self._again(ready.page, step)
+            if step.text_layer:
+                ready, attempt = await self._from_layer(ready, step)
+            else:
+                attempt = await self._again(ready.page, step)
             if attempt is not None:
                 attempts.append(replace(attempt, rung=step.name))
-        return attempts
+        return attempts, ready
 
     async def _again(self, page: Page, step: Step) -> PageResult | None:
         """None where there is nothing to read: the first reading has said so, or the text layer does."""
@@ -105,9 +111,21 @@ class Ladder:
             return failed_result(result.page, _NOTHING_READ, result.timings)
         return without_scrap(result) if result.status == "ok" else result
 
-    def _from_layer(self, ready: ReadablePage) -> PageResult | None:
+    async def _from_layer(self, ready: ReadablePage, step: Step) -> tuple[ReadablePage, PageResult | None]:
+        """The page with its layer, which nobody has judged before now, and the attempt if it can be trusted.
+
+        With "prefer" the page is read only because its layer was turned down.
+        """
+        if layer_of(ready) is None and step.render.text_layer == "fallback":
+            judged = await asyncio.wrap_future(self._judge(ready))
+            if isinstance(judged, PageError):
+                return ready, failed_result(ready.page, judged)
+            ready = judged
         layer = layer_of(ready)
-        return layer_result(ready, layer, ()) if layer is not None and layer.is_trustworthy else None
+        if layer is None or not layer.is_trustworthy:
+            return ready, None
+        seconds = ready.seconds.get("layer")
+        return ready, layer_result(ready, layer, () if seconds is None else (single("layer", seconds),))
 
     def _is_good(self, result: PageResult) -> bool:
         if result.status == "failed":

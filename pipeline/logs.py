@@ -1,8 +1,9 @@
 """The log file of a run: a JSON object a line, for machines, with nothing of what is written in documents.
 
 Every line has `time` (UTC, ISO 8601, milliseconds), `level`, `event`, `message` and `run_id` (null before the run has
-begun). `event` is start, page, document, end, or log for a line that also goes to standard error; each adds keys of its
-own. Text is escaped as JSON in ASCII: no path or message can break a line or reach a terminal as control characters.
+begun). `event` is start, page, rescued (a page that is done and was not read well at first), document, end, or log for
+a line that also goes to standard error; each adds keys of its own. Text is escaped as JSON in ASCII: no path or message
+can break a line or reach a terminal as control characters.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ class RunLog:
 
 
 class LoggedProgress:
-    """Tells another progress, and the log. Pages that went well are `info`, the others `warning`."""
+    """Tells another progress, and the log. Pages that went well are `info`, the others and rescues `warning`."""
 
     def __init__(self, inner: Progress, log: RunLog) -> None:
         self._inner, self._log = inner, log
@@ -68,14 +69,11 @@ class LoggedProgress:
 
     def page_done(self, result: PageResult) -> None:
         self._inner.page_done(result)
-        error = result.error
         self._log.event(
             "page",
-            result.status if error is None else f"{result.status}: {_words(error)}",
+            _what_befell(result),
             logging.INFO if result.status in DONE_STATUSES else logging.WARNING,
-            path=result.page.path,
-            page=result.page.page_number,
-            sha256=result.page.sha256,
+            **_where(result),
             status=result.status,
             confidence=result.confidence,
             tokens=result.num_tokens,
@@ -83,8 +81,35 @@ class LoggedProgress:
             rung=result.rung,
             source=result.source,
             rotation_deg=result.rotation_deg,
-            error=None if error is None else {"stage": error.stage, "category": error.category},
+            error=_error(result),
         )
+
+    def page_rescued(self, first: PageResult, result: PageResult) -> None:
+        self._inner.page_rescued(first, result)
+        self._log.event(
+            "rescued",
+            f"{_what_befell(first)}; rescued by the rung {result.rung}: {result.status}",
+            logging.WARNING,
+            **_where(result),
+            status=result.status,
+            rung=result.rung,
+            source=result.source,
+            first={"status": first.status, "error": _error(first)},
+        )
+
+
+def _where(result: PageResult) -> dict[str, Any]:
+    page = result.page
+    return {"path": page.path, "page": page.page_number, "sha256": page.sha256}
+
+
+def _what_befell(result: PageResult) -> str:
+    return result.status if result.error is None else f"{result.status}: {_words(result.error)}"
+
+
+def _error(result: PageResult) -> dict[str, str] | None:
+    error = result.error
+    return None if error is None else {"stage": error.stage, "category": error.category}
 
 
 def without_quotes(reason: str) -> str:

@@ -18,6 +18,7 @@ class Silent:
     def pages_found(self, num_pages: int) -> None: ...
     def document_refused(self, document: Document) -> None: ...
     def page_done(self, result: PageResult) -> None: ...
+    def page_rescued(self, first: PageResult, result: PageResult) -> None: ...
 
 
 class Counting(Silent):
@@ -41,8 +42,10 @@ class Counting(Silent):
             self.num_ok += 1
             return
         self.num_faults += 1
-        detail = f": {result.error.message}" if result.error else ""
-        self.say(f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}")
+        self.say(_what_befell(result))
+
+    def page_rescued(self, first: PageResult, result: PageResult) -> None:
+        self.say(f"{_what_befell(first)}; rescued by the rung {result.rung}: {result.status}")
 
     def say(self, line: str) -> None:
         print(one_line(line), file=sys.stderr, flush=True)
@@ -95,3 +98,8 @@ class Lines(Counting):
         self.say(
             f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, {self.num_ok} ok, {self.num_faults} failed"
         )
+
+
+def _what_befell(result: PageResult) -> str:
+    detail = f": {result.error.message}" if result.error else ""
+    return f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}"

@@ -41,6 +41,7 @@ class PageReader:
             below=config.ladder.below,
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
             read=lambda rendered, step: self._results(rendered, step=step),
+            judge=workers.layer,
         )
         # Each holds a page's views beside those that the budget counts.
         self._again = asyncio.Semaphore(render_workers(config))
@@ -65,18 +66,21 @@ class PageReader:
         outcome = outcome.without_views()
         results = await reading
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
-        attempts = self._compared(outcome, await self._better(outcome, results))
+        attempts, outcome = await self._better(outcome, results)
+        attempts = self._compared(outcome, attempts)
         return [replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts]
 
-    async def _better(self, ready: ReadablePage, results: list[PageResult]) -> list[PageResult]:
-        """The attempts, given the results of the first one's readings."""
+    async def _better(
+        self, ready: ReadablePage, results: list[PageResult]
+    ) -> tuple[list[PageResult], ReadablePage]:
+        """The attempts, given the results of the first one's readings, and what is known of the page after them."""
         if self._second_look.wants(results):
             async with self._again:
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
         if not self._ladder.wants(first):
-            return [first]
+            return [first], ready
         is_foreign = foreign_script(ready.script, self._scripts) is not None
         async with self._again:
             return await self._ladder(ready, first, reads=not is_foreign)

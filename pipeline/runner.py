@@ -10,35 +10,31 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from importlib import metadata
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, own_files, render_settings, settings_hash, tile_settings
+from pipeline.discovery import Discovery
 from pipeline.encoder_config import graph_settings
-from pipeline.errors import ConfigError, PipelineError, StopRequest, exit_code
+from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.flow.budget import Budget, Share, heaviest_page_bytes
 from pipeline.flow.meter import Meter, StageUse
 from pipeline.flow.model import Model
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
-from pipeline.ladder import best
+from pipeline.ledger import Ledger
 from pipeline.loading import load_model, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader
-from pipeline.results import failed_result
-from pipeline.selection import select_pages
-from pipeline.stages.store import store_document, store_page
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
-from pipeline.timing import Stopwatch, split
-from pipeline.types import Document, Page, PageError, PageResult, StageTiming
-from pipeline.walk import Candidate, Found, walk
+from pipeline.timing import Stopwatch
+from pipeline.types import Page, PageError
+from pipeline.walk import walk
 from pipeline.workers import WorkerPool
-from storage.errors import StorageError
 from storage.store import Store
 from storage.types import RunRecord
 
@@ -47,8 +43,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("ocrbatch")
 _VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy")
-# Files looked into, and pages known, ahead of their turn: all that is kept of one is a few numbers.
-PROBES_AHEAD = 16
+# Pages known ahead of their turn: all that is kept of one is a few numbers.
 PAGES_AHEAD = 256
 # How often the run looks whether it should stop.
 POLL_S = 0.1
@@ -72,16 +67,18 @@ def run(
     A wrong path, model name or budget is found before the database is touched. load: gives another model than the one
     that is configured. summary: is added to and returned, for those who want to know of it whatever is raised.
 
-    Raises: ConfigError, CheckpointError, StorageError, DeviceLostError; StopRequest before the run has begun.
+    Raises: ConfigError, CheckpointError, StorageError, ModelMemoryError, DeviceLostError; StopRequest before the run
+    has begun.
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = read_passwords(config.ingest)
-    inputs = Inputs(walk(config.ingest.paths, ingest_settings(config), own_files(config)))
+    # A path may lie on a server that is gone.
+    found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
     weights = stop.while_doing(lambda: weights_sha256(config.model))
     hash_ = settings_hash(config, weights)
-    with Writer(config.store.database) as writer:
+    with Writer(config.store.database) as writer, contextlib.closing(Inputs(found)) as inputs:
         record = RunRecord(
             settings_hash=hash_,
             config=config.model_dump(mode="json"),
@@ -92,9 +89,8 @@ def run(
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
-        return _Run(
-            config, writer, run_id, hash_, progress, stop, load or load_model, summary, passwords
-        ).execute(inputs)
+        ledger = Ledger(config, writer, run_id, hash_, progress, summary)
+        return _Run(ledger, stop, load or load_model, passwords).execute(inputs)
 
 
 def versions() -> dict[str, str]:
@@ -109,31 +105,21 @@ def versions() -> dict[str, str]:
 class _Run:
     def __init__(
         self,
-        config: Config,
-        writer: Writer,
-        run_id: int,
-        settings_hash: str,
-        progress: Progress,
+        ledger: Ledger,
         stop: Stop,
         load: "Callable[[Config], LoadedModel]",
-        summary: RunSummary,
         passwords: tuple[str, ...],
     ) -> None:
-        self._config = config
-        self._writer = writer
-        self._run_id = run_id
-        self._settings_hash = settings_hash
-        self._progress = progress
+        self._ledger = ledger
+        self._config = config = ledger.config
+        self._summary = ledger.summary
         self._stop = stop
-        self._summary = summary
         self._passwords = passwords
         self._tile = tile_settings(config)
         self._model = Model(config, load)
         self._budget = Budget(config.run.inflight_mb << 20)
         self._page_bytes = heaviest_page_bytes(self._tile)
         self._discovering, self._rendering = Meter(), Meter()
-        self._planned: set[str] = set()
-        self._discover: dict[Page, StageTiming] = {}
 
     def execute(self, inputs: Inputs) -> RunSummary:
         """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
@@ -165,14 +151,14 @@ class _Run:
         summary, model = self._summary, self._model
         summary.wall_s = wall_s
         summary.load_s, summary.capture_s = model.load_s, model.capture_s
-        set_aside = self._writer.call(Store.quarantined, self._run_id, _LISTED)
+        set_aside = self._ledger.writer.call(Store.quarantined, self._ledger.run_id, _LISTED)
         summary.num_quarantined, summary.quarantined = set_aside.result()
         summary.stages = self._stages(wall_s)
         summary.num_tokens, summary.num_steps = model.decoded()
         summary.gpu_busy = None if model.gpu is None else model.gpu.busy_share
-        self._writer.call(
+        self._ledger.writer.call(
             Store.finish_run,
-            self._run_id,
+            self._ledger.run_id,
             exit_code=int(code),
             counts=summary.counts(),
             encoder=model.encoder_record(),
@@ -184,7 +170,7 @@ class _Run:
         workers = render_workers(self._config)
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
-        store = self._writer.meter.use("store", wall_s)
+        store = self._ledger.writer.meter.use("store", wall_s)
         idle = max(0.0, 1 - discover.busy - render.busy)
         blocked = min(idle, self._budget.waited_s / wall_s) if wall_s else 0.0
         return [
@@ -210,14 +196,14 @@ class _Run:
                 asyncio.run(self._flow(inputs, workers))
             finally:
                 self._model.close()
-        mark_missing = self._writer.call(Store.mark_missing, self._run_id, config.ingest.paths)
+        mark_missing = self._ledger.writer.call(Store.mark_missing, self._ledger.run_id, config.ingest.paths)
         self._summary.num_missing = mark_missing.result()
 
     async def _flow(self, inputs: Inputs, workers: WorkerPool) -> None:
         """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
         self._workers = workers
-        self._storing: set[asyncio.Task[None]] = set()
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
+        self._discovery = Discovery(self._ledger, workers, self._model.start, self._discovering)
         self._reader = PageReader(self._config, workers, self._model)
         watching = asyncio.create_task(self._watch())
         reading = asyncio.create_task(self._read_inputs(inputs))
@@ -227,8 +213,13 @@ class _Run:
             for task in (watching, reading):
                 task.cancel()
             ended = await asyncio.gather(watching, reading, return_exceptions=True)
-            stored = await asyncio.gather(*self._storing, return_exceptions=True)
-        for error in (*ended, *stored):
+            # An attempt each, or the next run would begin with the same page, and end with it.
+            lost = self._model.lost() if self._model.failed.done() else []
+            struck = await asyncio.gather(
+                *(self._ledger.store([result]) for result in lost), return_exceptions=True
+            )
+            stored = await self._ledger.finish()
+        for error in (*ended, *stored, *struck):
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
                 raise _cause(error)
 
@@ -241,76 +232,13 @@ class _Run:
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._discover_all(inputs))
+            tasks.create_task(self._discovery.all(inputs, self._pages))
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
-
-    async def _discover_all(self, inputs: Inputs) -> None:
-        """Files in the order found, a few at a time."""
-        room = asyncio.Semaphore(PROBES_AHEAD)
-
-        async def look_into(found: Found) -> None:
-            try:
-                for page in await self._plan(found):
-                    await self._pages.put(page)
-            finally:
-                room.release()
-
-        async with asyncio.TaskGroup() as tasks:
-            while (found := await asyncio.to_thread(next, inputs, None)) is not None:
-                await room.acquire()
-                tasks.create_task(look_into(found))
-        await self._pages.put(None)
-
-    async def _plan(self, found: Found) -> Sequence[Page]:
-        """Records a document and returns those of its pages that are to be read."""
-        document = found if isinstance(found, Document) else await self._probed(found)
-        summary, ingest = self._summary, self._config.ingest
-        summary.documents[document.status] += 1
-        await self._stored(store_document, self._run_id, document)
-        if document.status != "ok":
-            self._progress.document_refused(document)
-            return []
-        assert document.sha256 is not None
-        assert document.kind is not None
-        if document.sha256 in self._planned:  # a copy: its pages are the same rows
-            return []
-        self._planned.add(document.sha256)
-        wanted, num_left_out = select_pages(document.num_pages, ingest.pages, ingest.max_pages_per_document)
-        plan = await self._stored(
-            Store.plan_pages,
-            document.sha256,
-            wanted,
-            self._settings_hash,
-            attempt_limit=self._config.store.attempt_limit,
-            force=self._config.run.force,
-            retry_failed=self._config.run.retry_failed,
-        )
-        summary.num_left_out += num_left_out
-        summary.num_done_before += len(plan.done)
-        summary.num_given_up += len(plan.given_up)
-        pages = [
-            Page(
-                path=document.path,
-                sha256=document.sha256,
-                kind=document.kind,
-                page_index=index,
-                stamp=document.stamp,
-            )
-            for index in plan.to_read
-        ]
-        summary.num_to_read += len(pages)
-        if pages and self._config.text_layer != "prefer":  # then perhaps none is read
-            self._model.start()  # it loads while the first of them are rendered
-        self._progress.pages_found(len(pages))
-        self._discover.update(zip(pages, split("discover", document.seconds, [1] * len(pages)), strict=True))
-        return pages
-
-    async def _probed(self, candidate: Candidate) -> Document:
-        document = await asyncio.wrap_future(self._workers.probe(candidate.path))
-        self._discovering.add("busy", document.seconds)
-        return document
+        for page in self._discovery.alone:
+            await self._budget.take(self._page_bytes)
+            await self._page(page)
 
     async def _page(self, page: Page) -> None:
         """One page from its file to its row. It comes with the heaviest page's share of the budget."""
@@ -324,54 +252,9 @@ class _Run:
             del outcome  # its views go as soon as nobody looks at them
             attempts = await reading
             share.change_to(_RESULT_BYTES)
-            await self._store(attempts)
+            await self._ledger.store(attempts)
         finally:
             share.change_to(0)
-
-    async def _store(self, attempts: Sequence[PageResult]) -> None:
-        """Also where the run ends meanwhile: the page is done."""
-        storing = asyncio.create_task(self._store_page(attempts))
-        self._storing.add(storing)
-        storing.add_done_callback(self._storing.discard)
-        await asyncio.shield(storing)
-
-    async def _store_page(self, attempts: Sequence[PageResult]) -> None:
-        first = attempts[0]
-        first = dataclasses.replace(first, timings=(self._discover.pop(first.page), *first.timings))
-        result = best(await self._recorded([first, *attempts[1:]]))
-        self._summary.pages[result.status] += 1
-        self._summary.num_low_confidence += self._is_doubtful(result)
-        self._progress.page_done(result)
-
-    async def _recorded(self, attempts: Sequence[PageResult]) -> Sequence[PageResult]:
-        """Returns what was stored: a page whose result the database refuses has failed, and costs no other."""
-        page, limit = attempts[0].page, self._config.store.attempt_limit
-        store = partial(self._stored, store_page, self._run_id, self._settings_hash, attempt_limit=limit)
-        try:
-            await store(*attempts)
-        except StorageError:  # nothing else could be stored either
-            raise
-        except Exception as error:
-            LOGGER.debug("a page's result was refused", exc_info=error)
-            message = f"the database refused what was read: {type(error).__name__}: {error}"
-            failure = PageError(stage="store", category="refused", message=message)
-            attempts = [failed_result(page, failure, attempts[0].timings)]
-            try:
-                await store(*attempts)
-            except StorageError:
-                raise
-            except Exception as again:
-                raise PipelineError(
-                    f"{page.path}, page {page.page_number}: nothing about it can be stored ({again}); "
-                    "earlier pages are; leave it out with ingest.exclude and report it"
-                ) from again
-        return attempts
-
-    def _stored(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Future[Any]":
-        return asyncio.wrap_future(self._writer.call(task, *args, **kwargs))
-
-    def _is_doubtful(self, result: PageResult) -> bool:
-        return result.confidence is not None and result.confidence < self._config.store.low_confidence
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -17,8 +17,9 @@ def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | No
     """Returns the ISO 15924 code of the script that a page is in where the model cannot read it, None where it can.
 
     known: the model's scripts, as pipeline.script.known_scripts gives them; None for a model that reads any, which
-    flags nothing. By the page's text layer where it has one. A scan whose reading is not to be believed at all is Zyyy:
-    in an unknown script, as a rule, or in handwriting. A page whose text layer is its text was not read: no flag.
+    flags nothing. By the page's text layer where it has one. A scan whose reading is not to be believed at all is Zyyy,
+    as is a page whose layer was judged and cannot be trusted: in an unknown script, as a rule, or in handwriting. A
+    page whose text layer is its text was not read: no flag.
     """
     if known is None or isinstance(ready, EmbeddedPage) or result.source == "layer":
         return None

@@ -4,6 +4,9 @@ A reader that loses its line among many that look alike rarely does so again whe
 what it sees: so a doubtful page is cut into small parts, and of a page in parts each doubtful part. Where that does
 not help either, the cuts may be to blame, and a page in parts is read whole. All that costs further readings, so
 only what the confidence says went wrong gets one.
+
+Better is a reading to its end, then the higher confidence. But where a text was read, a second reading that finds none
+does not take its place, however it ended.
 """
 
 import asyncio
@@ -59,7 +62,7 @@ class SecondLook:
         if isinstance(page, RenderedPage) or not self._is_doubtful(best):
             return best
         whole = await self._rendered(self._render_whole, page)
-        return _better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
+        return self._better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
 
     async def _in_small_parts(
         self, page: ReadablePage, results: Sequence[PageResult], first: PageResult
@@ -68,7 +71,7 @@ class SecondLook:
         if not isinstance(fine, DividedPage):  # no clear white space to cut along, or the file is gone
             return first
         if isinstance(page, RenderedPage) or any(part.within is None for part in fine.parts):
-            return _better(first, await self._read_page(fine))
+            return self._better(first, await self._read_page(fine))
         return await self._with_pieces(page, results, first, fine)
 
     async def _read_page(self, page: ReadablePage) -> PageResult:
@@ -86,7 +89,7 @@ class SecondLook:
                 region = replace(fine, parts=group, seconds=fine.seconds if len(spent) == 1 else {})
                 second = await self._read_page(region)
                 spent.append(second)
-                piece = replace(piece, result=max(piece.result, on_page(second, page), key=_merit))
+                piece = replace(piece, result=self._kept(piece.result, on_page(second, page)))
             kept.append(piece)
         return join_pieces(page, kept, tuple(summed(spent)))
 
@@ -95,12 +98,21 @@ class SecondLook:
             return False
         return result.confidence < self._below or result.status not in _ENDED_WELL
 
+    def _better(self, first: PageResult, second: PageResult) -> PageResult:
+        return replace(self._kept(first, second), timings=tuple(summed([first, second])))
+
+    def _kept(self, first: PageResult, second: PageResult) -> PageResult:
+        if self._has_text(first) and not self._has_text(second):
+            return first
+        return max(first, second, key=_merit)
+
+    def _has_text(self, result: PageResult) -> bool:
+        """Whether more was read than a doubtful scrap."""
+        shown = without_scrap(result) if self._is_doubtful(result) else result
+        return shown.parsed is not None and bool(shown.parsed.text.strip())
+
     async def _rendered(self, render: Render, page: ReadablePage) -> ReadyPage | PageError:
         return await asyncio.wrap_future(render(page.page))
-
-
-def _better(first: PageResult, second: PageResult) -> PageResult:
-    return replace(max(first, second, key=_merit), timings=tuple(summed([first, second])))
 
 
 def without_scrap(result: PageResult) -> PageResult:

@@ -48,14 +48,15 @@ class Stop:
     def while_doing(self, task: Callable[[], Result]) -> Result:
         """Returns what a long task returns; it is left behind on a request. Raises: StopRequest, or as the task."""
         future: Future[Result] = Future()
-        threading.Thread(target=_settle, args=(future, task), name="task", daemon=True).start()
+        threading.Thread(target=settle, args=(future, task), name="task", daemon=True).start()
         while not future.done():
             self.check()
             wait((future,), timeout=_POLL_S)
         return future.result()
 
 
-def _settle(future: "Future[Result]", task: Callable[[], Result]) -> None:
+def settle(future: "Future[Result]", task: Callable[[], Result]) -> None:
+    """Does a task, and tells the future what came of it."""
     try:
         future.set_result(task())
     except BaseException as error:

@@ -25,6 +25,9 @@ class Progress(Protocol):
     def page_done(self, result: PageResult) -> None:
         """A page was read, or failed, and is in the database."""
 
+    def page_rescued(self, first: PageResult, result: PageResult) -> None:
+        """A page that is done was not read well at first: that attempt, and the one that is the page's."""
+
 
 @dataclass(slots=True, kw_only=True)
 class RunSummary:
@@ -36,6 +39,8 @@ class RunSummary:
     run, of the files that it found; quarantined: where the first of them are, path and page number.
     num_left_out: pages over the limit per document.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
+    num_rescued: pages of this run whose first reading failed, repeated itself or was cut short, and which a rung of the
+    ladder, the text layer included, read to the end.
     load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
     and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
@@ -59,6 +64,7 @@ class RunSummary:
     num_left_out: int = 0
     num_missing: int = 0
     num_low_confidence: int = 0
+    num_rescued: int = 0
     wall_s: float = 0.0
     load_s: float = 0.0
     capture_s: float = 0.0
@@ -97,6 +103,7 @@ class RunSummary:
             "pages_left_out": self.num_left_out,
             "pages_left": self.num_left,
             "pages_low_confidence": self.num_low_confidence,
+            "pages_rescued": self.num_rescued,
             "documents_missing": self.num_missing,
             "documents_left": self.num_documents_left,
         }
@@ -117,6 +124,7 @@ class RunSummary:
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
         notes = {
             "with low confidence": self.num_low_confidence,
+            "rescued by another reading or the text layer": self.num_rescued,
             "read before": self.num_done_before,
             "given up after repeated attempts": self.num_given_up,
             "left out": self.num_left_out,

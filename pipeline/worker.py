@@ -7,25 +7,29 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 from pipeline.arena import Slot, pack
 from pipeline.limits import cpu_time, limit_process
 from pipeline.stages.discover import probe
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import DocumentError, PageRenderError
-from pipeline.stages.layer_page import embedded_page, with_layer
+from pipeline.stages.layer_page import embedded_page, with_layer, with_script
 from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.survey import PageKind, survey, unknown
 from pipeline.stages.tile import tile
 from pipeline.types import Document, Kind, Page, PageError, ReadablePage, ReadyPage, RenderedPage
 
+Result = TypeVar("Result")
+
 # The process's own state: successive tasks are pages of the same file.
 _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
+RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
 # Why a page has no pixels although its file is what it was.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized"})
 
@@ -67,26 +71,47 @@ def render_task(
     page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
 ) -> ReadyPage | PageError:
     """Returns the page's views, or why there are none. slot: the views are put there, for Arena.unpack."""
+
+    def packed() -> ReadyPage:
+        value: ReadyPage = pack(_ready(page, settings, layout), slot)
+        return value
+
+    return _tried(packed, "render", RENDERING, limit_s)
+
+
+def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+    """Returns a page that was rendered with its text layer judged, or why that cannot be. It needs no views."""
+    return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
+
+
+def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:
+    """What a task gives, or the stage's error. doing: what the task does, as a sentence begins."""
+
+    def error_of(category: str, message: str) -> PageError:
+        return PageError(stage=stage, category=category, message=message)
+
     try:
         with _killed_if_hung(limit_s):
-            packed: ReadyPage = pack(_ready(page, settings, layout), slot)
-            return packed
+            return task()
     except PageRenderError as error:
-        return _error(error.category, error.message)
+        return error_of(error.category, error.message)
     except DocumentError as error:
-        return _error(error.status, error.reason)
+        return error_of(error.status, error.reason)
     except OSError as error:
-        return _error("unreadable", f"the file cannot be read any more: {error.strerror or error}")
+        return error_of("unreadable", f"the file cannot be read any more: {error.strerror or error}")
     except MemoryError:
         _DOCUMENTS.close()
-        return _error("memory", "rendering the page took more memory than a worker may use")
+        return error_of("memory", f"{doing} took more memory than a worker may use")
     except Exception as error:  # exceptions of C parsers do not survive the way to the parent
         _DOCUMENTS.close()
-        return _error("internal", f"rendering the page failed: {type(error).__name__}: {error}")
+        return error_of("internal", f"{doing} failed: {type(error).__name__}: {error}")
 
 
 def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
-    """Returns the page's views, or its text layer where that is to be preferred or is all that there is."""
+    """Returns the page's views, or its text layer where that is to be preferred or is all that there is.
+
+    With "fallback" the layer of a page that can be read is not judged before somebody asks for it (layer_task).
+    """
     first_look = not layout.fine  # a page that is cut finely was read before, so its layer was turned down
     if settings.text_layer == "prefer" and first_look:
         found = embedded_page(page, settings, _DOCUMENTS)
@@ -102,7 +127,10 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
     ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-    return with_layer(ready, images[0].text_layers, settings, _DOCUMENTS) if first_look else ready
+    if not first_look:
+        return ready
+    is_compared = settings.text_layer == "compare"
+    return (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
 
 
 def _may_stand_in(settings: RenderSettings, error: PageRenderError) -> bool:
@@ -128,10 +156,6 @@ def broken(path: str, reason: str) -> Document:
     return Document(
         path=path, sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason=reason
     )
-
-
-def _error(category: str, message: str) -> PageError:
-    return PageError(stage="render", category=category, message=message)
 
 
 def _end_with_parent() -> None:

@@ -24,7 +24,7 @@ from pipeline.arena import Arena, Slot
 from pipeline.errors import WorkersError
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.survey import PageKind, unknown
-from pipeline.types import Document, Kind, Page, PageError, ReadyPage
+from pipeline.types import Document, Kind, Page, PageError, ReadablePage, ReadyPage
 
 Result = TypeVar("Result")
 
@@ -131,12 +131,25 @@ class WorkerPool:
 
         def failed(error: BaseException) -> ReadyPage | PageError:
             category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="render", category=category, message=f"rendering the page {happened}")
+            return PageError(stage="render", category=category, message=f"{worker.RENDERING} {happened}")
 
         tile = tile or self._tile
         tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
         arguments = (page, render or self._render, tile, limit_s)
         return self._submit(worker.render_task, arguments, limit_s, failed, arena=self._arena)
+
+    def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+        """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
+
+        ready: give it without its views, which go to the worker and back. Raises (the future): WorkersError.
+        """
+        limit_s = self._page_timeout_s
+
+        def failed(error: BaseException) -> ReadablePage | PageError:
+            category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
+            return PageError(stage="layer", category=category, message=f"{worker.JUDGING} {happened}")
+
+        return self._submit(worker.layer_task, (ready, self._render, limit_s), limit_s, failed)
 
     def _submit(
         self,

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from encoders.views import UInt8Array
+from ocr.parts import ink as page_ink
+from ocr.parts.ink import Mask
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # A piece is so many pixels high and wide, of which small letters take LETTER_PX.
 PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
-_PAPER_CELL = 8
-_MIN_CONTRAST, _SHARE, _DARKEST_PERCENTILE = 24, 0.3, 95
+# Unlike those of ocr.parts.ink: the network was trained on pieces that these give, from pages that are drawn smaller.
+_BLUR_PX, _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES = 2, 0.3, 95, 20_000
 _STRIP_PX = 40
 _WINDOW_PX = 15
 _DENSE, _LEAST = 0.4, 0.05
@@ -56,24 +57,13 @@ def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
 
 def contrast_of(grey: Image.Image) -> UInt8Array:
     """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark."""
-    small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
-    if np.median(np.asarray(small)) < 96:
-        return contrast_of(Image.eval(grey, lambda value: 255 - value))
-    paper = small.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(2))
-    near = np.asarray(paper.resize(grey.size, Image.Resampling.BILINEAR))
-    values = np.asarray(grey)
-    darker: UInt8Array = np.maximum(near, values) - values
-    return darker
+    return page_ink.contrast_of(grey, _BLUR_PX)
 
 
 def ink_of(contrast: UInt8Array) -> Mask:
-    """Returns which pixels are print rather than grain or what shines through."""
-    strong = contrast[::2, ::2]
-    strong = strong[strong > _MIN_CONTRAST]
-    if not strong.size:
-        return np.zeros(contrast.shape, dtype=np.bool_)
-    darkest = float(np.percentile(strong[:: max(1, strong.size // 20_000)], _DARKEST_PERCENTILE))
-    ink: Mask = contrast > max(_MIN_CONTRAST, _SHARE * darkest)
+    """Returns which pixels are print rather than grain or what shines through, told by a quarter of them."""
+    least = page_ink.least_contrast(contrast[::2, ::2], _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES)
+    ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > least
     return ink
 
 

@@ -18,6 +18,7 @@ _MIN_CONTRAST = 24
 # Of the contrast of a page's darkest print; what shines through from the back is fainter.
 _SHARE = 0.25
 _DARKEST_PERCENTILE = 90
+_BLUR_PX = 3
 # Beyond the longest stroke of a letter, in shares of the page's width.
 _RULE_SHARE = 1 / 24
 _PICTURE_RADIUS_PX = 12
@@ -45,13 +46,12 @@ class Ink:
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
-    contrast = _contrast(grey)
-    strong = contrast[contrast > _MIN_CONTRAST]
-    if not strong.size:
+    contrast = contrast_of(grey, _BLUR_PX)
+    least = least_contrast(contrast, _SHARE, _DARKEST_PERCENTILE, 100_000)
+    if least is None:
         nothing = np.zeros(contrast.shape, dtype=np.bool_)
         return Ink(text=nothing, rules=nothing, pictures=nothing)
-    darkest = float(np.percentile(strong[:: max(1, strong.size // 100_000)], _DARKEST_PERCENTILE))
-    ink = _without_specks(contrast > max(_MIN_CONTRAST, _SHARE * darkest))
+    ink = _without_specks(contrast > least)
     rule_px = max(40, round(_RULE_SHARE * ink.shape[1]))
     level = np.ascontiguousarray(_long_runs(np.ascontiguousarray(ink.T), rule_px).T)
     rules = level | _long_runs(ink, rule_px)
@@ -59,19 +59,32 @@ def find_ink(grey: Image.Image) -> Ink:
     return Ink(text=ink & ~rules & ~pictures, rules=rules, pictures=pictures)
 
 
-def _contrast(grey: Image.Image) -> UInt8Array:
-    """How much darker each pixel is than the paper around it; lighter, on a page that is mostly dark.
+def contrast_of(grey: Image.Image, blur_px: int) -> UInt8Array:
+    """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark.
 
-    Of large dark areas only the edges stand out.
+    Of large dark areas only the edges stand out. blur_px: radius over which the paper's shade is averaged, in cells of
+    _PAPER_CELL pixels.
     """
     small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
     if np.median(np.asarray(small)) < 96:  # light print on dark paper
-        return _contrast(Image.eval(grey, lambda value: 255 - value))
-    paper = small.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(3))
+        return contrast_of(Image.eval(grey, lambda value: 255 - value), blur_px)
+    paper = small.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(blur_px))
     near = np.asarray(paper.resize(grey.size, Image.Resampling.BILINEAR))
     values = np.asarray(grey)
     darker: UInt8Array = np.maximum(near, values) - values
     return darker
+
+
+def least_contrast(contrast: UInt8Array, share: float, percentile: float, num_samples: int) -> float | None:
+    """Returns above which contrast a pixel is print rather than grain or what shines through; None without any.
+
+    share: of the contrast of the page's darkest print, its percentile among some num_samples pixels that stand out.
+    """
+    strong = contrast[contrast > _MIN_CONTRAST]
+    if not strong.size:
+        return None
+    darkest = float(np.percentile(strong[:: max(1, strong.size // num_samples)], percentile))
+    return max(_MIN_CONTRAST, share * darkest)
 
 
 def _without_specks(ink: Mask) -> Mask:

@@ -86,6 +86,11 @@ class DecoderLoop:
         """Ends the thread's work at its next step. For any thread."""
         self._abandoned = True
 
+    @property
+    def on_device(self) -> list[Ticket]:
+        """The pages that are being read, or that ended the thread. For any thread."""
+        return list(self._under_way.values())
+
     def _check(self) -> None:
         if self._abandoned:
             raise Abandoned

@@ -49,6 +49,7 @@ class EncoderLoop:
         self._incoming, self._outgoing = incoming, outgoing
         self._most = most
         self._using = threading.Lock()
+        self._computing: Sequence[Ticket] = ()
 
     def run(self) -> None:
         """Raises: DeviceLostError."""
@@ -56,13 +57,20 @@ class EncoderLoop:
         with own_stream(self._loaded.model.lm_head.weight.device):
             while not self._incoming.is_over:
                 if tickets := self._next():
-                    self._hand_on(self._encoded(tickets))
+                    encoded = self._encoded(tickets)
+                    self._computing = ()
+                    self._hand_on(encoded)
         self.meter.stop()
 
     @property
     def is_waiting(self) -> bool:
         """Whether it has no page to encode, or no room for what it has encoded. For any thread."""
         return self.meter.state in ("input", "output")
+
+    @property
+    def on_device(self) -> list[Ticket]:
+        """The batch that is being computed, or that ended the thread. For any thread."""
+        return list(self._computing)
 
     def release(self) -> bool:
         """Frees the encoder's graphs, for a decoder that runs out of memory; False without any. For any thread."""
@@ -87,6 +95,7 @@ class EncoderLoop:
 
         again: a page that memory did not suffice for is tried a second time: what it lacked may be free by then.
         """
+        self._computing = tickets
         try:
             with self._using:
                 self._encoder.begin_batch()

@@ -10,14 +10,14 @@ from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config import Config
-from pipeline.flow.faults import page_error
+from pipeline.flow.faults import before_any_page, failed_pages, lost_pages, page_error
 from pipeline.flow.handover import Handover
 from pipeline.flow.meter import StageUse
 from pipeline.flow.types import Decoded, Ticket
 from pipeline.ladder_steps import Step
 from pipeline.results import failed_result
 from pipeline.timing import Stopwatch
-from pipeline.types import PageResult, RenderedPage
+from pipeline.types import PageError, PageResult, RenderedPage
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
@@ -62,6 +62,7 @@ class Model:
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
+        self._lost: dict[Ticket, PageError] = {}
 
     def start(self) -> None:
         """Begins to load, unless that was done: a run with nothing to read does without."""
@@ -98,6 +99,13 @@ class Model:
         except Exception as error:
             LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
             return failed_result(page, page_error("decode", error), outcome.encoded.timings)
+
+    def lost(self) -> list[PageResult]:
+        """Returns the failures of the pages that were being computed when the threads failed; once `failed` is settled.
+
+        A page that takes the device with it is among them, so that it is not always the first one of the next run.
+        """
+        return failed_pages(self._lost)
 
     def close(self) -> None:
         """Ends the threads; pages that are not read by now are given up. Frees graphs and caches."""
@@ -137,7 +145,7 @@ class Model:
         from pipeline.loading import open_encoder, threads_each
 
         watch = Stopwatch()
-        with watch.measure():
+        with watch.measure(), before_any_page():
             loaded = self._loaded = self._load(self._config)
             self._encoder = encoder = open_encoder(loaded, self._config)
             encoder.synchronize()  # other streams do not wait for this one
@@ -157,8 +165,11 @@ class Model:
     def _read_all(self, loaded: "LoadedModel", encoder: "RunEncoder") -> None:
         from pipeline.flow.encoding import EncoderLoop
         from pipeline.flow.sizes import encode_pages
+        from pipeline.flow.streams import try_device
 
         encoder.warm_up()
+        with before_any_page():
+            try_device(loaded.model.lm_head.weight.device)
         self._encoding = EncoderLoop(
             loaded,
             encoder,
@@ -189,12 +200,15 @@ class Model:
     def _decode(self, loaded: "LoadedModel") -> None:
         from pipeline.flow.decoding import DecoderLoop
         from pipeline.flow.sizes import decode_slots, kv_bytes
+        from pipeline.flow.streams import try_device
         from pipeline.loading import open_paged
 
         encoding = self._encoding
         assert encoding is not None
         on_cpu = _device(loaded) == "cpu"
         paged = open_paged(loaded, self._config)
+        with before_any_page():
+            try_device(loaded.model.lm_head.weight.device)
         self._decoding = DecoderLoop(
             loaded,
             paged,
@@ -215,6 +229,10 @@ class Model:
 
     def _fail(self, error: BaseException) -> None:
         """Ends the run with the first error that comes here."""
+        loops = {"encode": self._encoding, "decode": self._decoding}
+        held = {stage: loop.on_device for stage, loop in loops.items() if loop is not None}
+        if not self.failed.done():
+            self._lost = lost_pages(error, held)
         self._rendered.abandon()
         self._encoded.abandon()
         if self._decoding is not None:

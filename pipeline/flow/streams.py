@@ -1,10 +1,13 @@
 """How the model's threads share a GPU and the interpreter."""
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
+
+from encoders.graphs.gate import working
 
 # Seconds for which a thread keeps the interpreter while another wants it; Python's own 5 ms are the time of a whole
 # decoding step, and the decoder asks for it several times a step.
@@ -21,6 +24,13 @@ def own_stream(device: torch.device) -> AbstractContextManager[object]:
         return nullcontext()
     stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     return torch.cuda.stream(stream)
+
+
+def try_device(device: torch.device) -> None:
+    """Computes next to nothing on a GPU: where that fails, no page is the reason. Raises: RuntimeError."""
+    if device.type == "cuda":
+        with working(), contextlib.suppress(torch.OutOfMemoryError):  # it is there, only full
+            torch.ones(8, device=device).sum().item()
 
 
 def share_cpus(device: torch.device, num_threads: int) -> None:

@@ -1,5 +1,6 @@
 """What a PDF page's text layer holds, character by character, as MuPDF interprets it. Runs in workers; torch-free."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ import pymupdf
 
 from pipeline.stages.text_layer import MAX_CHARS, LayerLine, clean
 
+LOGGER = logging.getLogger("ocrbatch")
 # Unlike a draft, a judged layer shows characters without a meaning as what they are: U+FFFD.
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 _DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for what is invisible (text rendering mode 3)
@@ -55,6 +57,21 @@ def read_spans(display: Any) -> tuple[Span, ...]:
             break
         found.append(_span(line, span))
     return tuple(found)
+
+
+def read_text(document: Any, index: int) -> str:
+    """The characters alone, without their places, some forty times as fast as judging them; "" where that fails.
+
+    document: a pymupdf document. At most text_layer.MAX_CHARS characters.
+    """
+    try:
+        display = document.load_page(index).get_displaylist()
+        return str(pymupdf.TextPage(display.get_textpage(_FLAGS)).extractText())[:MAX_CHARS]
+    except Exception as error:  # C parsers raise anything, and the page can be read without
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return ""
+    finally:
+        pymupdf.TOOLS.reset_mupdf_warnings()
 
 
 def _spans(blocks: list[Any]) -> Iterator[tuple[Any, Any]]:

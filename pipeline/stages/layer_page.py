@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +10,15 @@ import pymupdf
 from pipeline.script import main_script
 from pipeline.stages import pdf
 from pipeline.stages.documents import OpenDocuments
-from pipeline.stages.layer_glyphs import read_spans
+from pipeline.stages.layer_glyphs import read_spans, read_text
 from pipeline.stages.layer_ink import Drawn, Ink
 from pipeline.stages.layer_letters import are_words
 from pipeline.stages.layer_text import as_parsed
 from pipeline.stages.layer_trust import Evidence, why_not, why_not_even_unread
 from pipeline.stages.settings import RenderSettings
-from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, ReadablePage
+from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, ReadablePage, RenderedPage
 
 LOGGER = logging.getLogger("ocrbatch")
-# With "prefer" a page comes to be read only because its layer was turned down.
-_JUDGED_BEFORE = frozenset({"ignore", "prefer"})
 
 BoxPx = tuple[int, int, int, int]
 
@@ -51,20 +48,32 @@ def embedded_page(page: Page, settings: RenderSettings, documents: OpenDocuments
     )
 
 
-def with_layer(
-    ready: ReadablePage, drafts: Sequence[str | None], settings: RenderSettings, documents: OpenDocuments
-) -> ReadablePage:
-    """Returns the page with its layer, judged if that is of use, and the script that it is in.
+def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+    """Returns the page with the script of its text layer, unless that is no words. Raises: as with_layer.
 
-    drafts: the layer's text of each of the page's readings. For "fallback" the text that another program
-    recognised under a scan will do as well. Raises: DocumentError, PageRenderError, OSError.
+    From the drafts, which are there already. Another script than Latin is looked at again: of characters whose meaning
+    is unknown a draft has the numbers, which may be letters of any script.
+    """
+    text = _draft(ready)
+    if not text:
+        return ready
+    script = main_script(text) if are_words(text) else None
+    if script not in (None, "Latn"):
+        text = read_text(documents.get(ready.page, settings.passwords), ready.page.page_index)
+        documents.check()
+        script = main_script(text) if are_words(text) else None
+    return replace(ready, script=script)
+
+
+def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+    """Returns the page with its layer judged, and the script that this is in; as it is where there is no layer.
+
+    For "fallback" the text that another program recognised under a scan will do as well. The page may be without its
+    views. Raises: DocumentError, PageRenderError, OSError.
     """
     page, use = ready.page, settings.text_layer
-    text = "\n".join(filter(None, drafts))
-    if not text or page.kind != "pdf" or ready.dpi is None:
+    if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
         return ready
-    if use in _JUDGED_BEFORE:
-        return replace(ready, script=main_script(text) if are_words(text) else None)
     start = time.perf_counter()
     found = judged(documents.get(page, settings.passwords), page.page_index, use, ready.dpi)
     if found is None:
@@ -73,6 +82,12 @@ def with_layer(
     layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
     seconds = {**ready.seconds, "layer": time.perf_counter() - start}
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)
+
+
+def _draft(ready: ReadablePage) -> str:
+    """What the layer says of all of the page's readings."""
+    readings = [ready] if isinstance(ready, RenderedPage) else [part.rendered for part in ready.parts]
+    return "\n".join(reading.text_layer for reading in readings if reading.text_layer)
 
 
 def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:

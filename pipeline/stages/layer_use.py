@@ -1,7 +1,7 @@
 """What a run does with the text layer of a page that is ready: the flow's side of it. Torch-free.
 
-Workers judge the layer (pipeline.stages.layer_page) and send it along; here it is taken from the page and compared with
-what was read.
+Workers judge the layer (pipeline.stages.layer_page), at once or when asked; here it is taken from the page and compared
+with what was read.
 """
 
 import re
@@ -27,7 +27,8 @@ _WORD = re.compile(
 def layer_of(ready: ReadyPage) -> Layer | None:
     """Returns the page's text layer as the worker judged it.
 
-    None for an image, a page without a layer, or where `text_layer: ignore` asked for none. Use its text only where
+    None for an image, a page without a layer, where `text_layer: ignore` asked for none, or `fallback` did not need it
+    so far (pipeline.workers.WorkerPool.layer). Use its text only where
     is_trustworthy is True; reason says why it is not.
     """
     return ready.layer

@@ -1,7 +1,9 @@
 """A device that runs out of memory or is lost, simulated: what it costs, and that the next run goes on."""
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,16 @@ from encoders.graphs.manager import EncoderGraphManager
 from ocr.engine.slots import Slots
 from pipeline import runner
 from pipeline.config import Config
-from pipeline.errors import DeviceLostError, ExitCode, exit_code
+from pipeline.errors import DeviceLostError, ExitCode, ModelMemoryError, exit_code
+from pipeline.flow import encoding, sizes
 from pipeline.run_encoder import RunEncoder
+from pipeline.types import RenderedPage
 from storage.database import open_for_reading
 from storage.queries import status
 from tests.faults import tables
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import encode_together, rows, run_quietly
+from tests.pipeline.runs import changed, encode_together, rows, run_quietly
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free.")
 LOST = RuntimeError("CUDA error: an illegal memory access was encountered")
@@ -44,6 +48,15 @@ def _fail(
 
     monkeypatch.setattr(owner, name, fails)
     return lambda: len(raised)
+
+
+def attempts_by_status(database: str) -> tuple[int, int]:
+    """Returns how many attempts read their page, and how many failed with the device."""
+    with closing(sqlite3.connect(database)) as db:
+        found = db.execute("SELECT status, error_category FROM attempts").fetchall()
+    done, struck = (found.count(row) for row in (("ok", None), ("failed", "device_lost")))
+    assert done + struck == len(found)
+    return done, struck
 
 
 @pytest.mark.parametrize(("place", "together"), [("encoder", 1), ("encoder", 5), ("decoder", 5)])
@@ -113,19 +126,119 @@ def test_a_lost_device_ends_the_run_and_the_next_one_goes_on(
         ended = status(db).runs[0]
     assert (ended.state, ended.exit_code) == ("finished", ExitCode.FATAL)
     assert not tables.faults(Path(database))
-    num_done = tables.num_finished(Path(database))
-    assert run_quietly(config).pages == {"ok": 5 - num_done}
+    done, struck = attempts_by_status(database)
+    assert struck >= 1, "an attempt each for the pages that were on the device"
+    assert ended.num_pages == done + struck
+    assert run_quietly(config).pages == {"ok": 5 - done}
     assert [row["text"] for row in rows(database)] == [TEXT] * 5
 
 
-def test_a_model_that_does_not_fit_the_device_ends_the_run_and_costs_no_attempt(
+def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The first page of a file takes the device with it, in the encoder or in the decoder."""
+    encode, prefill = encoding.encode, Slots.prefill
+
+    def encodes(encoder: Any, pages: Sequence[RenderedPage]) -> Any:
+        is_poison = [page.page.page_index == 0 for page in pages]
+        if place == "encoder" and any(is_poison):
+            raise LOST
+        return [
+            replace(
+                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
+            )
+            if poison
+            else page
+            for page, poison in zip(encode(encoder, pages), is_poison, strict=True)
+        ]
+
+    def prefills(self: Slots, prompts: torch.Tensor) -> Any:
+        if prompts.isnan().any():
+            raise LOST
+        return prefill(self, prompts)
+
+    monkeypatch.setattr(encoding, "encode", encodes)
+    monkeypatch.setattr(Slots, "prefill", prefills)
+
+
+@pytest.mark.parametrize("place", ["encoder", "decoder"])
+def test_a_page_that_takes_the_device_with_it_is_set_aside_after_some_nights(
+    docs: Path,
+    config: Config,
+    database: str,
+    make_pdf: MakePdf,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+) -> None:
+    make_pdf(docs / "a.pdf", ["poison", "two", "three"])
+    nightly = changed(config, store={"attempt_limit": 2}, render={"workers": 1})
+    _poison(monkeypatch, place)
+    monkeypatch.setitem(sizes.DECODE_SLOTS, "cpu", 1)
+    with monkeypatch.context() as patch:
+        if place == "decoder":  # which then has the device for itself
+            encode_together(patch, 3)
+        with pytest.raises(DeviceLostError):
+            run_quietly(nightly)
+    assert attempts_by_status(database) == (0, 1), "the pages that waited cost nothing"
+    with pytest.raises(DeviceLostError):
+        run_quietly(nightly)
+    assert attempts_by_status(database) == (2, 2), "the page that may be the reason comes last"
+    (found, *others) = rows(database)
+    assert (found["status"], found["error"]["category"]) == ("quarantined", "device_lost")
+    assert found["error"]["stage"] == place.removesuffix("r")
+    assert "illegal memory access" in found["error"]["message"]
+    assert {row["status"] for row in others} == {"ok"}
+    summary = run_quietly(nightly)
+    assert (summary.pages, summary.num_given_up) == ({}, 1)
+    assert not tables.faults(Path(database))
+
+
+def test_pages_beside_one_that_takes_the_device_are_not_set_aside_with_it(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["poison", "two", "three"])
+    nightly = changed(config, store={"attempt_limit": 2}, render={"workers": 1})
+    _poison(monkeypatch, "encoder")
+    with monkeypatch.context() as patch:
+        encode_together(patch, 3)
+        with pytest.raises(DeviceLostError):
+            run_quietly(nightly)
+    assert attempts_by_status(database) == (0, 3), "nobody can tell which of them it was"
+    with monkeypatch.context() as patch:
+        patch.setitem(sizes.ENCODE_PAGES, "cpu", 3)  # they could be read together, but are not
+        with pytest.raises(DeviceLostError):
+            run_quietly(nightly)
+    assert [row["status"] for row in rows(database)] == ["quarantined", "failed", "failed"]
+    assert run_quietly(nightly).pages == {"ok": 2}
+    assert not tables.faults(Path(database))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "remedy"),
+    [
+        (
+            NO_MEMORY,
+            ModelMemoryError,
+            r"CUDA out of memory.*dtype: bfloat16, a smaller model, or device: cpu",
+        ),
+        (RuntimeError("DefaultCPUAllocator: not enough memory"), ModelMemoryError, "lower render.workers"),
+        (RuntimeError("CUDA error: all devices are busy"), DeviceLostError, "nvidia-smi.*device: cpu"),
+    ],
+)
+def test_a_model_that_does_not_fit_the_device_ends_the_run_and_costs_no_attempt(
+    docs: Path,
+    config: Config,
+    database: str,
+    make_pdf: MakePdf,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    kind: type[Exception],
+    remedy: str,
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two"])
     with monkeypatch.context() as patch:
-        _fail(patch, (runner, "load_model"), NO_MEMORY, None)  # type: ignore[arg-type]
-        with pytest.raises(Exception, match="out of memory"):
+        _fail(patch, (runner, "load_model"), error, None)  # type: ignore[arg-type]
+        with pytest.raises(kind, match=remedy) as caught:
             run_quietly(config)
+    assert exit_code(caught.value) == ExitCode.FATAL
     with closing(open_for_reading(database)) as db:
         assert status(db).pages == {"pending": 2}
     assert run_quietly(config).pages == {"ok": 2}

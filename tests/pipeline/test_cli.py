@@ -266,3 +266,17 @@ def test_an_ended_run_is_finished_by_the_next_and_nothing_is_read_twice(
     found = status(open_for_reading(database))
     assert found.pages == {"ok": 24}
     assert found.num_attempts == 24
+
+
+def test_an_error_that_ends_the_run_has_its_exit_code_although_the_interpreter_cannot_be_taken_down(
+    tmp_path: Path,
+) -> None:
+    """As with a GPU that was lost, where PyTorch's destructors abort the process."""
+    arguments = ["run", str(tmp_path), "--model", str(tmp_path / "model"), "--db", str(tmp_path / "a.db")]
+    program = (
+        "import atexit, os, sys; from pipeline import cli; atexit.register(os.abort);"
+        f" sys.argv = ['ocrbatch', *{arguments}]; sys.exit(cli.main())"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == ExitCode.FATAL
+    assert str(tmp_path / "model") in ended.stderr

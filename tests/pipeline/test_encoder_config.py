@@ -6,7 +6,9 @@ from encoders.graphs.errors import BudgetError, GraphSettingsError
 from pipeline.config_sources import load
 from pipeline.encoder_config import config_error, graph_settings
 from pipeline.errors import ConfigError, ExitCode, exit_code
+from pipeline.progress import Silent
 from pipeline.runner import run
+from pipeline.stop import Stop
 
 
 @pytest.mark.parametrize(("text", "expected"), [("off", "off"), ("auto", "auto"), ("'off'", "off")])
@@ -90,7 +92,7 @@ def test_a_run_with_wrong_budgets_makes_no_database(tmp_path: Path) -> None:
     values = {"ingest": {"paths": [str(tmp_path / "docs")]}, "store": {"database": str(tmp_path / "a.db")}}
     config = load(None, ["encoder.budgets.local=[150]"], [("test", values)])
     with pytest.raises(ConfigError, match=r"encoder\.budgets\.local: 150 "):
-        run(config, progress=None, stop=None)  # type: ignore[arg-type]
+        run(config, Silent(), Stop())
     assert not (tmp_path / "a.db").exists()
 
 

@@ -10,7 +10,17 @@ import pytest
 from pipeline.config import Config, render_settings
 from pipeline.ladder import Ladder, best
 from pipeline.ladder_steps import Step, steps_of
-from pipeline.types import EmbeddedPage, Layer, Page, PageError, PageResult, ReadyPage, RenderedPage
+from pipeline.types import (
+    EmbeddedPage,
+    Layer,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+    StageTiming,
+)
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 
 LAYER = Layer(
@@ -25,11 +35,26 @@ def steps(**keys: object) -> tuple[Step, ...]:
 
 
 class Model:
-    """Answers each rung with the results given for it, and notes which rungs came."""
+    """Answers each rung with the results given for it, and notes which rungs came.
 
-    def __init__(self, **results: PageResult | PageError | Sequence[PageResult]) -> None:
-        self.results = results
+    layer: what the text layer is found to be, None for a page without any.
+    """
+
+    def __init__(
+        self,
+        layer: Layer | PageError | None = None,
+        **results: PageResult | PageError | Sequence[PageResult],
+    ) -> None:
+        self.layer, self.results = layer, results
         self.rungs: list[str] = []
+        self.num_judged = 0
+
+    def judge(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+        self.num_judged += 1
+        future: Future[ReadablePage | PageError] = Future()
+        judged = replace(ready, layer=self.layer, seconds={**ready.seconds, "layer": 0.25})  # type: ignore[arg-type]
+        future.set_result(self.layer if isinstance(self.layer, PageError) else judged)
+        return future
 
     def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
         assert page == PAGE
@@ -54,10 +79,11 @@ class Model:
 
     def climb(self, first: PageResult, ready: RenderedPage | None = None, **keys: object) -> list[PageResult]:
         found = {"pdf": steps(**keys), "image": ()}
-        ladder = Ladder(steps=found, below=0.5, render=self.render, read=self.read)  # type: ignore[arg-type]
+        ladder = Ladder(steps=found, below=0.5, render=self.render, read=self.read, judge=self.judge)  # type: ignore[arg-type]
         if not ladder.wants(first):
             return [first]
-        return asyncio.run(ladder(ready or rendered(), first))
+        attempts, self.ready = asyncio.run(ladder(ready or rendered(), first))
+        return attempts
 
 
 def seen(attempts: Sequence[PageResult]) -> list[tuple[str | None, str]]:
@@ -108,14 +134,37 @@ def test_status_counts_before_confidence_and_the_earlier_of_equals_is_kept() -> 
 def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -> None:
     worse = {name: read("lo lo", "repeated", confidence=0.3) for name in ("ngram", "mode", "temperature")}
     first = read("lo lo lo", "repeated", confidence=0.4)
-    attempts = Model(**worse).climb(first, replace(rendered(), layer=LAYER))
+    attempts = Model(LAYER, **worse).climb(first)
     assert seen(attempts)[-1] == ("layer", "embedded")
+    assert attempts[-1].timings == (StageTiming(stage="layer", share_s=0.25, wall_s=0.25),)
     assert best(attempts).source == "layer"
     assert best(attempts).parsed is not None
     assert best(attempts).parsed.text == "as printed"  # type: ignore[union-attr]
     untrusted = replace(LAYER, is_trustworthy=False, reason="holes")
-    attempts = Model(**worse).climb(first, replace(rendered(), layer=untrusted))
-    assert [rung for rung, _ in seen(attempts)] == [None, "ngram", "mode", "temperature"]
+    for found in (untrusted, None):
+        model = Model(found, **worse)
+        attempts = model.climb(first)
+        assert [rung for rung, _ in seen(attempts)] == [None, "ngram", "mode", "temperature"]
+        assert best(attempts) is first
+        assert model.ready.layer == found, "whoever asks next finds it"
+
+
+def test_the_layer_is_judged_only_when_nothing_else_helped() -> None:
+    model = Model(LAYER, ngram=read("all of it", confidence=0.9))
+    model.climb(read("lo lo", "repeated"))
+    assert model.num_judged == 0
+    model = Model(LAYER)
+    attempts = model.climb(read("lo lo", "repeated"), ladder={"rungs": []}, text_layer="prefer")
+    assert (seen(attempts), model.num_judged) == ([(None, "repeated")], 0), "it was turned down before"
+
+
+def test_a_layer_that_cannot_be_judged_is_a_failed_attempt() -> None:
+    """Such as that of a file that was changed since the page was drawn."""
+    changed = PageError(stage="layer", category="changed", message="the file was changed; run again")
+    first = read("lo lo", "repeated")
+    attempts = Model(changed).climb(first, ladder={"rungs": []})
+    assert seen(attempts) == [(None, "repeated"), ("layer", "failed")]
+    assert attempts[1].error == changed
     assert best(attempts) is first
 
 
@@ -165,7 +214,7 @@ def test_without_rungs_nothing_is_read_again() -> None:
 
 def test_fallback_takes_the_layer_also_without_rungs() -> None:
     first = read("lo lo", "repeated")
-    attempts = Model().climb(first, replace(rendered(), layer=LAYER), ladder={"rungs": []})
+    attempts = Model(LAYER).climb(first, ladder={"rungs": []})
     assert seen(attempts) == [(None, "repeated"), ("layer", "embedded")]
 
 
@@ -185,9 +234,10 @@ def test_a_page_that_turns_out_to_need_no_reading_ends_no_ladder() -> None:
 
 
 def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
-    ladder = Ladder(steps={"pdf": steps(), "image": ()}, below=0.5, render=never, read=nothing)
-    ready = replace(rendered(), layer=LAYER, runner_up_deg=90)
-    attempts = asyncio.run(ladder(ready, read("?", confidence=0.1), reads=False))
+    judge = Model(LAYER).judge
+    ladder = Ladder(steps={"pdf": steps(), "image": ()}, below=0.5, render=never, read=nothing, judge=judge)
+    ready = replace(rendered(), runner_up_deg=90)
+    attempts, _ = asyncio.run(ladder(ready, read("?", confidence=0.1), reads=False))
     assert seen(attempts) == [(None, "ok"), ("layer", "embedded")]
 
 

@@ -5,14 +5,26 @@ import pymupdf
 import pytest
 
 from ocr.types import Block
+from pipeline import worker
 from pipeline.results import embedded_result
+from pipeline.script import main_script
 from pipeline.stages import layer_page
+from pipeline.stages.content import stamp_of
 from pipeline.stages.layer_glyphs import read_spans
 from pipeline.stages.layer_page import judged
 from pipeline.stages.layer_widths import width_fit
 from pipeline.stages.settings import RenderSettings, TileSettings
-from pipeline.types import DividedPage, EmbeddedPage, Layer, LayerUse, Page, PageError, RenderedPage
-from pipeline.worker import render_task
+from pipeline.types import (
+    DividedPage,
+    EmbeddedPage,
+    Layer,
+    LayerUse,
+    Page,
+    PageError,
+    ReadablePage,
+    RenderedPage,
+)
+from pipeline.worker import layer_task, render_task
 
 TESTS = Path(__file__).parents[1]
 SAMPLES = TESTS / "samples"
@@ -30,6 +42,13 @@ def page_of(path: Path) -> Page:
 def ready(path: Path, use: LayerUse) -> object:
     render = replace(RenderSettings(), text_layer=use)
     return render_task(page_of(path), render, TileSettings(mode="tiny"), 60.0)
+
+
+def asked(found: object) -> ReadablePage | PageError:
+    """What becomes of a page that was rendered when somebody asks for its layer."""
+    assert isinstance(found, RenderedPage | DividedPage)
+    assert (found.layer, "layer" in found.seconds) == (None, False), "nobody asked before"
+    return layer_task(found.without_views(), RenderSettings(text_layer="fallback"), 60.0)
 
 
 def written(path: Path, text: str = SENTENCE * 6, **how: object) -> Path:
@@ -110,7 +129,7 @@ def test_a_scan_with_a_hidden_layer_is_read_unless_that_fails(tmp_path: Path) ->
         page.insert_textbox(pymupdf.Rect(50, 50, 350, 550), SENTENCE * 6, fontsize=10, render_mode=3)
         document.save(path)
     assert isinstance(ready(path, "prefer"), RenderedPage)
-    found = ready(path, "fallback")
+    found = asked(ready(path, "fallback"))
     assert isinstance(found, RenderedPage)
     assert found.layer is not None
     assert found.layer.is_trustworthy
@@ -133,12 +152,88 @@ def test_a_page_with_a_picture_of_text_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("use", ["compare", "fallback"])
-def test_a_page_that_is_read_brings_its_layer(use: LayerUse) -> None:
+def test_a_page_that_is_read_brings_its_layer_at_once_or_when_asked(use: LayerUse) -> None:
     found = ready(SAMPLES / "report.pdf", use)
+    if use == "fallback":
+        found = asked(found)
     assert isinstance(found, RenderedPage | DividedPage)
     assert found.layer is not None
     assert found.layer.is_trustworthy
     assert "layer" in found.seconds
+
+
+@pytest.mark.parametrize("change", ["rewritten", "replaced", "gone"])
+def test_a_layer_is_of_the_content_that_was_drawn(change: str, tmp_path: Path) -> None:
+    path, settings = written(tmp_path / "a.pdf"), RenderSettings(text_layer="fallback")
+    page = replace(page_of(path), stamp=stamp_of(path.stat()))
+    found = render_task(page, settings, TileSettings(mode="tiny"), 60.0)
+    other = written(tmp_path / "b.pdf", "Something else altogether. " * 20)
+    if change == "rewritten":
+        path.write_bytes(other.read_bytes())
+    elif change == "replaced":
+        other.replace(path)
+    else:
+        path.unlink()
+    if change != "rewritten":  # the worker that drew it has it open, whatever has its name
+        found_there = asked(found)
+        assert isinstance(found_there, RenderedPage)
+        assert found_there.layer is not None
+        assert found_there.layer.text.startswith("The harbour")
+        worker._DOCUMENTS.close()
+    error = asked(found)
+    assert isinstance(error, PageError)
+    assert (error.stage, error.category) == ("layer", "unreadable" if change == "gone" else "changed")
+
+
+def test_a_scan_has_no_layer_to_ask_for() -> None:
+    found = ready(SAMPLES / "scanned.pdf", "fallback")
+    assert isinstance(found, RenderedPage)
+    judged_page = asked(found)
+    assert isinstance(judged_page, RenderedPage)
+    assert (judged_page.layer, judged_page.script, judged_page.seconds) == (None, None, found.seconds)
+
+
+def test_a_page_that_cannot_be_drawn_has_its_layer_at_once(tmp_path: Path) -> None:
+    settings = RenderSettings(dpi=300, max_image_pixels=10_000, text_layer="fallback")
+    page, tile = page_of(written(tmp_path / "a.pdf")), TileSettings(mode="tiny")
+    found = render_task(page, settings, tile, 60.0)
+    assert isinstance(found, EmbeddedPage)
+    assert found.instead_of is not None
+    assert found.instead_of.category == "oversized"
+    assert found.layer.text.startswith("The harbour")
+    assert set(found.seconds) == {"layer"}
+    assert isinstance(render_task(page, replace(settings, text_layer="ignore"), tile, 60.0), PageError)
+
+
+def in_a_typeface_without_meanings(path: Path) -> Path:
+    """Chinese, of which a program finds no more than the characters' numbers: those of Thai letters."""
+    typeface = pymupdf.Font("cjk")
+    wanted = range(ord("ก"), ord("ฮ"))
+    text = "".join(chr(code) for code in typeface.valid_codepoints() if typeface.has_glyph(code) in wanted)
+    with pymupdf.open() as document:
+        page = document.new_page(width=400, height=600)
+        page.insert_font(fontname="F0", fontbuffer=typeface.buffer)
+        page.insert_text((50, 100), text, fontname="F0", fontsize=7)
+        for number in range(1, document.xref_length()):
+            if document.xref_get_key(number, "ToUnicode")[0] != "null":
+                document.xref_set_key(number, "ToUnicode", "null")
+        document.save(path)
+    return path
+
+
+def test_characters_without_a_meaning_tell_no_script(tmp_path: Path) -> None:
+    found = ready(in_a_typeface_without_meanings(tmp_path / "a.pdf"), "fallback")
+    assert isinstance(found, RenderedPage)
+    assert found.text_layer is not None
+    assert main_script(found.text_layer) == "Thai"
+    assert found.script is None
+
+
+def test_a_script_other_than_latin_is_told(tmp_path: Path) -> None:
+    text = "Ранним утром в гавани было тихо, и лодки ещё стояли тяжёлые от улова. " * 5
+    found = ready(written(tmp_path / "a.pdf", text, fontname="china-s"), "fallback")
+    assert isinstance(found, RenderedPage)
+    assert found.script == "Cyrl"
 
 
 def test_by_default_nothing_is_judged_but_the_script_is_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import json
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from ocr.types import ParsedText
 from pipeline.errors import ConfigError
 from pipeline.logs import LoggedProgress, run_log, without_quotes
-from pipeline.progress import Counting
+from pipeline.progress import Counting, Silent
 from pipeline.summary import RunSummary
 from pipeline.types import Document, Page, PageError, PageResult
 from pipeline.verbosity import start_logging
@@ -65,6 +66,29 @@ def test_every_event_is_one_line_with_its_keys_and_no_text(tmp_path: Path) -> No
     assert SECRET not in text
     assert "\x1b" not in text
     assert (told.num_pages, told.num_ok, told.num_faults) == (2, 1, 1)
+
+
+def test_a_rescued_page_is_a_warning_that_says_what_failed_and_by_what_it_was_saved(tmp_path: Path) -> None:
+    failed = result("failed", PageError(stage="decode", category="internal", message=f"KeyError: {SECRET}"))
+    saved = replace(result("embedded"), rung="layer", source="layer")
+    told: list[tuple[PageResult, PageResult]] = []
+
+    class Told(Silent):
+        def page_rescued(self, first: PageResult, result: PageResult) -> None:
+            told.append((first, result))
+
+    with run_log(str(tmp_path / "run.log"), 1, RunSummary(database="a.db")) as log:
+        LoggedProgress(Told(), log).page_rescued(failed, saved)
+        LoggedProgress(Told(), log).page_rescued(result("repeated"), replace(result(), rung="ngram"))
+    found, looped = lines(tmp_path / "run.log")
+    assert (found["event"], found["level"]) == ("rescued", "warning")
+    assert found["message"] == "failed: KeyError; rescued by the rung layer: embedded"
+    assert (found["path"], found["page"], found["rung"], found["source"]) == (NASTY, 7, "layer", "layer")
+    assert found["first"] == {"status": "failed", "error": {"stage": "decode", "category": "internal"}}
+    assert looped["message"] == "repeated; rescued by the rung ngram: ok"
+    assert looped["first"] == {"status": "repeated", "error": None}
+    assert SECRET not in (tmp_path / "run.log").read_text()
+    assert told[0] == (failed, saved)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import pytest
 from tqdm import tqdm
@@ -44,6 +45,19 @@ def test_lines_name_faults_and_end_with_the_counts(capsys: pytest.CaptureFixture
     assert lines[1].startswith("2 of 2 pages, ")
     assert lines[1].endswith("1 ok, 1 failed")
     assert len(lines) == 2
+
+
+def test_a_page_that_was_rescued_is_a_line_and_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    progress, cut = Lines(), replace(OK, status="truncated")
+    saved = replace(OK, status="embedded", rung="layer")
+    for first in (FAILED, cut):
+        progress.page_rescued(first, saved)
+        progress.page_done(saved)
+    assert capsys.readouterr().err.splitlines() == [
+        "a.pdf, page 7: failed: it is torn; rescued by the rung layer: embedded",
+        "a.pdf, page 7: truncated; rescued by the rung layer: embedded",
+    ]
+    assert (progress.num_ok, progress.num_faults) == (2, 0)
 
 
 def test_unknown_files_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:

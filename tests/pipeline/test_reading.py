@@ -1,6 +1,7 @@
 """From what a worker gave of a page to its attempts: what needs no reading, and what goes with each attempt."""
 
 import asyncio
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +9,23 @@ import pytest
 
 from pipeline.config import Config, render_settings
 from pipeline.reading import PageReader
-from pipeline.types import EmbeddedPage, PageError, PageResult, ReadyPage
+from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 from tests.pipeline.test_ladder import LAYER
 
 
 class Workers:
-    def __init__(self, config: Config) -> None:
-        self.render_settings = render_settings(config)
+    def __init__(self, config: Config, found: Layer | None = None) -> None:
+        self.render_settings, self.found = render_settings(config), found
 
     def render(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("nothing is to be rendered again")
+
+    def layer(self, ready: ReadablePage) -> Future[ReadablePage]:
+        assert ready.num_bytes == 0, "no views go to a worker"
+        future: Future[ReadablePage] = Future()
+        future.set_result(replace(ready, layer=self.found))
+        return future
 
 
 class Model:
@@ -32,11 +39,14 @@ class Model:
         return self.results.pop(0)
 
 
-def attempts(outcome: ReadyPage | PageError, *results: PageResult, **keys: Any) -> list[PageResult]:
+def attempts(
+    outcome: ReadyPage | PageError, *results: PageResult, found: Layer | None = None, **keys: Any
+) -> list[PageResult]:
+    """found: what the page's text layer is judged to be, once somebody asks."""
     config, model = Config(**keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        reader = PageReader(config, Workers(config), model)  # type: ignore[arg-type]
+        reader = PageReader(config, Workers(config, found), model)  # type: ignore[arg-type]
         return await reader(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -77,3 +87,15 @@ def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_a
     assert made.script == "Thai"
     (made,) = attempts(ready, broken())
     assert (made.status, made.script) == ("failed", "Thai")
+
+
+@pytest.mark.parametrize(("reason", "flag"), [("mojibake", "Zyyy"), ("", None)])
+def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
+    reason: str, flag: str | None
+) -> None:
+    layer = replace(LAYER, is_trustworthy=not reason, reason=reason)
+    first = read("x" * 500, confidence=0.1)
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
+    assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
+    assert made[0].script == flag

@@ -17,7 +17,11 @@ from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.errors import ExitCode, PipelineError, WorkersError
 from pipeline.flow import encoding
+from pipeline.progress import Silent
+from pipeline.runner import run
 from pipeline.stages.encode import EncodedPage
+from pipeline.stop import Stop
+from pipeline.types import PageResult
 from storage.database import open_for_reading
 from storage.queries import status
 from storage.store import Store
@@ -68,8 +72,14 @@ def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
         render={"orientation": "off"},  # one word may stand either way up
         ladder=rungs("[{name: pairs, ngram_size: 2, ngram_window: 90}, {name: never, mode: small}]"),
     )
-    summary = run_quietly(looping)
-    assert summary.pages == {"ok": 1}
+    told: list[tuple[str, str | None]] = []
+
+    class Told(Silent):
+        def page_rescued(self, first: PageResult, result: PageResult) -> None:
+            told.append((first.status, result.rung))
+
+    summary = run(looping, Told(), Stop())
+    assert (summary.pages, summary.num_rescued, told) == ({"ok": 1}, 1, [("repeated", "pairs")])
     assert attempts(database) == [(None, "repeated"), ("pairs", "ok")]
     (found,) = rows(database)
     assert (found["text"], found["rung"]) == (TEXT, "pairs")

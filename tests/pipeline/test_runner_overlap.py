@@ -18,6 +18,7 @@ from encoders.views import PageViews
 from ocr.types import ParsedText
 from pipeline import runner
 from pipeline.config import Config
+from pipeline.discovery import PROBES_AHEAD
 from pipeline.errors import ExitCode, PipelineError
 from pipeline.flow.budget import Budget
 from pipeline.flow.decoding import DecoderLoop
@@ -25,7 +26,7 @@ from pipeline.flow.meter import StageUse
 from pipeline.progress import Silent
 from pipeline.report import status_lines
 from pipeline.results import render_timings
-from pipeline.runner import PAGES_AHEAD, PROBES_AHEAD, run
+from pipeline.runner import PAGES_AHEAD, run
 from pipeline.stages.settings import RenderSettings
 from pipeline.stop import Stop
 from pipeline.timing import single
@@ -85,6 +86,9 @@ class InlineWorkers:
                 seconds={"render": 0.0},
             )
         )
+
+    def layer(self, ready: ReadyPage) -> Future[ReadyPage]:
+        return done(ready)
 
 
 def done(outcome: Any) -> Future[Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.second_look import SecondLook
-from pipeline.types import Page, PageError, PageResult, ReadyPage, RenderedPage, StageTiming
+from pipeline.types import Page, PageError, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
 from tests.pipeline.test_joining import PAGE, divided, read, rendered
 
 DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)
@@ -167,6 +167,40 @@ def test_a_doubtful_scrap_is_no_text(written: str, confidence: float, status: st
     kept = Model(UNREADABLE).look(read(written, confidence=confidence))
     assert kept.status == status
     assert text(kept) == ("" if status == "blank" else written)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        read("", "blank", confidence=None),
+        read("1 1", confidence=0.3),
+        read("", "truncated", confidence=None),
+        read("", "ok", confidence=0.95),
+    ],
+)
+@pytest.mark.parametrize("status", ["truncated", "repeated"])
+def test_a_reading_of_nothing_hides_no_text(status: PageStatus, nothing: PageResult) -> None:
+    """Neither one of small parts, nor one of the page that was read in parts, nor one of a part."""
+    first = read("half of it", status, confidence=0.3)
+    assert text(Model(TWO_PARTS, nothing, nothing).look(first)) == "half of it"
+    whole = Model(rendered(), nothing, whole=rendered())
+    kept = whole.look(first, read("", "blank", confidence=None), page=TWO_PARTS)
+    assert (kept.status, text(kept)) == (status, "half of it")
+    fine = divided((0, 0), (0, 200), (0, 500), within=(0, 0, 1))
+    kept = Model(fine, nothing, nothing).look(first, read("lower", confidence=0.95), page=TWO_PARTS)
+    assert text(kept) == "half of it\n\nlower"
+
+
+def test_a_scrap_that_did_not_end_is_no_text() -> None:
+    """One character over and over, as of a pattern."""
+    blank = read("", "blank", confidence=None)
+    for status in ("truncated", "repeated"):
+        loop = read("1 1 1 1\n1", status, confidence=0.95)  # type: ignore[arg-type]
+        assert Model(UNREADABLE).look(loop).status == "blank"
+        kept = Model(TWO_PARTS, blank, blank).look(loop)
+        assert (kept.status, text(kept)) == ("blank", "")
+        kept = Model(TWO_PARTS, read("upper", confidence=0.3), blank).look(loop)
+        assert (kept.status, text(kept)) == ("ok", "upper")
 
 
 def test_a_waiting_run_can_be_stopped() -> None:

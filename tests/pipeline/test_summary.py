@@ -102,5 +102,13 @@ def test_doubtful_pages_are_counted_and_no_fault() -> None:
     assert summary.exit_code == ExitCode.OK
 
 
+def test_rescued_pages_are_counted_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=1), num_rescued=2)
+    assert "pages rescued by another reading or the text layer: 2" in summary.lines()
+    assert summary.counts()["pages_rescued"] == 2
+    assert summary.exit_code == ExitCode.OK
+    assert not any("rescued" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
+
+
 def test_lines_of_an_empty_run() -> None:
     assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]

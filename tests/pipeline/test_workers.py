@@ -46,6 +46,14 @@ def killed_at_first(page, *arguments):
     return worker.render_task(page, *arguments)
 
 
+def layer_task_killed_at_first(ready, *arguments):
+    mark = Path(ready.page.path).with_suffix(".killed")
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return worker.layer_task(ready, *arguments)
+
+
 def hang(*_) -> None:
     time.sleep(60)
 
@@ -121,6 +129,26 @@ def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
         "crash",
         "rendering the page crashed its worker process (SIGKILL)",
     )
+
+
+def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool, tmp_path, monkeypatch):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(Path(page().path).read_bytes())
+    ready = pool.render(replace(page(), path=str(path))).result(timeout=30)
+    assert ready.layer is None
+    lost = []
+    for fate in (crash, hang, layer_task_killed_at_first):
+        with monkeypatch.context() as patch:
+            patch.setattr(worker, "layer_task", fate)
+            lost.append(pool.layer(ready.without_views()))
+    found = [future.result(timeout=30) for future in lost]
+    what = "judging the page's text layer"
+    assert found[0] == PageError(
+        stage="layer", category="crash", message=f"{what} crashed its worker process (SIGSEGV)"
+    )
+    assert (found[1].category, found[1].stage) == ("timeout", "layer")
+    assert found[1].message.startswith(f"{what} took longer than 1.5 s; raise render.page_timeout_s")
+    assert found[2].layer.text.startswith("The Hillside Reading Room"), "a kill costs nothing"
 
 
 def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):

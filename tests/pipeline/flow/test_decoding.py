@@ -329,10 +329,12 @@ def test_what_ends_the_run_ends_it(
 ) -> None:
     tickets = [ticket(number) for number in range(4)]
     engines(monkeypatch, tickets, bad(2, error=error))
+    loop = make_loop(filled(tickets), slots=2)
     with pytest.raises(kind):
-        read_all(tickets, slots=2)
+        loop.run()
     assert [text(its) for its in tickets[:2]] == [TEXT] * 2
     assert not tickets[2].outcome.done()
+    assert loop.on_device == tickets[2:]
 
 
 def test_an_engine_that_fails_before_it_reads_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

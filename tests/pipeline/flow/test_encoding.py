@@ -224,6 +224,25 @@ def test_what_ends_the_run_ends_it(error: Exception, kind: type[Exception]) -> N
         flow.run(0, 1, 2)
     assert flow.encoder.batches == [[0, 1]]
     assert flow.handed_on() == []
+    assert [ticket.rendered.page.page_index for ticket in flow.loop.on_device] == [0, 1]
+
+
+def test_only_the_half_that_ends_the_run_was_on_the_device() -> None:
+    def fault(batch: list[int]) -> Exception:
+        return RuntimeError(
+            "a bug" if len(batch) > 2 else "CUDA error: an illegal memory access was encountered"
+        )
+
+    flow = Encoding(FakeEncoder(fault=fault), 4)
+    with pytest.raises(DeviceLostError):
+        flow.run(0, 1, 2, 3)
+    assert [ticket.rendered.page.page_index for ticket in flow.loop.on_device] == [0, 1]
+
+
+def test_what_is_handed_on_is_no_longer_on_the_device() -> None:
+    flow = Encoding(FakeEncoder(), 2)
+    flow.run(0, 1)
+    assert flow.loop.on_device == []
 
 
 def test_a_full_queue_holds_the_encoder_up_and_the_time_is_counted() -> None:

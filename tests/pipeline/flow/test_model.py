@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from ocr.engine.slots import Slots
 from pipeline import config_sources, loading
 from pipeline.config import Config
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import ConfigError, DeviceLostError, PipelineError
 from pipeline.flow import model as module
 from pipeline.flow.decoding import DecoderLoop
 from pipeline.flow.faults import page_error
@@ -152,6 +153,24 @@ def test_what_ends_the_encoder_ends_the_decoder_too(config: Config, monkeypatch:
     with pytest.raises(PipelineError, match="the device is gone"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
+
+
+@pytest.mark.parametrize(("owner", "name"), [(RunEncoder, "encode_global"), (Slots, "step")])
+def test_the_pages_that_were_on_a_lost_device_are_known(
+    owner: type, name: str, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(owner, name, lost)
+    model = Model(config, load_model)
+    assert model.lost() == []
+    with pytest.raises(DeviceLostError):
+        read_with(model, lambda: model.read(rendered(3, SIDE)))
+    (result,) = model.lost()
+    assert (result.page, result.status) == (rendered(3).page, "failed")
+    assert result.error is not None
+    assert result.error.category == "device_lost"
 
 
 def test_closing_ends_the_threads_with_pages_under_way_and_frees_the_graphs(

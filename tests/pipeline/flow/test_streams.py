@@ -1,10 +1,11 @@
+import contextlib
 import sys
 import threading
 
 import pytest
 import torch
 
-from pipeline.flow.streams import own_stream, quick_turns, share_cpus
+from pipeline.flow.streams import own_stream, quick_turns, share_cpus, try_device
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -36,3 +37,19 @@ def test_threads_are_the_calling_threads_own() -> None:
 def test_a_cpu_has_no_streams() -> None:
     with own_stream(CPU) as stream:
         assert stream is None
+
+
+@pytest.mark.parametrize(
+    ("error", "is_raised"),
+    [(torch.OutOfMemoryError("CUDA out of memory"), False), (RuntimeError("CUDA error: unknown"), True)],
+)
+def test_a_gpu_that_computes_nothing_is_found_and_one_that_is_full_is_not_that(
+    error: Exception, is_raised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ones(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(torch, "ones", ones)
+    try_device(CPU)
+    with pytest.raises(RuntimeError, match="unknown") if is_raised else contextlib.nullcontext():
+        try_device(GPU)

@@ -1,0 +1,95 @@
+"""From found files to the pages to read, with workers that look into nothing."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.config_sources import load
+from pipeline.discovery import Discovery
+from pipeline.flow.meter import Meter
+from pipeline.flow.writer import Writer
+from pipeline.inputs import Inputs
+from pipeline.ledger import Ledger
+from pipeline.progress import Silent
+from pipeline.summary import RunSummary
+from pipeline.types import Document, Page
+from pipeline.walk import Candidate, Found
+from storage.store import Store
+from tests.pipeline.runs import rows
+from tests.storage.records import a_run
+
+
+class Workers:
+    """A file named 7:3 has the content 7 and three pages."""
+
+    def probe(self, path: str) -> Future[Document]:
+        content, num_pages, *_ = path.split(":")
+        found: Future[Document] = Future()
+        found.set_result(
+            Document(
+                path=path,
+                sha256=content * 64,
+                size_bytes=1,
+                kind="pdf",
+                num_pages=int(num_pages),
+                status="ok",
+                seconds=0.5,
+            )
+        )
+        return found
+
+
+def files(*paths: str) -> Iterator[Found]:
+    yield from (Candidate(path=path, relative=path) for path in paths)
+
+
+class Discovered:
+    """What a discovery of these inputs found. loads: how often the model was asked for."""
+
+    def __init__(self, config: Config, database: str, inputs: Iterator[Found]) -> None:
+        self.loads = 0
+        self.meter, self.summary = Meter(), RunSummary(database=database)
+        with Writer(database) as writer, closing(Inputs(inputs)) as taken:
+            run_id = writer.call(Store.start_run, a_run()).result()
+            ledger = Ledger(config, writer, run_id, "s" * 64, Silent(), self.summary)
+            self.pages = asyncio.run(self._all(ledger, taken))
+
+    async def _all(self, ledger: Ledger, inputs: Inputs) -> list[Page]:
+        pages: asyncio.Queue[Page | None] = asyncio.Queue()
+        workers: Any = Workers()
+        await Discovery(ledger, workers, self._load, self.meter).all(inputs, pages)
+        found = [pages.get_nowait() for _ in range(pages.qsize())]
+        assert found[-1] is None
+        return [page for page in found[:-1] if page is not None]
+
+    def _load(self) -> None:
+        self.loads += 1
+
+
+def test_pages_come_in_the_order_of_files_and_a_copy_gives_none(database: str) -> None:
+    found = Discovered(Config(), database, files("1:2", "2:1", "1:2:copy"))
+    assert [(page.path, page.page_number) for page in found.pages] == [("1:2", 1), ("1:2", 2), ("2:1", 1)]
+    assert (found.summary.documents, found.summary.num_to_read) == ({"ok": 3}, 3)
+    assert found.meter.use("discover", 3.0).busy == pytest.approx(0.5)
+    assert found.loads == 2
+    assert [row["status"] for row in rows(database)] == ["pending"] * 5
+
+
+def test_what_is_refused_is_recorded_and_needs_no_model(database: str) -> None:
+    pipe = Document(
+        path="p", sha256=None, size_bytes=0, kind=None, num_pages=0, status="skipped", reason="a pipe"
+    )
+    found = Discovered(Config(), database, iter([pipe]))
+    assert (found.pages, found.summary.documents, found.loads) == ([], {"skipped": 1}, 0)
+
+
+def test_pages_that_are_not_wanted_are_counted_as_left_out(database: str) -> None:
+    config = load(None, ["ingest.max_pages_per_document=2", "text_layer=prefer"])
+    found = Discovered(config, database, files("1:5"))
+    assert [page.page_number for page in found.pages] == [1, 2]
+    assert (found.summary.num_left_out, found.loads) == (3, 0)

@@ -1,0 +1,87 @@
+"""Runs whose walk hangs, as on a file server that is gone: they end when they are told to."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import runner
+from pipeline.config import Config
+from pipeline.errors import ExitCode, StopRequest
+from pipeline.progress import Silent
+from pipeline.runner import run
+from pipeline.stop import Stop
+from pipeline.types import PageResult
+from pipeline.walk import Candidate
+from tests.pipeline.conftest import MakePdf
+from tests.pipeline.runs import WAIT_S, rows
+
+
+class Server:
+    """Gives some files, and hangs then."""
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
+        self.hung_at = 0.0
+        self.is_back = threading.Event()
+
+    def hang(self) -> None:
+        self.hung_at = time.monotonic()
+        assert self.is_back.wait(WAIT_S)
+
+    def walk(self, *_: Any) -> Iterator[Candidate]:
+        for path in self.paths:
+            yield Candidate(path=path, relative=path)
+        self.hang()
+
+
+def test_a_stop_does_not_wait_for_a_walk_that_hangs(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, server = Stop(), Server()
+    monkeypatch.setattr(runner, "walk", server.walk)
+    threading.Timer(0.3, stop.request, ["SIGTERM"]).start()
+    try:
+        summary = run(config, Silent(), stop)
+        seconds = time.monotonic() - server.hung_at
+    finally:
+        server.is_back.set()
+    assert (summary.stopped, summary.exit_code) == ("SIGTERM", ExitCode.STOPPED)
+    assert not summary.all_documents_known
+    assert "at least 0 documents" in summary.left()
+    assert seconds < 2
+
+
+def test_what_was_found_before_is_read_and_stored(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Stop()
+    server = Server(str(make_pdf(docs / "a.pdf", ["one"])))
+    monkeypatch.setattr(runner, "walk", server.walk)
+
+    class StopsAfterOne(Silent):
+        def page_done(self, result: PageResult) -> None:
+            stop.request("time limit")
+
+    try:
+        summary = run(config, StopsAfterOne(), stop)
+    finally:
+        server.is_back.set()
+    assert (summary.stopped, summary.pages, summary.all_documents_known) == ("time limit", {"ok": 1}, False)
+    assert [row["status"] for row in rows(database)] == ["ok"]
+
+
+def test_a_path_that_cannot_even_be_looked_at_holds_up_no_stop(
+    config: Config, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, server = Stop(), Server()
+    monkeypatch.setattr(runner, "walk", lambda *_: server.hang())
+    threading.Timer(0.2, stop.request, ["SIGINT"]).start()
+    try:
+        with pytest.raises(StopRequest):
+            run(config, Silent(), stop)
+        assert time.monotonic() - server.hung_at < 2
+    finally:
+        server.is_back.set()
+    assert not Path(database).exists()
