@@ -24,14 +24,14 @@ class Discovery:
 
     meter: how long workers looked into files. alone: once all files were looked into, pages that are to be read last
     and one by one, because they were being computed when the model was lost: only the one that is the reason is struck
-    again.
+    again. With how often that happened, so that it does not stand before the others for ever.
     """
 
     def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], meter: Meter) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
         self._config = ledger.config
         self._meter = meter
-        self.alone: list[Page] = []
+        self.alone: list[tuple[int, Page]] = []
         self._planned: set[str] = set()
 
     async def all(self, inputs: Inputs, pages: "asyncio.Queue[Page | None]") -> None:
@@ -79,9 +79,8 @@ class Discovery:
         if pages and self._config.text_layer != "prefer":  # then perhaps none is read
             self._load()  # while the first of them are rendered
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))
-        suspects = set(plan.alone)
-        self.alone += [page for page in pages if page.page_index in suspects]
-        return [page for page in pages if page.page_index not in suspects]
+        self.alone += [(plan.alone[page.page_index], page) for page in pages if page.page_index in plan.alone]
+        return [page for page in pages if page.page_index not in plan.alone]
 
     async def _plan(self, sha256: str, num_pages: int) -> PagePlan:
         ingest, summary = self._config.ingest, self._ledger.summary

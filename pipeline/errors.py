@@ -37,6 +37,10 @@ class DeviceLostError(PipelineError):
     """The accelerator is in a state in which nothing can be computed any more."""
 
 
+class DeviceUnusableError(DeviceLostError):
+    """It was so before any page was computed on it."""
+
+
 class ModelMemoryError(PipelineError):
     """The model does not fit into the memory of the device that it is to be on."""
 

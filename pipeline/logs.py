@@ -120,7 +120,7 @@ def without_quotes(reason: str) -> str:
 
 def _words(error: PageError) -> str:
     """An unexpected error's message may hold anything: only its type is known to be harmless."""
-    if error.category == "internal" and error.stage != "render":
+    if error.category in ("internal", "model_ended") and error.stage != "render":
         return error.message.partition(":")[0]
     return without_quotes(error.message)
 

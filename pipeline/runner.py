@@ -12,6 +12,7 @@ import dataclasses
 import logging
 from collections.abc import Callable
 from importlib import metadata
+from operator import itemgetter
 from platform import python_version
 from typing import TYPE_CHECKING
 
@@ -236,7 +237,7 @@ class _Run:
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
-        for page in self._discovery.alone:
+        for _, page in sorted(self._discovery.alone, key=itemgetter(0)):
             await self._budget.take(self._page_bytes)
             await self._page(page)
 

@@ -184,9 +184,10 @@ class WorkerPool:
         error = None if inner.cancelled() else inner.exception()
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
+        may_be_others = is_broken or _was_killed(error)
         # A pool that breaks before it has done anything does so whatever the job is.
-        in_vain = is_broken and (number < _ATTEMPTS or not self._is_fruitful)
-        if (in_vain or (number == 1 and _was_killed(error))) and job.outer in self._pending:
+        in_vain = may_be_others and (number < _ATTEMPTS or (is_broken and not self._is_fruitful))
+        if in_vain and job.outer in self._pending:
             self._attempt(job, number + 1)
         else:
             self._finish(job, error, slot, None if error is not None or inner.cancelled() else inner.result())

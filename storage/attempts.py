@@ -12,7 +12,7 @@ aside.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from storage.attempt_rows import insert_attempt, insert_blocks, insert_timings
@@ -173,19 +173,22 @@ def _history(
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts where it is done.
 
-    A run's first reading has no rung; the ladder's further ones are no runs. page_index: of this page alone.
+    A run's first reading has no rung; the ladder's further ones are no runs. Nor does the first that ended with the
+    model count: others were computed beside it. page_index: of this page alone.
     retry_failed: a text layer that was taken because reading failed does not count.
     """
     rows = conn.execute(
-        "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL"
+        "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL,"
+        " a.error_category IN (?, ?) AND NOT EXISTS (SELECT 1 FROM attempts b WHERE b.page_id = p.id AND b.id < a.id"
+        "  AND b.settings_hash = a.settings_hash AND b.error_category = a.error_category)"
         " FROM pages p JOIN attempts a ON a.page_id = p.id"
         " WHERE p.document_id = ? AND a.settings_hash = ? AND (? IS NULL OR p.page_index = ?) ORDER BY a.id",
-        (document, settings_hash, page_index, page_index),
+        (*LOST_CATEGORIES, document, settings_hash, page_index, page_index),
     )
     tried: dict[int, int] = {}
     done: dict[int, tuple[tuple[int, Merit], int]] = {}
-    for index, attempt_id, run_id, status, confidence, is_first in rows:
-        tried[index] = tried.get(index, 0) + is_first
+    for index, attempt_id, run_id, status, confidence, is_first, is_first_lost in rows:
+        tried[index] = tried.get(index, 0) + (is_first and not is_first_lost)
         stands_in = status == "embedded" and not is_first
         if status in DONE_STATUSES and not (retry_failed and stands_in):
             worth = (run_id, merit(status, confidence))
@@ -194,19 +197,19 @@ def _history(
     return tried, {index: attempt_id for index, (_, attempt_id) in done.items()}
 
 
-def _lost(conn: sqlite3.Connection, document: int) -> set[int]:
-    """Returns the pages whose latest attempt ended with the model."""
+def _lost(conn: sqlite3.Connection, document: int) -> dict[int, int]:
+    """Returns the pages whose latest attempt ended with the model -> how many of their attempts did."""
     rows = conn.execute(
-        "SELECT p.page_index FROM pages p JOIN attempts a ON a.page_id = p.id"
-        " WHERE p.document_id = ? AND a.error_category IN (?, ?)"
-        " AND a.id = (SELECT max(id) FROM attempts WHERE page_id = p.id)",
+        "SELECT p.page_index, count(*), max(a.id) = (SELECT max(id) FROM attempts WHERE page_id = p.id)"
+        " FROM pages p JOIN attempts a ON a.page_id = p.id"
+        " WHERE p.document_id = ? AND a.error_category IN (?, ?) GROUP BY p.id",
         (document, *LOST_CATEGORIES),
     )
-    return {int(index) for (index,) in rows}
+    return {int(index): int(count) for index, count, is_latest in rows if is_latest}
 
 
-def _among(page_indices: Sequence[int], found: set[int]) -> tuple[int, ...]:
-    return tuple(index for index in page_indices if index in found)
+def _among(page_indices: Sequence[int], found: Mapping[int, int]) -> dict[int, int]:
+    return {index: found[index] for index in page_indices if index in found}
 
 
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:

@@ -126,10 +126,11 @@ class PagePlan:
     """What a run has to do with the pages of a document; page indices, ascending.
 
     done: has an ok or blank attempt under these settings. given_up: tried under them as often as allowed.
-    alone: of to_read those that were being computed when the model was lost at last; one of them may be the reason.
+    alone: of to_read those that were being computed when the model was lost at last, and how often that happened to
+    each; one of them may be the reason.
     """
 
     to_read: tuple[int, ...]
     done: tuple[int, ...]
     given_up: tuple[int, ...]
-    alone: tuple[int, ...] = ()
+    alone: Mapping[int, int] = field(default_factory=dict)

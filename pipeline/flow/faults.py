@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from pipeline.errors import DeviceLostError, ModelMemoryError, PipelineError
+from pipeline.errors import DeviceLostError, DeviceUnusableError, ModelMemoryError, PipelineError
 from pipeline.flow.types import Ticket
 from pipeline.results import failed_result, render_timings
 from pipeline.types import Page, PageError, PageResult
@@ -37,7 +37,7 @@ def page_error(stage: str, error: Exception) -> PageError:
 def before_any_page() -> Iterator[None]:
     """Around what is done with the device before a page is: no page is the reason for what goes wrong.
 
-    Raises: ModelMemoryError, DeviceLostError, and other errors as they are.
+    Raises: ModelMemoryError, DeviceUnusableError, and other errors as they are.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def before_any_page() -> Iterator[None]:
         if _is_of_memory(error):
             raise ModelMemoryError(_no_room(_in_a_line(error))) from error
         if _is_of_a_lost_device(error):
-            raise DeviceLostError(
+            raise DeviceUnusableError(
                 f"the GPU cannot be used: {_in_a_line(error)}; look at it with nvidia-smi and run again, "
                 "or set device: cpu"
             ) from error
@@ -61,7 +61,7 @@ def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> di
     None where the error says that it is no page's: what is configured is wrong.
     """
     is_lost = isinstance(error, DeviceLostError)
-    if isinstance(error, PipelineError) and not is_lost:
+    if isinstance(error, DeviceUnusableError) or (isinstance(error, PipelineError) and not is_lost):
         return {}
     category = "device_lost" if is_lost else "model_ended"  # storage.types.LOST_CATEGORIES
     num_pages = len({ticket.rendered.page for tickets in held.values() for ticket in tickets})

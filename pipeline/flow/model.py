@@ -10,6 +10,7 @@ from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config import Config
+from pipeline.errors import DeviceLostError
 from pipeline.flow.faults import before_any_page, failed_pages, lost_pages, page_error
 from pipeline.flow.handover import Handover
 from pipeline.flow.meter import StageUse
@@ -98,7 +99,7 @@ class Model:
             return page_result(self._loaded, outcome)
         except Exception as error:
             LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
-            return failed_result(page, page_error("decode", error), outcome.encoded.timings)
+            return failed_result(page, self._page_error(error), outcome.encoded.timings)
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the threads failed; once `failed` is settled.
@@ -226,6 +227,14 @@ class Model:
         finally:
             if paged is not None:
                 paged.close()
+
+    def _page_error(self, error: Exception) -> PageError:
+        """Raises: DeviceLostError, of which the threads have not heard yet."""
+        try:
+            return page_error("decode", error)
+        except DeviceLostError as lost:
+            self._fail(lost)
+            raise
 
     def _fail(self, error: BaseException) -> None:
         """Ends the run with the first error that comes here."""

@@ -128,7 +128,9 @@ class Killing:
             self._check_ended(running, database)
         differing = tables.differences(self._expected, tables.contents(database))
         self.report.num_databases_equal += not differing
-        self.report.faults += [f"database {self.report.num_databases}: {line}" for line in differing[:20]]
+        if differing:
+            differing = [*differing[:20], *tables.crashes(database)]
+        self.report.faults += [f"database {self.report.num_databases}: {line}" for line in differing]
 
     def _start(self, database: Path) -> Running:
         database.parent.mkdir(exist_ok=True)

@@ -74,6 +74,17 @@ def num_finished(database: Path) -> int:
         return 0
 
 
+def crashes(database: Path) -> list[str]:
+    """Returns the attempts whose workers ended, a line each: what may be the reason for a difference."""
+    with closing(_open(database)) as db:
+        found = db.execute(
+            "SELECT p.page_index, a.run_id, a.rung, a.error_message FROM attempts a JOIN pages p ON p.id = a.page_id"
+            " WHERE a.error_category = ?",
+            (CRASH,),
+        )
+        return [f"page index {row[0]}, run {row[1]}, rung {row[2]}: {row[3]}" for row in found]
+
+
 def faults(database: Path) -> list[str]:
     """Returns what SQLite finds wrong with the file, its foreign keys, or its search index; [] where it is sound."""
     if not database.exists():

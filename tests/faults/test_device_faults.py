@@ -169,7 +169,7 @@ def test_a_page_that_takes_the_device_with_it_is_set_aside_after_some_nights(
     place: str,
 ) -> None:
     make_pdf(docs / "a.pdf", ["poison", "two", "three"])
-    nightly = changed(config, store={"attempt_limit": 2}, render={"workers": 1})
+    nightly = changed(config, store={"attempt_limit": 1}, render={"workers": 1})
     _poison(monkeypatch, place)
     monkeypatch.setitem(sizes.DECODE_SLOTS, "cpu", 1)
     with monkeypatch.context() as patch:
@@ -191,11 +191,12 @@ def test_a_page_that_takes_the_device_with_it_is_set_aside_after_some_nights(
     assert not tables.faults(Path(database))
 
 
+@pytest.mark.parametrize("force", [False, True])
 def test_pages_beside_one_that_takes_the_device_are_not_set_aside_with_it(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, force: bool
 ) -> None:
     make_pdf(docs / "a.pdf", ["poison", "two", "three"])
-    nightly = changed(config, store={"attempt_limit": 2}, render={"workers": 1})
+    nightly = changed(config, store={"attempt_limit": 1}, render={"workers": 1}, run={"force": force})
     _poison(monkeypatch, "encoder")
     with monkeypatch.context() as patch:
         encode_together(patch, 3)
@@ -207,7 +208,12 @@ def test_pages_beside_one_that_takes_the_device_are_not_set_aside_with_it(
         with pytest.raises(DeviceLostError):
             run_quietly(nightly)
     assert [row["status"] for row in rows(database)] == ["quarantined", "failed", "failed"]
-    assert run_quietly(nightly).pages == {"ok": 2}
+    if force:
+        with pytest.raises(DeviceLostError):  # again, but after the others
+            run_quietly(nightly)
+    else:
+        assert run_quietly(nightly).pages == {"ok": 2}
+    assert [row["status"] for row in rows(database)] == ["quarantined", "ok", "ok"]
     assert not tables.faults(Path(database))
 
 

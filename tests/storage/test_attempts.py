@@ -54,16 +54,26 @@ def test_ok_and_blank_pages_are_done_for_their_settings_only(store: Store, statu
 
 
 @pytest.mark.parametrize("category", LOST_CATEGORIES)
-def test_pages_that_were_computed_when_the_model_was_lost_are_read_alone(store: Store, category: str) -> None:
+def test_pages_that_were_computed_when_the_model_was_lost_are_read_alone(
+    store: Store, path: Path, category: str
+) -> None:
     lost = replace(a_page(None), error=ErrorRecord(stage="encode", category=category, message="lost"))
-    run_id = new_run(store)
-    for index in (0, 2):
-        store.record_page(run_id, replace(lost, page_index=index))
-    expected = PagePlan(to_read=(0, 1, 2), done=(), given_up=(), alone=(0, 2))
-    assert plan(store) == plan(store, OTHER) == plan(store, force=True) == expected
-    store.record_page(new_run(store), a_page(None, 2))
-    assert plan(store).alone == (0,), "its latest attempt had another end"
-    assert plan(store, limit=1).alone == ()
+
+    def record(*indices: int) -> None:
+        run_id = new_run(store)
+        for index in indices:
+            store.record_page(run_id, replace(lost, page_index=index), attempt_limit=1)
+
+    record(0, 2)
+    expected = PagePlan(to_read=(0, 1, 2), done=(), given_up=(), alone={0: 1, 2: 1})
+    assert plan(store, limit=1) == plan(store, OTHER) == plan(store, force=True) == expected
+    assert current(path) == [("failed", None), ("pending", None), ("failed", None)], "others were beside it"
+    record(2)
+    assert current(path)[2] == ("quarantined", None), "nothing was beside it this time"
+    assert plan(store, limit=1).alone == {0: 1}
+    assert plan(store, force=True).alone == {0: 1, 2: 2}
+    store.record_page(new_run(store), a_page(None))
+    assert plan(store).alone == {2: 2}, "the latest attempt had another end"
 
 
 @pytest.mark.parametrize("status", ["failed", "repeated", "truncated"])

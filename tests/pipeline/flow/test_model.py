@@ -276,3 +276,10 @@ def test_encoder_and_decoder_are_at_work_at_once(config: Config, monkeypatch: py
         return await asyncio.gather(*(model.read(rendered(number, SIDE)) for number in range(4)))
 
     assert [result.status for result in read_with(model, work)] == ["ok"] * 4
+
+
+def test_a_device_that_is_found_lost_while_a_text_is_taken_apart_ends_the_threads() -> None:
+    model = Model(Config(), load_model)
+    with pytest.raises(DeviceLostError):
+        model._page_error(RuntimeError("CUDA error: an illegal memory access was encountered"))
+    assert isinstance(model.failed.exception(timeout=0), DeviceLostError)
