@@ -22,15 +22,17 @@ PROBES_AHEAD = 16
 class Discovery:
     """For the event loop's thread. workers: look into files. load: has the model loaded, as there is something to read.
 
-    meter: how long workers looked into files. alone: once all files were looked into, pages that are to be read last
-    and one by one, because they were being computed when the model was lost: only the one that is the reason is struck
-    again. With how often that happened, so that it does not stand before the others for ever.
+    meter: how long workers looked into files. Once all files were looked into, the pages that are to be read after the
+    others: last, which the model had when one run died, together; and then alone, one by one, which were being computed
+    when the model was lost, or had when several runs died: only the one that is the reason is struck again. With how
+    often that happened, so that it does not stand before the others for ever.
     """
 
     def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], meter: Meter) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
         self._config = ledger.config
         self._meter = meter
+        self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
         self._planned: set[str] = set()
 
@@ -80,7 +82,9 @@ class Discovery:
             self._load()  # while the first of them are rendered
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))
         self.alone += [(plan.alone[page.page_index], page) for page in pages if page.page_index in plan.alone]
-        return [page for page in pages if page.page_index not in plan.alone]
+        self.last += [page for page in pages if page.page_index in plan.last]
+        apart = {*plan.alone, *plan.last}
+        return [page for page in pages if page.page_index not in apart]
 
     async def _plan(self, sha256: str, num_pages: int) -> PagePlan:
         ingest, summary = self._config.ingest, self._ledger.summary
@@ -96,7 +100,8 @@ class Discovery:
         )
         summary.num_left_out += num_left_out
         summary.num_done_before += len(plan.done)
-        summary.num_given_up += len(plan.given_up)
+        summary.num_given_up += len(plan.given_up) - len(plan.kept)
+        summary.num_kept += len(plan.kept)
         return plan
 
     async def _probed(self, candidate: Candidate) -> Document:

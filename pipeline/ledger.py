@@ -1,4 +1,4 @@
-"""A run's pages on their way into the database: stored, then counted and told of."""
+"""A run's pages on their way into the database: marked before they are read, then stored, counted and told of."""
 
 import asyncio
 import dataclasses
@@ -41,6 +41,10 @@ class Ledger:
         self.summary = summary
         self._discovery: dict[Page, StageTiming] = {}
         self._storing: set[asyncio.Task[None]] = set()
+        self._to_begin: list[Page] = []
+        self._next_lot: asyncio.Task[None] | None = None
+        self._lots: set[asyncio.Task[None]] = set()
+        self._one_lot = asyncio.Lock()
 
     def call(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Future[Any]":
         """Returns the future of task(store, ...)."""
@@ -52,6 +56,26 @@ class Ledger:
         self.progress.pages_found(len(pages))
         self._discovery.update(zip(pages, timings, strict=True))
 
+    async def begin(self, page: Page, *, alone: bool = False) -> None:
+        """Returns once the database knows that the model is about to have the page: for strict order, before it has.
+
+        Pages that come while others are being marked are marked together: a GPU reads many a second, and each mark by
+        itself would be a transaction more. alone: nothing else is being read. Raises: StorageError.
+        """
+        self._to_begin.append(page)
+        if self._next_lot is None:
+            self._next_lot = asyncio.create_task(self._begin_lot(alone=alone))
+            self._lots.add(self._next_lot)
+            self._next_lot.add_done_callback(self._lots.discard)
+        await asyncio.shield(self._next_lot)
+
+    async def _begin_lot(self, *, alone: bool) -> None:
+        async with self._one_lot:  # while it is waited for, others join
+            pages, self._to_begin, self._next_lot = self._to_begin, [], None
+            assert not alone or len(pages) == 1
+            keys = [(page.sha256, page.page_index) for page in pages]
+            await asyncio.wrap_future(self.writer.begin(self.run_id, keys, alone=alone))
+
     async def store(self, attempts: Sequence[PageResult]) -> None:
         """Also where the run ends meanwhile: the page is done. attempts: all of this run at a page, the first first."""
         storing = asyncio.create_task(self._store(attempts))
@@ -60,8 +84,14 @@ class Ledger:
         await asyncio.shield(storing)
 
     async def finish(self) -> list[BaseException]:
-        """Waits until all that was to be stored is; returns what went wrong with it."""
-        ended = await asyncio.gather(*self._storing, return_exceptions=True)
+        """Waits until all that was to be stored is; returns what went wrong with it.
+
+        Marks go first: a second signal, which ends the process at once, is no page's doing.
+        """
+        # What is marked after the end of a run would stay: those who waited for it have been told what went wrong.
+        await asyncio.gather(*self._lots, return_exceptions=True)
+        forgetting = asyncio.wrap_future(self.writer.end(self.run_id))
+        ended = await asyncio.gather(forgetting, *self._storing, return_exceptions=True)
         return [error for error in ended if error is not None]
 
     async def _store(self, attempts: Sequence[PageResult]) -> None:

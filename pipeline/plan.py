@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ocr.fingerprint import weights_sha256
 from pipeline.config import Config, ingest_settings, own_files, render_settings, settings_hash, tile_settings
 from pipeline.errors import ConfigError
+from pipeline.inputs import Inputs
 from pipeline.loading import render_workers
 from pipeline.passwords import read_passwords
 from pipeline.plan_report import Plan, Refused
@@ -42,10 +43,15 @@ def plan(config: Config, stop: Stop) -> Plan:
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
-    passwords = read_passwords(config.ingest)
+    passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     weights = stop.while_doing(lambda: weights_sha256(config.model))
-    inputs = walk(config.ingest.paths, ingest_settings(config), own_files(config))
-    with _database(config.store.database) as db, _workers(config, passwords) as workers:
+    # A path may lie on a server that is gone.
+    found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
+    with (
+        closing(Inputs(found)) as inputs,
+        _database(config.store.database) as db,
+        _workers(config, passwords) as workers,
+    ):
         planner = _Planner(config, settings_hash(config, weights), db, workers, stop)
         return planner.run(inputs, None if db is None else pace(db, planner.settings_hash, weights))
 
@@ -80,12 +86,16 @@ class _Planner:
         self._plan = Plan(database=config.store.database, is_new=db is None)
         self._seen: set[str] = set()
 
-    def run(self, inputs: Iterator[Found], pace: Pace | None) -> Plan:
-        documents = self._in_order(map(self._probed, inputs))
+    def run(self, inputs: Inputs, pace: Pace | None) -> Plan:
+        documents = self._in_order(map(self._probed, self._found(inputs)))
         for kinds in self._in_order(self._surveys(documents)):
             self._plan.kinds.update(kinds)
         self._plan.pace = pace
         return self._plan
+
+    def _found(self, inputs: Inputs) -> Iterator[Found]:
+        while (found := self._result(inputs.take())) is not None:
+            yield found
 
     def _probed(self, found: Found) -> Future[Document]:
         if not isinstance(found, Document):
@@ -135,7 +145,8 @@ class _Planner:
         plan.num_pages += num_pages
         plan.num_left_out += num_left_out
         plan.num_done += len(found.done)
-        plan.num_given_up += len(found.given_up)
+        plan.num_given_up += len(found.given_up) - len(found.kept)
+        plan.num_kept += len(found.kept)
         plan.num_to_read += len(found.to_read)
         return found
 

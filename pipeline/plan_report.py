@@ -33,8 +33,9 @@ class Plan:
 
     documents: files by status. skipped_types: endings of the files that are no PDF or image. num_copies: files with the
     content of another. num_pages: of all readable documents, copies not counted. num_done: read before with the same
-    settings. num_given_up: not read in as many runs as are allowed. num_left_out: over the limit a document. kinds: of
-    the pages to read. pace: of earlier runs; None without any.
+    settings. num_given_up: not read in as many runs as are allowed. num_kept: not either, but they have the text that
+    other settings read. num_left_out: over the limit a document. kinds: of the pages to read. pace: of earlier runs;
+    None without any.
     """
 
     database: str
@@ -46,6 +47,7 @@ class Plan:
     num_pages: int = 0
     num_done: int = 0
     num_given_up: int = 0
+    num_kept: int = 0
     num_left_out: int = 0
     num_to_read: int = 0
     kinds: Counter[PageKind] = field(default_factory=Counter)
@@ -79,6 +81,7 @@ class Plan:
         notes = {
             "read before": self.num_done,
             "given up after repeated attempts": self.num_given_up,
+            "kept as other settings read them": self.num_kept,
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]

@@ -20,6 +20,13 @@ from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePa
 from pipeline.workers import WorkerPool
 
 
+def needs_model(outcome: ReadyPage | PageError) -> bool:
+    """Returns whether the model is given what a worker gave of a page; the others have come to an end by then."""
+    if isinstance(outcome, (PageError, EmbeddedPage)):
+        return False
+    return not (isinstance(outcome, RenderedPage) and outcome.blank)
+
+
 class PageReader:
     """For the event loop's thread. workers: render pages anew. model: reads them, and is loaded when first asked."""
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from operator import itemgetter
 from platform import python_version
@@ -29,13 +29,14 @@ from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
 from pipeline.loading import load_model, render_workers
 from pipeline.passwords import read_passwords
-from pipeline.reading import PageReader
+from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
 from pipeline.timing import Stopwatch
 from pipeline.types import Page, PageError
 from pipeline.walk import walk
 from pipeline.workers import WorkerPool
+from storage.files import gone
 from storage.store import Store
 from storage.types import RunRecord
 
@@ -73,7 +74,7 @@ def run(
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
-    passwords = read_passwords(config.ingest)
+    passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     # A path may lie on a server that is gone.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
@@ -197,8 +198,15 @@ class _Run:
                 asyncio.run(self._flow(inputs, workers))
             finally:
                 self._model.close()
-        mark_missing = self._ledger.writer.call(Store.mark_missing, self._ledger.run_id, config.ingest.paths)
-        self._summary.num_missing = mark_missing.result()
+        self._mark_missing()
+
+    def _mark_missing(self) -> None:
+        """Looks for the files that the walk did not find: their server may be gone by now, so nothing waits for it."""
+        ledger = self._ledger
+        unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, self._config.ingest.paths).result()
+        if unseen:
+            missing = self._stop.while_doing(lambda: gone(unseen))
+            self._summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
 
     async def _flow(self, inputs: Inputs, workers: WorkerPool) -> None:
         """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
@@ -237,18 +245,40 @@ class _Run:
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
-        for _, page in sorted(self._discovery.alone, key=itemgetter(0)):
-            await self._budget.take(self._page_bytes)
-            await self._page(page)
+        await self._read_suspects(self._discovery.last, self._discovery.alone)
 
-    async def _page(self, page: Page) -> None:
-        """One page from its file to its row. It comes with the heaviest page's share of the budget."""
+    async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
+        """The pages that may be the reason why earlier runs died, now that all others are read."""
+        if last or alone:
+            LOGGER.warning(
+                "%d pages were being read when an earlier run lost its GPU or died; they are read last%s",
+                len(last) + len(alone),
+                f", {len(alone)} of them one by one" if alone else "",
+            )
+        async with asyncio.TaskGroup() as tasks:
+            for page in last:
+                await self._budget.take(self._page_bytes)
+                tasks.create_task(self._page(page))
+        for _, page in sorted(alone, key=itemgetter(0)):
+            await self._budget.take(self._page_bytes)
+            await self._page(page, alone=True)
+
+    async def _page(self, page: Page, *, alone: bool = False) -> None:
+        """One page from its file to its row. It comes with the heaviest page's share of the budget.
+
+        alone: no other is being read meanwhile.
+        """
         share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
         try:
             outcome = await asyncio.wrap_future(self._workers.render(page))
             if not isinstance(outcome, PageError):
                 self._rendering.add("busy", sum(outcome.seconds.values()))
                 share.change_to(outcome.num_bytes)
+            if needs_model(outcome):
+                await self._model.ready(
+                    alone=alone
+                )  # what ends the process while it loads is no page's doing
+                await self._ledger.begin(page, alone=alone)
             reading = self._reader(page, outcome, share.give_back)
             del outcome  # its views go as soon as nobody looks at them
             attempts = await reading

@@ -35,8 +35,9 @@ class RunSummary:
 
     pages: page status -> pages of this run. documents: document status -> files.
     num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
-    ok in as many runs as are allowed, before this one. num_quarantined: those and the ones that were set aside in this
-    run, of the files that it found; quarantined: where the first of them are, path and page number.
+    ok in as many runs as are allowed, before this one. num_kept: not either, but they have the text that other settings
+    read. num_quarantined: those given up and the ones that were set aside in this run, of the files that it found;
+    quarantined: where the first of them are, path and page number.
     num_left_out: pages over the limit per document.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     num_rescued: pages of this run whose first reading failed, repeated itself or was cut short, and which a rung of the
@@ -59,6 +60,7 @@ class RunSummary:
     documents: Counter[str] = field(default_factory=Counter)
     num_done_before: int = 0
     num_given_up: int = 0
+    num_kept: int = 0
     num_quarantined: int = 0
     quarantined: list[tuple[str, int]] = field(default_factory=list)
     num_left_out: int = 0
@@ -85,7 +87,7 @@ class RunSummary:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Unknown types and left-out pages do not count as faults."""
+        """Unknown types, left-out pages and those kept as other settings read them do not count as faults."""
         if self.stopped is not None:
             return ExitCode.STOPPED
         faults = sum(self.documents[status] for status in UNREADABLE)
@@ -99,6 +101,7 @@ class RunSummary:
             **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
             "pages_done_before": self.num_done_before,
             "pages_given_up": self.num_given_up,
+            "pages_kept": self.num_kept,
             "pages_quarantined": self.num_quarantined,
             "pages_left_out": self.num_left_out,
             "pages_left": self.num_left,
@@ -127,6 +130,7 @@ class RunSummary:
             "rescued by another reading or the text layer": self.num_rescued,
             "read before": self.num_done_before,
             "given up after repeated attempts": self.num_given_up,
+            "kept as other settings read them": self.num_kept,
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]

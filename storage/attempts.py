@@ -12,10 +12,12 @@ aside.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from storage import in_flight
 from storage.attempt_rows import insert_attempt, insert_blocks, insert_timings
+from storage.suspects import set_apart
 from storage.types import DONE_STATUSES, LOST_CATEGORIES, PagePlan, PageRecord
 
 _RANK = {"ok": 2, "blank": 2, "embedded": 2, "truncated": 1, "repeated": 1, "failed": 0}
@@ -49,14 +51,14 @@ def plan(
         " ON CONFLICT (document_id, page_index) DO UPDATE SET asked = 1 WHERE NOT asked",
         [(document, index) for index in wanted],
     )
-    lost = _lost(conn, document)
     if force:
-        return PagePlan(to_read=tuple(wanted), done=(), given_up=(), alone=_among(wanted, lost))
+        return set_apart(conn, document, PagePlan(to_read=tuple(wanted), done=(), given_up=()))
     history = _history(conn, document, settings_hash, retry_failed=retry_failed)
     found = _sorted(wanted, history, attempt_limit, retry_failed)
     _adopt(conn, [history[1][index] for index in found.done], settings_hash)
     _quarantine(conn, document, found.given_up)
-    return replace(found, alone=_among(found.to_read, lost))
+    in_flight.end_pages(conn, document, (*found.done, *found.given_up))
+    return set_apart(conn, document, replace(found, kept=_kept(conn, document, found.given_up)))
 
 
 def foresee(
@@ -69,13 +71,18 @@ def foresee(
     force: bool,
     retry_failed: bool = False,
 ) -> PagePlan:
-    """Returns what `plan` would, and writes nothing; all pages of a document that is not known are to be read."""
+    """Returns what `plan` would, and writes nothing; all pages of a document that is not known are to be read.
+
+    In no order, and without the attempt that the next run writes for a page with which the last one died.
+    """
     wanted = sorted(set(page_indices))
     row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
     if row is None or force:
         return PagePlan(to_read=tuple(wanted), done=(), given_up=())
-    history = _history(conn, int(row[0]), settings_hash, retry_failed=retry_failed)
-    return _sorted(wanted, history, attempt_limit, retry_failed)
+    document = int(row[0])
+    history = _history(conn, document, settings_hash, retry_failed=retry_failed)
+    found = _sorted(wanted, history, attempt_limit, retry_failed)
+    return replace(found, kept=_kept(conn, document, found.given_up))
 
 
 def _sorted(
@@ -197,19 +204,16 @@ def _history(
     return tried, {index: attempt_id for index, (_, attempt_id) in done.items()}
 
 
-def _lost(conn: sqlite3.Connection, document: int) -> dict[int, int]:
-    """Returns the pages whose latest attempt ended with the model -> how many of their attempts did."""
+def _kept(conn: sqlite3.Connection, document: int, given_up: Sequence[int]) -> tuple[int, ...]:
+    """Returns those of the pages given up that have a text all the same: the current attempt is read to its end."""
+    if not given_up:
+        return ()
     rows = conn.execute(
-        "SELECT p.page_index, count(*), max(a.id) = (SELECT max(id) FROM attempts WHERE page_id = p.id)"
-        " FROM pages p JOIN attempts a ON a.page_id = p.id"
-        " WHERE p.document_id = ? AND a.error_category IN (?, ?) GROUP BY p.id",
-        (document, *LOST_CATEGORIES),
+        "SELECT p.page_index FROM pages p JOIN attempts c ON c.id = p.current_attempt_id"
+        " WHERE p.document_id = ? AND c.status IN (?, ?, ?)",
+        (document, *DONE_STATUSES),
     )
-    return {int(index): int(count) for index, count, is_latest in rows if is_latest}
-
-
-def _among(page_indices: Sequence[int], found: Mapping[int, int]) -> dict[int, int]:
-    return {index: found[index] for index in page_indices if index in found}
+    return tuple(sorted({index for (index,) in rows}.intersection(given_up)))
 
 
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:

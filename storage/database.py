@@ -44,6 +44,20 @@ def open_for_writing(path: str) -> Database:
         return db
 
 
+def open_beside(path: str) -> Database:
+    """Returns a second connection to a database that is open for writing: for small writes of another thread.
+
+    It never brings the log into the file, which waits for the disk; the first one does that, and others may write
+    meanwhile. Raises: DatabaseAccessError.
+    """
+    with explained(path):
+        db = _connect(path, "mode=rw")
+        db.conn.execute("PRAGMA synchronous = NORMAL")
+        db.conn.execute("PRAGMA foreign_keys = ON")
+        db.conn.execute("PRAGMA wal_autocheckpoint = 0")
+        return db
+
+
 def open_for_reading(path: str) -> Database:
     """Returns the database, read-only; a run may be writing to it meanwhile. Never creates one.
 
@@ -73,10 +87,14 @@ def check_exists(path: str) -> None:
 def held_for_upkeep(path: str) -> Iterator[Database]:
     """The database to write to, under the run lock. Never creates one.
 
+    Where a run died, that is noted: the lock's file, which tells it, is not left to the next run.
     Raises: DatabaseNotFoundError, DatabaseBusyError while a run holds it, and what open_for_writing does.
     """
     check_exists(path)
-    with run_lock(path), contextlib.closing(open_for_writing(path)) as db, explained(path):
+    with run_lock(path) as died, contextlib.closing(open_for_writing(path)) as db, explained(path):
+        if died:
+            with transaction(db, path) as conn:
+                conn.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
         yield db
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from storage.text import real_path, storable
 from storage.types import FileRecord
@@ -73,19 +73,30 @@ def _make_pages(conn: sqlite3.Connection, document: int) -> None:
         )
 
 
-def mark_missing(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> int:
-    """Marks files under roots that are gone, inside the caller's transaction; returns how many."""
+def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns id and path of the files under roots that the run did not find, without those known to be missing."""
     tops = [os.path.abspath(root) for root in roots]
-    unseen = conn.execute(
+    rows = conn.execute(
         "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
     )
-    gone = [
-        (file_id,)
-        for file_id, path in unseen
-        if any(_is_under(path, top) for top in tops) and not _is_there(path)
-    ]
-    conn.executemany("UPDATE files SET status = 'missing', reason = NULL WHERE id = ?", gone)
-    return len(gone)
+    return [(file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops)]
+
+
+def gone(files: Iterable[tuple[int, str]]) -> list[int]:
+    """Returns the ids of those of the files (id, path) that are known to be gone.
+
+    Needs no database, and may take for ever where a file server does not answer: for a thread that nothing waits for.
+    """
+    return [file_id for file_id, path in files if not _is_there(path)]
+
+
+def mark_missing(conn: sqlite3.Connection, file_ids: Sequence[int]) -> int:
+    """Marks files as missing, inside the caller's transaction; returns how many were not yet."""
+    marked = conn.executemany(
+        "UPDATE files SET status = 'missing', reason = NULL WHERE id = ? AND status <> 'missing'",
+        ((file_id,) for file_id in file_ids),
+    )
+    return marked.rowcount
 
 
 def _is_under(path: str, top: str) -> bool:

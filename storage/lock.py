@@ -33,15 +33,19 @@ def lock_path(database: str) -> str:
 
 
 @contextlib.contextmanager
-def run_lock(database: str) -> Iterator[None]:
-    """Holds the database for one run. Raises: DatabaseBusyError, DatabaseAccessError."""
+def run_lock(database: str) -> Iterator[bool]:
+    """Holds the database for one run. Raises: DatabaseBusyError, DatabaseAccessError.
+
+    Gives whether its last holder died: who ends in order, by whatever error, takes the lock's file away.
+    """
     path = lock_path(database)
     descriptor = _acquire(path, database)
     try:
+        died = os.fstat(descriptor).st_size > 0
         with contextlib.suppress(OSError):  # a full disk, or another user's file: locked all the same
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
-        yield
+        yield died
     finally:
         # Removed while held, so that nobody can hold a lock on a file that is no longer there: see _acquire.
         with contextlib.suppress(OSError):

@@ -2,8 +2,9 @@
 
 What goes: attempts that are not current, runs that nothing refers to any more, and, where asked for, vanished files and
 superseded contents with their pages. What stays: first readings under settings that did not read the page to its end,
-those of its current attempt and those of its latest, because they count towards the limit of attempts; and any reading
-to its end where the current attempt is none.
+those of its current attempt and those of its latest, because they count towards the limit of attempts; any reading to
+its end where the current attempt is none; the last one under each of the settings of the runs that are kept, which
+would read the page again; and marks of pages that a run died with, and that run.
 """
 
 import sqlite3
@@ -77,7 +78,10 @@ def _ids(conn: sqlite3.Connection, table: str) -> list[int]:
 def _delete_document(conn: sqlite3.Connection, document: int) -> None:
     sql = "SELECT a.id FROM attempts a JOIN pages p ON p.id = a.page_id WHERE p.document_id = ?"
     attempts = [number for (number,) in conn.execute(sql, (document,))]
-    # Pages first: the search index forgets a page by the text of its current attempt.
+    conn.execute(
+        "DELETE FROM in_flight WHERE page_id IN (SELECT id FROM pages WHERE document_id = ?)", (document,)
+    )
+    # Pages before attempts: the search index forgets a page by the text of its current attempt.
     for table in ("pages", "files", "superseded"):
         conn.execute(f"DELETE FROM {table} WHERE document_id = ?", (document,))
     _delete_attempts(conn, attempts)
@@ -118,10 +122,16 @@ _DOOMED = {
         AND NOT (a.status IN ({done}) AND c.status NOT IN ({done}))
         AND NOT (a.rung IS NULL AND a.settings_hash IN (c.settings_hash, last.settings_hash) AND NOT EXISTS (
             SELECT 1 FROM attempts d
-            WHERE d.page_id = p.id AND d.settings_hash = a.settings_hash AND d.status IN ({done})))""",
+            WHERE d.page_id = p.id AND d.settings_hash = a.settings_hash AND d.status IN ({done})))
+        AND NOT (a.status IN ({done}) AND a.settings_hash <> c.settings_hash
+            AND a.settings_hash IN (SELECT settings_hash FROM runs WHERE id NOT IN (SELECT id FROM old_runs))
+            AND NOT EXISTS (
+                SELECT 1 FROM attempts d WHERE d.page_id = p.id AND d.settings_hash = a.settings_hash
+                AND d.status IN ({done}) AND d.run_id > a.run_id))""",
     "doomed_runs": """
         SELECT id FROM runs WHERE id IN (SELECT id FROM old_runs) AND id <> (SELECT max(id) FROM runs)
         AND id NOT IN (SELECT run_id FROM attempts WHERE id NOT IN (SELECT id FROM doomed_attempts))
+        AND id NOT IN (SELECT run_id FROM in_flight WHERE page_id NOT IN (SELECT id FROM doomed_pages))
         AND id NOT IN (SELECT first_run_id FROM files WHERE id NOT IN (SELECT id FROM doomed_files))
         AND id NOT IN (SELECT last_run_id FROM files WHERE id NOT IN (SELECT id FROM doomed_files))
         AND id NOT IN (

@@ -1,7 +1,7 @@
 """The schema, as migrations. Each commits together with its record and with the version in the file.
 
     files (path) -> documents (sha256) -> pages (page_index) -> attempts (settings_hash, run)
-    attempts -> blocks, timings; runs; page_search (FTS5 over the current attempts)
+    attempts -> blocks, timings; runs; in_flight (page, run); page_search (FTS5 over the current attempts)
 
 A landed migration never changes: a new version is a new function at the end.
 """
@@ -52,6 +52,32 @@ def v005_ledger(db: Database) -> None:
         sql = "SELECT text, markdown FROM attempts WHERE id = ?"
         content = stored_content_sha256(db.conn, attempt, *db.conn.execute(sql, (attempt,)).fetchone())
         db.conn.execute("UPDATE attempts SET content_sha256 = ? WHERE id = ?", (content, attempt))
+
+
+def v006_in_flight(db: Database) -> None:
+    """The pages that the model has, marked before it is given them: storage.in_flight says what for.
+
+    alone: whether the model had no other. Besides, what v005_ledger came to have only after some databases had been
+    made by it: pages.asked and rows for all pages, content_sha256, and their part of the views.
+    """
+    db.executescript(_IN_FLIGHT)
+    is_old = False
+    if not _has_column(db, "pages", "asked"):
+        is_old = True
+        db.executescript(_ASKED)
+    if not _has_column(db, "attempts", "content_sha256"):
+        is_old = True
+        db.execute("ALTER TABLE attempts ADD COLUMN content_sha256 TEXT")
+        for (attempt,) in db.conn.execute("SELECT id FROM attempts WHERE text IS NOT NULL").fetchall():
+            sql = "SELECT text, markdown FROM attempts WHERE id = ?"
+            content = stored_content_sha256(db.conn, attempt, *db.conn.execute(sql, (attempt,)).fetchone())
+            db.conn.execute("UPDATE attempts SET content_sha256 = ? WHERE id = ?", (content, attempt))
+    if is_old:
+        db.executescript("DROP VIEW results; DROP VIEW IF EXISTS superseded_results;" + _LEDGER_VIEWS)
+
+
+def _has_column(db: Database, table: str, column: str) -> bool:
+    return any(row[1] == column for row in db.conn.execute(f"PRAGMA table_info({table})"))
 
 
 _TABLES = """
@@ -187,6 +213,19 @@ CREATE VIEW superseded_results AS
     LEFT JOIN attempts a ON a.id = p.current_attempt_id;
 """
 
+# Its parts that some databases made by v005_ledger lack.
+_ASKED = _LEDGER[_LEDGER.index("ALTER TABLE pages ADD COLUMN asked") : _LEDGER.index("DROP VIEW results;")]
+_LEDGER_VIEWS = _LEDGER[_LEDGER.index("CREATE VIEW results") :]
+
+_IN_FLIGHT = """
+CREATE TABLE in_flight (
+    page_id INTEGER NOT NULL REFERENCES pages(id),
+    run_id INTEGER NOT NULL REFERENCES runs(id),
+    alone INTEGER NOT NULL CHECK (alone IN (0, 1)),
+    PRIMARY KEY (page_id, run_id)
+) WITHOUT ROWID;
+"""
+
 # A vanished file is listed as long as no present file has its content: a moved file is not listed twice,
 # and a file taken out of an inbox keeps its text.
 _VIEWS = """
@@ -235,7 +274,7 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow, v005_ledger)
+_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow, v005_ledger, v006_in_flight)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

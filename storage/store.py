@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from storage import attempts, files
+from storage import attempts, files, in_flight
 from storage.database import open_for_writing, transaction
 from storage.lock import run_lock
 from storage.masking import mask_secrets
@@ -22,7 +22,7 @@ class Store:
     """Writes runs, files and pages. Holds the run lock from opening to close().
 
     For use in the thread that opened it. Every method is one transaction: after a kill, what a method
-    returned from is there and nothing else is.
+    returned from is there and nothing else is. follows_a_death: whether the process died that held the lock before.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -34,7 +34,7 @@ class Store:
         self.path = os.fspath(path)
         self._started: dict[int, float] = {}
         with contextlib.ExitStack() as stack:
-            stack.enter_context(run_lock(self.path))
+            self.follows_a_death = stack.enter_context(run_lock(self.path))
             self._db = open_for_writing(self.path)
             stack.callback(self._db.close)
             self._closing = stack.pop_all()
@@ -52,9 +52,17 @@ class Store:
         self._closing.close()
 
     def start_run(self, run: RunRecord) -> int:
-        """Returns the id of a new run. Earlier runs that never ended are marked interrupted."""
+        """Returns the id of a new run. Earlier runs that never ended are marked interrupted.
+
+        The page that was alone in the model when one of them died gets a failed attempt, under that run's settings.
+        A run that ended in order, and could only not say so in the database, accuses no page.
+        """
         with self._transaction() as conn:
+            if not self.follows_a_death:
+                in_flight.end_runs(conn)
             conn.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
+            for died, attempt in in_flight.take_strikes(conn):
+                attempts.record(conn, died, [attempt], now(), time.perf_counter())
             cursor = conn.execute(
                 "INSERT INTO runs (started_at, state, settings_hash, model, weights_sha256, config, versions)"
                 " VALUES (?, 'running', ?, ?, ?, ?, ?)",
@@ -83,10 +91,11 @@ class Store:
         """Ends a run that this store started; also one that was stopped early (its exit code says so).
 
         encoder: each path's statistics, as JSON values; None where no encoder was needed. flow: where the stages' time
-        went, likewise.
+        went, likewise. Pages that it had begun and did not come to the end of are accused of nothing.
         """
         seconds = time.monotonic() - self._started[run_id]
         with self._transaction() as conn:
+            in_flight.end_run(conn, run_id)
             conn.execute(
                 "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?,"
                 " encoder = ?, flow = ? WHERE id = ?",
@@ -110,13 +119,17 @@ class Store:
         with self._transaction() as conn:
             files.record(conn, run_id, file)
 
-    def mark_missing(self, run_id: int, roots: Sequence[str]) -> int:
-        """Marks the files under roots that run_id did not find and that are gone; returns how many.
+    def unseen_files(self, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+        """Returns id and path of the files under roots that run_id did not find and that are not missing yet.
 
-        For after a complete walk of the roots. Files that a pattern left out but that are there stay.
+        For after a complete walk of the roots. Some may be there, left out by a pattern: storage.files.gone tells.
         """
+        return files.unseen(self._db.conn, run_id, roots)
+
+    def mark_missing(self, file_ids: Sequence[int]) -> int:
+        """Marks files as missing, by their ids; returns how many were not yet."""
         with self._transaction() as conn:
-            return files.mark_missing(conn, run_id, roots)
+            return files.mark_missing(conn, file_ids)
 
     def plan_pages(
         self,
@@ -165,7 +178,9 @@ class Store:
         """
         began = time.perf_counter()
         with self._transaction() as conn:
-            return attempts.record(conn, run_id, tries, now(), began, attempt_limit)
+            best = attempts.record(conn, run_id, tries, now(), began, attempt_limit)
+            in_flight.end_page(conn, best)
+        return best
 
     def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
         """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""

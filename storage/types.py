@@ -119,6 +119,8 @@ class PageRecord:
 
 # Categories of errors that struck all pages in the model's computation, whichever of them was the reason.
 LOST_CATEGORIES = ("device_lost", "model_ended")
+# That of a page that was alone in the model when the whole process died.
+PROCESS_DIED = "process_died"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +128,15 @@ class PagePlan:
     """What a run has to do with the pages of a document; page indices, ascending.
 
     done: has an ok or blank attempt under these settings. given_up: tried under them as often as allowed.
-    alone: of to_read those that were being computed when the model was lost at last, and how often that happened to
-    each; one of them may be the reason.
+    kept: of given_up those whose current attempt is of other settings, which read the page to its end.
+    last: of to_read those that the model had when one run died: to be read after the others, together.
+    alone: of to_read those that were being computed when the model was lost at last, or when several runs died, and how
+    often that happened to each; one of them may be the reason. To be read after all others, one by one.
     """
 
     to_read: tuple[int, ...]
     done: tuple[int, ...]
     given_up: tuple[int, ...]
+    kept: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
     alone: Mapping[int, int] = field(default_factory=dict)

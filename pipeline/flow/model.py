@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.config import Config
 from pipeline.errors import DeviceLostError
 from pipeline.flow.faults import before_any_page, failed_pages, lost_pages, page_error
+from pipeline.flow.gate import Gate
 from pipeline.flow.handover import Handover
 from pipeline.flow.meter import StageUse
 from pipeline.flow.types import Decoded, Ticket
@@ -59,6 +60,7 @@ class Model:
         self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
+        self._encodes, self._decodes = Gate(), Gate()
         self._loaded: LoadedModel | None = None
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
@@ -69,6 +71,17 @@ class Model:
         """Begins to load, unless that was done: a run with nothing to read does without."""
         if not self._threads:
             self._begin("model", self._run)
+
+    async def ready(self, *, alone: bool = False) -> None:
+        """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
+
+        alone: until nothing is being made any more that could fail in a page's stead; the decoder's graphs are captured
+        while the encoder has the first pages. Where the model fails to load this never returns, and `failed` says why.
+        """
+        self.start()
+        await self._encodes.passed()
+        if alone:
+            await self._decodes.passed()
 
     async def read(
         self,
@@ -180,6 +193,7 @@ class Model:
             most=encode_pages(self._config, _device(loaded)),
         )
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
+        self._encodes.open()
         try:
             self._encoding.run()
         except BaseException as error:
@@ -222,6 +236,7 @@ class Model:
         )
         if self._closing.is_set():
             self._decoding.abandon()
+        self._decodes.open()
         try:
             self._decoding.run()
         finally:

@@ -1,11 +1,13 @@
-"""The database's own thread, so that a slow disk holds up nothing else."""
+"""The database's own threads, so that a slow disk holds up nothing else."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
 
 from pipeline.flow.meter import Meter
+from storage.marker import Marker
 from storage.store import Store
 
 P = ParamSpec("P")
@@ -15,17 +17,20 @@ R = TypeVar("R")
 class Writer:
     """Opens a database in a thread of its own, where all calls run one after the other, in the order of asking.
 
+    Marks of pages have another thread and connection: the model waits for them, and results may be long in storing.
     Raises: what opening a Store raises.
     """
 
     def __init__(self, path: str) -> None:
         self.meter = Meter()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
-        try:
+        with contextlib.ExitStack() as stack:
+            self._thread = stack.enter_context(_thread("store"))
             self._store = self._thread.submit(Store, path).result()
-        except BaseException:
-            self._thread.shutdown()
-            raise
+            stack.callback(lambda: self._thread.submit(self._store.close).result())
+            self._marking = stack.enter_context(_thread("marks"))
+            self._marker = self._marking.submit(Marker, path).result()
+            stack.callback(lambda: self._marking.submit(self._marker.close).result())
+            self._closing = stack.pop_all()
 
     def __enter__(self) -> "Writer":
         return self
@@ -34,8 +39,7 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """What was asked for is done first."""
-        self._thread.submit(self._store.close).result()
-        self._thread.shutdown()
+        self._closing.close()
 
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Returns the future of task(store, ...)."""
@@ -48,3 +52,15 @@ class Writer:
                 self.meter.stop()
 
         return self._thread.submit(work)
+
+    def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
+        """Returns the future of marking pages (sha256, page_index) as being read; storage.in_flight says what for."""
+        return self._marking.submit(self._marker.begin_pages, run_id, pages, alone=alone)
+
+    def end(self, run_id: int) -> Future[None]:
+        """Returns the future of forgetting a run's marks."""
+        return self._marking.submit(self._marker.end_run, run_id)
+
+
+def _thread(name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)

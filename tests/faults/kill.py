@@ -10,9 +10,9 @@ database, until so many kills were made. By default with a tiny model, all in fl
 
 After each kill: SQLite finds the database sound, pages that were there are still there, every page that is done is what
 it is after an uninterrupted run, and no process is left. After each end: every table equals that of an uninterrupted
-run, row by row, but for times, ids, what is counted by run, and the attempts that say that a worker was killed; beside
-the database lies no file; documents are unchanged, and temporary files gone. Prints JSON; the exit code is 1 where
-anything was not so.
+run, row by row, but for times, ids, what is counted by run, and the attempts that say that a worker was killed, or the
+process with a page alone in it; no page is marked as being read; beside the database lies no file; documents are
+unchanged, and temporary files gone. Prints JSON; the exit code is 1 where anything was not so.
 """
 
 import argparse
@@ -176,6 +176,7 @@ class Killing:
             self._fault(f"exit code {running.exit_code}: {running.log.read_text(errors='replace')[-500:]}")
         self._check_orphans(running)
         self._check_database(database, 0, running_still=False)
+        self.report.faults += tables.marked(database)
         left = [path.name for path in database.parent.iterdir() if path.name != database.name]
         left += [str(path) for path in self._starter.temporary.rglob("*")]
         if left:

@@ -35,6 +35,9 @@ class StandIn(Model):
     def start(self) -> None:
         """There is nothing to load."""
 
+    async def ready(self, *, alone: bool = False) -> None:
+        """It always is."""
+
     async def read(
         self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, *_rest: Any
     ) -> PageResult:

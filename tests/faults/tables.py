@@ -15,8 +15,9 @@ _VOLATILE = {
 }  # fmt: skip
 # Pages that no later run reads again.
 DONE = ("ok", "blank", "embedded")
-# What an attempt says whose worker was killed: it is an attempt more than an uninterrupted run has.
-CRASH = "crash"
+# What an attempt says whose worker was killed, or whose process while the page was read alone: it is an attempt more
+# than an uninterrupted run has.
+KILLED = ("crash", "process_died")
 
 Row = dict[str, Any]
 Table = dict[tuple[Any, ...], Any]
@@ -42,7 +43,7 @@ QUERIES = {
         " (SELECT group_concat(DISTINCT stage) FROM (SELECT stage FROM timings t WHERE t.attempt_id = a.id"
         "  ORDER BY stage)) AS stages"
         " FROM attempts a JOIN pages p ON p.id = a.page_id JOIN documents d ON d.id = p.document_id"
-        f" WHERE a.error_category IS NOT '{CRASH}'",
+        f" WHERE a.error_category IS NULL OR a.error_category NOT IN {KILLED}",
         ("sha256", "page_index", "number"),
     ),
     "blocks": (
@@ -75,14 +76,20 @@ def num_finished(database: Path) -> int:
 
 
 def crashes(database: Path) -> list[str]:
-    """Returns the attempts whose workers ended, a line each: what may be the reason for a difference."""
+    """Returns the attempts whose workers or processes ended, a line each: what may be the reason for a difference."""
     with closing(_open(database)) as db:
         found = db.execute(
             "SELECT p.page_index, a.run_id, a.rung, a.error_message FROM attempts a JOIN pages p ON p.id = a.page_id"
-            " WHERE a.error_category = ?",
-            (CRASH,),
+            f" WHERE a.error_category IN {KILLED}"
         )
         return [f"page index {row[0]}, run {row[1]}, rung {row[2]}: {row[3]}" for row in found]
+
+
+def marked(database: Path) -> list[str]:
+    """Returns the pages that are marked as being read, a line each: none is, once a run has ended by itself."""
+    with closing(_open(database)) as db:
+        found = db.execute("SELECT p.page_index, f.run_id FROM in_flight f JOIN pages p ON p.id = f.page_id")
+        return [f"page index {row[0]} is still marked as being read by run {row[1]}" for row in found]
 
 
 def faults(database: Path) -> list[str]:
@@ -107,8 +114,8 @@ def faults(database: Path) -> list[str]:
 def differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> list[str]:
     """Returns how two databases differ, a line each.
 
-    Of pages that are done there is one attempt in both, beside those whose workers crashed. Others are tried again by
-    every run, and only their current attempt is compared, through the results view.
+    Of pages that are done there is one attempt in both, beside those whose workers crashed or whose processes were
+    killed. Others are tried again by every run, and only their current attempt is compared, through the results view.
     """
     lines = []
     for name in QUERIES:

@@ -21,7 +21,7 @@ from pipeline.types import Document, Page
 from pipeline.walk import Candidate, Found
 from storage.store import Store
 from tests.pipeline.runs import rows
-from tests.storage.records import a_run
+from tests.storage.records import a_run, died_with
 
 
 class Workers:
@@ -62,7 +62,10 @@ class Discovered:
     async def _all(self, ledger: Ledger, inputs: Inputs) -> list[Page]:
         pages: asyncio.Queue[Page | None] = asyncio.Queue()
         workers: Any = Workers()
-        await Discovery(ledger, workers, self._load, self.meter).all(inputs, pages)
+        discovery = Discovery(ledger, workers, self._load, self.meter)
+        await discovery.all(inputs, pages)
+        self.last = [page.page_number for page in discovery.last]
+        self.alone = [(times, page.page_number) for times, page in discovery.alone]
         found = [pages.get_nowait() for _ in range(pages.qsize())]
         assert found[-1] is None
         return [page for page in found[:-1] if page is not None]
@@ -93,3 +96,13 @@ def test_pages_that_are_not_wanted_are_counted_as_left_out(database: str) -> Non
     found = Discovered(config, database, files("1:5"))
     assert [page.page_number for page in found.pages] == [1, 2]
     assert (found.summary.num_left_out, found.loads) == (3, 0)
+
+
+def test_pages_that_runs_died_with_are_kept_for_the_end(database: str) -> None:
+    Discovered(Config(), database, files("1:4"))
+    for indices in [(1, 2, 3), (3,)]:
+        died_with(database, "1" * 64, indices)
+    found = Discovered(Config(), database, files("1:4"))
+    assert [page.page_number for page in found.pages] == [1]
+    assert (found.last, found.alone) == ([2, 3], [(2, 4)])
+    assert (found.summary.num_to_read, found.loads) == (4, 1)

@@ -20,9 +20,11 @@ from pipeline.summary import RunSummary
 from pipeline.timing import single
 from pipeline.types import Document, Page, PageError, PageResult
 from storage.errors import DatabaseAccessError
+from storage.marker import Marker
 from storage.store import Store
 from tests.pipeline.runs import WAIT_S, rows
 from tests.storage.records import a_run
+from tests.storage.records import rows as database_rows
 
 PAGES = [Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=index) for index in range(2)]
 READ = PageResult(
@@ -70,6 +72,74 @@ def do(work: Callable[[], Awaitable[Any]]) -> Any:
 def told(ledger: Ledger) -> Told:
     assert isinstance(ledger.progress, Told)
     return ledger.progress
+
+
+def test_pages_that_come_while_others_are_marked_are_marked_together(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, lots = threading.Event(), list[tuple[list[int], bool]]()
+    real = Marker.begin_pages
+
+    def begin_pages(self: Marker, run_id: int, pages: list[tuple[str, int]], *, alone: bool) -> None:
+        assert go_on.wait(WAIT_S)
+        lots.append(([index for _, index in pages], alone))
+        real(self, run_id, pages, alone=alone)
+
+    monkeypatch.setattr(Marker, "begin_pages", begin_pages)
+    first, second = PAGES
+
+    async def flow() -> None:
+        marking = [asyncio.create_task(ledger.begin(first))]
+        await asyncio.sleep(0.05)
+        marking += [asyncio.create_task(ledger.begin(page)) for page in (first, second, second)]
+        await asyncio.sleep(0.05)
+        assert not any(task.done() for task in marking), "the model is not given what is not marked"
+        go_on.set()
+        await asyncio.gather(*marking)
+        await ledger.begin(first, alone=True)
+
+    do(flow)
+    assert lots == [([0], False), ([0, 1, 1], False), ([0], True)]
+
+
+def test_a_mark_that_fails_is_told_to_all_who_wait_and_holds_up_no_end(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise DatabaseAccessError("the disk is full")
+
+    monkeypatch.setattr(Marker, "begin_pages", refuses)
+
+    async def flow() -> list[BaseException | None]:
+        told = await asyncio.gather(*(ledger.begin(page) for page in PAGES), return_exceptions=True)
+        assert await ledger.finish() == []
+        return told
+
+    assert [type(error) for error in do(flow)] == [DatabaseAccessError] * 2
+
+
+def test_the_end_of_a_run_waits_for_marks_that_nobody_waits_for(
+    ledger: Ledger, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, real = threading.Event(), Marker.begin_pages
+
+    def begin_pages(*args: Any, **keys: Any) -> None:
+        assert go_on.wait(WAIT_S)
+        real(*args, **keys)
+
+    monkeypatch.setattr(Marker, "begin_pages", begin_pages)
+
+    async def flow() -> None:
+        marking = asyncio.create_task(ledger.begin(PAGES[0]))
+        await asyncio.sleep(0.05)
+        marking.cancel()
+        await asyncio.wait((marking,))
+        go_on.set()
+        await ledger.finish()
+        await ledger.call(Store.finish_run, ledger.run_id, exit_code=5, counts={})
+
+    do(flow)
+    assert database_rows(database, "SELECT * FROM in_flight") == []
 
 
 def test_a_page_is_stored_then_counted_and_told_of(ledger: Ledger, database: str) -> None:

@@ -11,7 +11,7 @@ from pipeline.cli import main
 from pipeline.errors import ExitCode
 from pipeline.ledger_cli import parse_age
 from storage.store import Store
-from tests.storage.records import SHA_B, a_file, a_page, a_run, new_run, rows
+from tests.storage.records import SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def filled(database: str) -> str:
         store.record_page(second, a_page("again"))
         store.record_file(second, a_file("/in/2026/b.PDF", "d" * 64, num_pages=1))
         store.record_page(second, a_page(None, sha256="d" * 64))
-        store.mark_missing(second, ["/gone"])
+        mark_missing(store, second, "/gone")
         store.finish_run(second, exit_code=3, counts={})
     return database
 

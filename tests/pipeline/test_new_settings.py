@@ -37,10 +37,11 @@ def test_the_text_stays_until_the_new_settings_read_the_page(
     with monkeypatch.context() as patch:
         patch.setattr(runner, "load_model", no_model)
         summary = run_quietly(cut)
-    assert (summary.num_given_up, summary.num_quarantined) == (1, 0)
+        assert summary.exit_code == ExitCode.OK, "the page has a text, and nobody need look at it every night"
+    assert (summary.num_kept, summary.num_given_up, summary.num_quarantined) == (1, 0, 0)
     planned = plan(cut, Stop())
-    assert (planned.num_given_up, planned.num_to_read) == (1, 0)
-    assert "pages given up after repeated attempts: 1" in planned.lines()
+    assert (planned.num_kept, planned.num_given_up, planned.num_to_read) == (1, 0, 0)
+    assert "pages kept as other settings read them: 1" in planned.lines()
     assert plan(changed(cut, run={"retry_failed": True}), Stop()).num_to_read == 1
     with closing(open_for_reading(database)) as db:
         found = status(db)

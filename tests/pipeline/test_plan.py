@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pymupdf
 import pytest
 from PIL import Image
 
+from pipeline import plan as module
 from pipeline.cli import main
 from pipeline.config import Config
 from pipeline.errors import ConfigError, ExitCode, StopRequest
@@ -19,6 +21,7 @@ from storage.database import open_for_reading
 from storage.pace import Pace, pace
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, run_quietly
+from tests.pipeline.test_runner_walk import Server
 
 
 @pytest.fixture
@@ -74,7 +77,8 @@ def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, ma
     short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 1})
     run_quietly(short)
     found = plan(short, Stop())
-    assert (found.num_given_up, found.num_to_read) == (1, 0)
+    assert (found.num_given_up, found.num_kept, found.num_to_read) == (1, 0, 0)
+    assert "pages given up after repeated attempts: 1" in found.lines()
     assert plan(changed(short, run={"retry_failed": True}), Stop()).num_to_read == 1
 
 
@@ -94,6 +98,33 @@ def test_a_plan_can_be_stopped_and_needs_something_to_read(
         plan(config, stop)
     with pytest.raises(ConfigError):
         plan(changed(config, ingest={"paths": []}), Stop())
+
+
+def test_a_stop_does_not_wait_for_a_folder_that_hangs(
+    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Stop()
+    server = Server(str(make_pdf(docs / "a.pdf", ["one"])), stop=stop)
+    monkeypatch.setattr(module, "walk", server.walk)
+    assert_stops_soon(config, stop, server)
+
+
+def test_a_stop_does_not_wait_for_a_path_that_cannot_even_be_looked_at(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Stop()
+    server = Server(stop=stop)
+    monkeypatch.setattr(module, "walk", lambda *_: server.hang())
+    assert_stops_soon(config, stop, server)
+
+
+def assert_stops_soon(config: Config, stop: Stop, server: Server) -> None:
+    try:
+        with pytest.raises(StopRequest):
+            plan(config, stop)
+        assert time.monotonic() - server.hung_at < 2
+    finally:
+        server.is_back.set()
 
 
 def test_the_pace_is_of_these_settings_or_else_of_this_model(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.config import Config, render_settings
-from pipeline.reading import PageReader
+from pipeline.reading import PageReader, needs_model
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 from tests.pipeline.test_ladder import LAYER
@@ -61,6 +61,9 @@ def test_what_needs_no_reading_is_not_read() -> None:
     embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
     (made,) = attempts(embedded)
     assert (made.status, made.source, made.script) == ("embedded", "layer", None)
+    assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
+    assert needs_model(rendered())
+    assert needs_model(divided((0, 0), (0, 500)))
 
 
 def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:

@@ -1,5 +1,6 @@
 """Runs whose walk hangs, as on a file server that is gone: they end when they are told to."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -17,19 +18,22 @@ from pipeline.stop import Stop
 from pipeline.types import PageResult
 from pipeline.walk import Candidate
 from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import WAIT_S, rows
+from tests.pipeline.runs import WAIT_S, rows, run_quietly
+from tests.storage.records import rows as records
 
 
 class Server:
-    """Gives some files, and hangs then."""
+    """Gives some files, and hangs then. stop: is requested a moment later."""
 
-    def __init__(self, *paths: str) -> None:
-        self.paths = paths
+    def __init__(self, *paths: str, stop: Stop | None = None) -> None:
+        self.paths, self.stop = paths, stop
         self.hung_at = 0.0
         self.is_back = threading.Event()
 
     def hang(self) -> None:
         self.hung_at = time.monotonic()
+        if self.stop is not None:
+            threading.Timer(0.1, self.stop.request, ["SIGTERM"]).start()
         assert self.is_back.wait(WAIT_S)
 
     def walk(self, *_: Any) -> Iterator[Candidate]:
@@ -70,6 +74,36 @@ def test_what_was_found_before_is_read_and_stored(
         server.is_back.set()
     assert (summary.stopped, summary.pages, summary.all_documents_known) == ("time limit", {"ok": 1}, False)
     assert [row["status"] for row in rows(database)] == ["ok"]
+
+
+def test_a_stop_does_not_wait_for_what_is_not_found_any_more(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "gone"):
+        make_pdf(docs / f"{name}.pdf", [name])
+    assert run_quietly(config).pages == {"ok": 2}
+    (docs / "gone.pdf").unlink()
+    stop, stat = Stop(), os.stat
+    server = Server(stop=stop)
+
+    def hanging_stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        if path == str(docs / "gone.pdf"):
+            server.hang()
+        return stat(path, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", hanging_stat)
+        try:
+            summary = run(config, Silent(), stop)
+            seconds = time.monotonic() - server.hung_at
+        finally:
+            server.is_back.set()
+    assert (summary.stopped, summary.exit_code, summary.num_missing) == ("SIGTERM", ExitCode.STOPPED, 0)
+    assert seconds < 2
+    assert records(database, "SELECT state, exit_code FROM runs WHERE id = 2") == [("finished", 5)]
+    assert records(database, "SELECT status FROM files") == [("ok",), ("ok",)]
+    assert run_quietly(config).num_missing == 1
+    assert records(database, "SELECT status FROM files ORDER BY path") == [("missing",), ("ok",)]
 
 
 def test_a_path_that_cannot_even_be_looked_at_holds_up_no_stop(

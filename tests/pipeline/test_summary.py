@@ -110,5 +110,14 @@ def test_rescued_pages_are_counted_and_no_fault() -> None:
     assert not any("rescued" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
 
 
+def test_pages_kept_as_other_settings_read_them_are_told_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", num_kept=2)
+    assert "pages kept as other settings read them: 2" in summary.lines()
+    assert (summary.counts()["pages_kept"], summary.counts()["pages_given_up"]) == (2, 0)
+    assert summary.exit_code == ExitCode.OK
+    both = RunSummary(database="a.db", num_kept=2, num_given_up=1)
+    assert both.exit_code == ExitCode.INCOMPLETE
+
+
 def test_lines_of_an_empty_run() -> None:
     assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]

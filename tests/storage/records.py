@@ -1,10 +1,14 @@
 """Records with defaults, so that a test states only what it is about."""
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from storage.files import gone
+from storage.lock import lock_path
+from storage.marker import Marker
 from storage.store import Store
 from storage.types import ErrorRecord, FileRecord, PageRecord, RunRecord
 
@@ -47,8 +51,21 @@ def rows(path: str | Path, sql: str, *parameters: object) -> list[tuple[Any, ...
         return conn.execute(sql, parameters).fetchall()
 
 
+def mark_missing(store: Store, run_id: int, *roots: str) -> int:
+    """Marks what is gone, as a run does at its end; returns how many."""
+    return store.mark_missing(gone(store.unseen_files(run_id, roots)))
+
+
 def new_run(store: Store, *files: FileRecord) -> int:
     run_id = store.start_run(a_run())
     for file in files or (a_file(),):
         store.record_file(run_id, file)
     return run_id
+
+
+def died_with(database: str | Path, sha256: str, page_indices: Sequence[int], *, alone: bool = False) -> None:
+    """A run whose process died with these pages in the model: as it left the database, and its lock's file."""
+    with Store(database) as store, Marker(database) as marker:
+        run_id = store.start_run(a_run())
+        marker.begin_pages(run_id, [(sha256, index) for index in page_indices], alone=alone)
+    Path(lock_path(str(database))).write_text("process 12 on host since 2026", encoding="utf-8")

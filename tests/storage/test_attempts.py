@@ -174,7 +174,7 @@ def test_a_page_that_new_settings_do_not_read_is_given_up_and_keeps_its_text(
         store.record_page(run_id, a_page(None, settings_hash=OTHER), attempt_limit=2)
         assert current(path)[0] == ("ok", "old")
     for _ in range(2):
-        assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(), given_up=(0,))
+        assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(), given_up=(0,), kept=(0,))
         assert current(path)[0] == ("ok", "old")
     assert plan(store) == PagePlan(to_read=(1, 2), done=(0,), given_up=())
     assert store.quarantined(run_id, 5) == (0, [])
@@ -182,6 +182,7 @@ def test_a_page_that_new_settings_do_not_read_is_given_up_and_keeps_its_text(
     with open_for_reading(str(path)) as db:
         assert audit(db).problems == []
         again = {"attempt_limit": 2, "force": False, "retry_failed": True}
+        assert foresee(db.conn, SHA_A, [0], OTHER, attempt_limit=2, force=False).kept == (0,)
         assert foresee(db.conn, SHA_A, [0], OTHER, **again).to_read == (0,)
     store.record_page(new_run(store), a_page("new", settings_hash=OTHER), attempt_limit=2)
     assert current(path)[0] == ("ok", "new")
@@ -197,7 +198,7 @@ def test_a_page_cut_short_under_other_settings_is_set_aside_with_what_it_has(
     assert current(path) == [("truncated", "part")], "it is tried again"
     store.record_page(new_run(store), a_page(None, settings_hash=OTHER), attempt_limit=2)
     assert current(path) == [("quarantined", "part")]
-    assert plan(store, OTHER).given_up == (0,)
+    assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(), given_up=(0,))
 
 
 STATUSES = ["ok", "blank", "repeated", "truncated", "failed"]

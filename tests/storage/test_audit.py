@@ -11,7 +11,7 @@ from storage.audit import Audit, ListedFile, audit, listed_files
 from storage.database import open_for_reading
 from storage.store import Store
 from storage.types import BlockRecord
-from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ DAMAGE = {
     "DELETE FROM page_search_docsize WHERE id = 1": ("search", "does not hold the current texts"),
     "INSERT INTO page_search (rowid, text) VALUES (9, 'x')": ("search", "does not hold the current texts"),
     "UPDATE runs SET state = 'running'": ("runs", "2 runs are marked as running"),
-    "PRAGMA user_version = 4": ("file", "user_version is 4, not 5"),
+    "PRAGMA user_version = 4": ("file", "user_version is 4, not 6"),
 }
 
 
@@ -156,6 +156,6 @@ def test_it_can_be_checked_while_a_run_goes_on(filled: Path) -> None:
 
 def test_listed_files_are_those_with_content_that_are_there(store: Store, path: Path) -> None:
     new_run(store, a_file("/gone/x.pdf", SHA_B), a_file("b.pdf"), a_file("a.pdf", None, status="broken"))
-    store.mark_missing(store.start_run(a_run()), ["/gone"])
+    mark_missing(store, store.start_run(a_run()), "/gone")
     with open_for_reading(str(path)) as db:
         assert listed_files(db) == [ListedFile(path="b.pdf", sha256=SHA_A, num_pages=3, status="ok")]

@@ -8,7 +8,7 @@ import pytest
 
 from storage import files
 from storage.store import Store
-from tests.storage.records import SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
+from tests.storage.records import SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
 LINKS = "SELECT f.path, d.sha256, f.status FROM files f JOIN documents d ON d.id = f.document_id ORDER BY 1"
 
@@ -72,12 +72,12 @@ def test_vanished_files_are_marked_and_unmarked(store: Store, path: Path, tmp_pa
     new_run(store, *files)
     second = store.start_run(a_run())
     # `there` exists but was not walked this time (a pattern left it out): it is not missing.
-    assert store.mark_missing(second, [str(tmp_path / "in")]) == 1
+    assert mark_missing(store, second, str(tmp_path / "in")) == 1
     statuses = "SELECT path, status FROM files ORDER BY path"
     assert rows(path, statuses) == [(outside, "ok"), (gone, "missing"), (there, "ok")]
-    assert store.mark_missing(second, [str(tmp_path / "in")]) == 0
+    assert mark_missing(store, second, str(tmp_path / "in")) == 0
     store.record_file(second, files[1])
-    assert store.mark_missing(second, [str(tmp_path / "in")]) == 0
+    assert mark_missing(store, second, str(tmp_path / "in")) == 0
     assert dict(rows(path, statuses))[gone] == "ok"
     assert rows(path, "SELECT count(*) FROM documents") == [(3,)]
 
@@ -88,9 +88,9 @@ def test_a_root_may_be_relative_the_root_folder_or_a_file(
     monkeypatch.chdir(tmp_path)
     new_run(store, a_file("docs/a.pdf"), a_file("b.pdf", SHA_B), a_file("/nowhere/c.pdf", "c" * 64))
     second = store.start_run(a_run())
-    assert store.mark_missing(second, ["docs/../docs/"]) == 1
-    assert store.mark_missing(second, ["b.pdf"]) == 1
-    assert store.mark_missing(second, ["/"]) == 1
+    assert mark_missing(store, second, "docs/../docs/") == 1
+    assert mark_missing(store, second, "b.pdf") == 1
+    assert mark_missing(store, second, "/") == 1
 
 
 def test_names_that_are_not_unicode_are_looked_for_as_they_are(
@@ -100,9 +100,28 @@ def test_names_that_are_not_unicode_are_looked_for_as_they_are(
     Path(name).touch()
     new_run(store, a_file(name))
     second = store.start_run(a_run())
-    assert store.mark_missing(second, [str(tmp_path)]) == 0
+    assert mark_missing(store, second, str(tmp_path)) == 0
     os.unlink(name)
-    assert store.mark_missing(second, [str(tmp_path)]) == 1
+    assert mark_missing(store, second, str(tmp_path)) == 1
+
+
+def test_only_what_the_run_did_not_find_is_looked_for(store: Store) -> None:
+    new_run(store, a_file("/in/a.pdf"), a_file("/in/b.pdf", SHA_B), a_file("/other/c.pdf", "c" * 64))
+    second = new_run(store, a_file("/in/a.pdf"))
+    assert store.unseen_files(second, ["/in"]) == [(2, "/in/b.pdf")]
+    assert store.mark_missing([2]) == 1
+    assert store.unseen_files(second, ["/in"]) == []
+    assert (store.mark_missing([2, 3]), store.mark_missing([])) == (1, 0)
+
+
+def test_a_folder_that_may_not_be_entered_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stat(path: str) -> None:
+        raise {"a": FileNotFoundError, "b": PermissionError, "c": NotADirectoryError, "d": OSError}[path]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stat)
+        found = files.gone(enumerate("abcd"))
+    assert found == [0, 2]
 
 
 def test_a_moved_file_is_listed_once_and_a_vanished_one_still(store: Store, path: Path) -> None:
@@ -111,7 +130,7 @@ def test_a_moved_file_is_listed_once_and_a_vanished_one_still(store: Store, path
     store.record_page(run_id, a_page("taken out", sha256=SHA_B))
     second = store.start_run(a_run())
     store.record_file(second, a_file("/gone/new.pdf", SHA_A))
-    assert store.mark_missing(second, ["/gone"]) == 2
+    assert mark_missing(store, second, "/gone") == 2
     assert rows(path, "SELECT path, text FROM results ORDER BY path") == [
         ("/gone/inbox.pdf", "taken out"),
         ("/gone/new.pdf", "moved"),

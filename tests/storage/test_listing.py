@@ -6,7 +6,7 @@ from storage.database import open_for_reading
 from storage.listing import FileStatus, file_statuses
 from storage.queries import status
 from storage.store import Store
-from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run
 
 
 def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path) -> None:
@@ -21,7 +21,7 @@ def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path)
     store.record_page(first, a_page())
     second = store.start_run(a_run())
     store.record_file(second, a_file("a.pdf", "d" * 64, num_pages=2))
-    store.mark_missing(second, ["/gone"])
+    mark_missing(store, second, "/gone")
     with open_for_reading(str(path)) as db:
         found = list(file_statuses(db))
         counted = status(db)

@@ -111,8 +111,11 @@ def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(path: Path) -> 
         process.wait()
         assert Path(lock_path(str(path))).read_text().startswith(f"process {process.pid} ")
         assert owner(str(path)) is None
-        with run_lock(str(path)):
+        with run_lock(str(path)) as died:
+            assert died
             assert str(owner(str(path))).startswith(f"process {os.getpid()} ")
+    with run_lock(str(path)) as died:
+        assert not died, "the one before ended in order"
     assert not os.path.exists(lock_path(str(path)))
 
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from storage.audit import audit
 from storage.database import open_for_reading
 from storage.errors import DatabaseBusyError, DatabaseNotFoundError
+from storage.marker import Marker
 from storage.prune import Pruned, prune
 from storage.store import Store
 from storage.types import BlockRecord
-from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
 OTHER = "settings-2"
 SHOWN = "SELECT path, page, status, text FROM results ORDER BY path, page"
@@ -101,6 +102,24 @@ def test_a_page_that_new_settings_do_not_read_is_not_read_anew_every_night(path:
     assert rows(path, TEXTS) == [("new",)]
 
 
+def test_two_configurations_over_the_same_files_do_not_read_them_anew_every_night(path: Path) -> None:
+    with Store(path) as store:
+        for settings_hash in (SETTINGS, OTHER):
+            for text in ("read", "read once more"):
+                run_id = new_run(store)
+                store.record_page(run_id, a_page(f"{text}, {settings_hash}", settings_hash=settings_hash))
+        for night in range(4):  # each finds its own reading and reads nothing
+            settings_hash = (SETTINGS, OTHER)[night % 2]
+            store.start_run(a_run(settings_hash=settings_hash))
+            assert store.plan_pages(SHA_A, [0], settings_hash, attempt_limit=2).done == (0,)
+    assert prune(str(path), keep_runs=2).attempts == 2, "what was read before, with either"
+    with Store(path) as store:
+        assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2).done == (0,)
+    assert rows(path, TEXTS) == [(f"read once more, {SETTINGS}",), (f"read once more, {OTHER}",)]
+    assert prune(str(path)).attempts == 1, "no run is kept"
+    assert is_sound(path)
+
+
 def test_a_text_that_an_earlier_version_of_the_program_hid_is_not_deleted(path: Path) -> None:
     with Store(path) as store:
         run_id = new_run(store)
@@ -124,7 +143,7 @@ def test_vanished_files_go_where_asked_for(path: Path) -> None:
         store.record_page(run_id, a_page("vanished"))
         store.record_page(run_id, a_page("moved", sha256=SHA_B))
         second = store.start_run(a_run())
-        store.mark_missing(second, ["/gone"])
+        mark_missing(store, second, "/gone")
         store.record_file(second, a_file("here.pdf", SHA_B, num_pages=1))
     assert prune(str(path)) == Pruned(attempts=0, runs=0, files=0, documents=0, pages=0)
     assert prune(str(path), missing=True, keep_runs=2).files == 0
@@ -238,3 +257,26 @@ def test_nothing_that_is_shown_or_planned_changes(
             after = store.plan_pages(SHA_A, [page - 1], hashed, attempt_limit=2)
             for name in ("to_read", "done", "given_up"):
                 assert (page - 1 in getattr(after, name)) == (page - 1 in getattr(plans[hashed], name))
+
+
+def test_what_died_with_a_page_is_kept_as_long_as_the_page(path: Path) -> None:
+    with Store(path) as store:
+        store.follows_a_death = True
+        run_id = new_run(store, a_file("/gone/a.pdf"), a_file("b.pdf", SHA_B, num_pages=1))
+        with Marker(path) as marker:
+            for pages in ([(SHA_A, 0), (SHA_B, 0)], [(SHA_A, 0)]):
+                marker.begin_pages(store.start_run(a_run()), pages)
+        run_id = store.start_run(a_run())
+        store.record_file(run_id, a_file("b.pdf", SHA_B, num_pages=1))
+        mark_missing(store, run_id, "/gone")
+        store.start_run(a_run())
+    assert prune(str(path)).runs == 0
+    assert rows(path, "SELECT page_id, run_id FROM in_flight ORDER BY 1, 2") == [(1, 2), (1, 3), (4, 2)]
+    assert is_sound(path)
+    found = prune(str(path), missing=True, dry_run=True)
+    assert (
+        prune(str(path), missing=True) == found == Pruned(attempts=0, runs=1, files=1, documents=1, pages=3)
+    )
+    assert rows(path, "SELECT page_id, run_id FROM in_flight") == [(4, 2)]
+    assert rows(path, "SELECT id FROM runs ORDER BY 1") == [(1,), (2,), (4,), (5,)]
+    assert is_sound(path)

@@ -12,7 +12,7 @@ from storage.database import open_for_reading
 from storage.queries import StageStatus, Status, stages, status
 from storage.store import Store
 from storage.types import TimingRecord
-from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, new_run, rows
+from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
 
 def read_status(path: Path) -> Status:
@@ -27,7 +27,7 @@ def timed(stage: str, share_s: float) -> TimingRecord:
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:
     found = read_status(path)
     assert (found.runs, found.pages, found.documents, found.files, found.stages) == ([], {}, {}, {}, [])
-    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 5)
+    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 6)
     assert found.database == str(path)
 
 
@@ -43,7 +43,7 @@ def test_pages_and_documents_are_counted_once_and_files_each(store: Store, path:
     store.plan_pages(SHA_A, [0, 1], SETTINGS, attempt_limit=1)
     store.record_page(run_id, a_page(None))
     store.record_page(run_id, a_page())
-    store.mark_missing(store.start_run(a_run()), ["/gone"])
+    mark_missing(store, store.start_run(a_run()), "/gone")
     found = read_status(path)
     assert found.pages == {"pending": 1, "ok": 1}
     assert list(found.pages) == ["pending", "ok"]

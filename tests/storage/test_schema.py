@@ -8,12 +8,14 @@ import pytest
 from sqlite_utils import Database
 
 from storage import schema
+from storage.audit import audit
 from storage.content import content_sha256
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseVersionError
 from storage.store import Store
 from storage.text import text_sha256
-from tests.storage.records import a_page, new_run, rows
+from storage.types import BlockRecord
+from tests.storage.records import SETTINGS, SHA_A, a_page, new_run, rows
 
 SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
 
@@ -62,7 +64,7 @@ def test_runs_stored_before_there_were_graphs_have_no_statistics(tmp_path: Path)
         conn.execute(run)
         conn.commit()
     with pytest.raises(
-        DatabaseVersionError, match=r"version 2 is older.*\(5\); update it with `ocrbatch run"
+        DatabaseVersionError, match=r"version 2 is older.*\(6\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
     Store(path).close()
@@ -171,3 +173,77 @@ def test_pages_that_nobody_had_asked_for_get_their_rows(tmp_path: Path) -> None:
     assert rows(path, "SELECT document_id, page_index, asked FROM pages ORDER BY 1, 2") == [
         (1, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 0), (2, 0, 1),
     ]  # fmt: skip
+
+
+# What v005_ledger had at first, and what some databases were made with before it was complete.
+_AT_FIRST = """
+DROP VIEW results;
+DROP VIEW superseded_results;
+CREATE VIEW results AS
+    SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.run_id, a.finished_at,
+        f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
+    FROM listed_files f
+    JOIN documents d ON d.id = f.document_id
+    JOIN pages p ON p.document_id = d.id
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+ALTER TABLE attempts DROP COLUMN content_sha256;
+"""
+_LATER = """
+DROP VIEW results;
+CREATE VIEW results AS
+    SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script,
+        a.run_id, a.finished_at,
+        f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
+    FROM listed_files f
+    JOIN documents d ON d.id = f.document_id
+    JOIN pages p ON p.document_id = d.id AND p.asked
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+CREATE VIEW superseded_results AS SELECT s.path FROM superseded s;
+"""
+_UNASKED = "DELETE FROM pages WHERE NOT asked; ALTER TABLE pages DROP COLUMN asked;"
+
+
+@pytest.mark.parametrize("lacks", [_AT_FIRST + _UNASKED, _AT_FIRST + _LATER], ids=["the first", "the second"])
+def test_databases_of_the_first_ledgers_get_what_it_has_now(tmp_path: Path, lacks: str) -> None:
+    path, new = tmp_path / "old.db", tmp_path / "new.db"
+    for made in (path, new):
+        with Store(made) as store:
+            store.record_page(new_run(store), a_page("Été", blocks=(BlockRecord(label="title", text="Été"),)))
+            store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=1)
+    shown = "SELECT path, page, text, content_sha256 FROM results"
+    before = rows(path, shown)
+    assert len(before) == 1
+    assert before[0][3]
+    with closing(sqlite3.connect(path)) as conn:
+        conn.executescript(lacks)
+        conn.executescript(
+            "DROP TABLE in_flight; DELETE FROM _sqlite_migrations WHERE name = 'v006_in_flight'"
+        )
+        conn.execute("PRAGMA user_version = 5")
+        conn.commit()
+    Store(path).close()
+    assert rows(path, shown) == before
+    views = "SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY 1"
+    assert rows(path, views) == rows(new, views)
+    columns = "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ORDER BY 1, 2"
+    assert rows(path, columns) == rows(new, columns)
+    assert rows(path, "SELECT page_index, asked FROM pages ORDER BY 1") == [(0, 1), (1, 0), (2, 0)]
+    with open_for_reading(str(path)) as db:
+        assert audit(db).problems == []
+
+
+def test_a_page_is_marked_once_a_run_and_alone_or_not(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("PRAGMA foreign_keys = ON")
+        conn.execute("INSERT INTO in_flight VALUES (1, ?, 0)", (run_id,))
+        for values in ((1, run_id, 1), (2, run_id, 2), (2, run_id, None), (9, run_id, 0), (2, 9, 0)):
+            with pytest.raises(sqlite3.IntegrityError):
+                conn.execute("INSERT INTO in_flight VALUES (?, ?, ?)", values)

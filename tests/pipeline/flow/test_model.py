@@ -119,6 +119,40 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     assert decode.waiting_input > 0
 
 
+def test_it_says_when_it_takes_pages_and_not_before(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads, opens = threading.Event(), threading.Event()
+
+    def slow(config: Config) -> Any:
+        assert loads.wait(WAIT_S)
+        return load_model(config)
+
+    def open_paged(loaded: Any, config: Config) -> None:
+        assert opens.wait(WAIT_S)
+
+    monkeypatch.setattr("pipeline.loading.open_paged", open_paged)
+    model = Model(config, slow)
+
+    async def work() -> PageResult:
+        takes, alone = asyncio.create_task(model.ready()), asyncio.create_task(model.ready(alone=True))
+        done, _ = await asyncio.wait((takes, alone), timeout=0.1)
+        assert not done
+        loads.set()
+        await takes
+        done, _ = await asyncio.wait((alone,), timeout=0.1)
+        assert not done, "the decoder is still being made"
+        opens.set()
+        await alone
+        return await model.read(rendered(0, SIDE))
+
+    assert read_with(model, work).status == "ok"
+
+
+def test_one_that_does_not_load_is_never_ready(config: Config) -> None:
+    model = Model(config, fails)
+    with pytest.raises(ConfigError):
+        read_with(model, model.ready)
+
+
 def test_reading_starts_the_model(config: Config) -> None:
     model = Model(config, load_model)
     result = read_with(model, lambda: model.read(rendered(3, SIDE)))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.flow.writer import Writer
-from storage.errors import DatabaseBusyError, NotADatabaseError
+from storage.errors import DatabaseAccessError, DatabaseBusyError, NotADatabaseError
 from storage.store import Store
 from tests.storage.records import a_file, a_page, a_run, rows
 
@@ -81,3 +81,17 @@ def test_the_time_at_work_is_measured(path: str) -> None:
         writer.call(lambda store: time.sleep(0.05)).result()
         time.sleep(0.05)
     assert 0.04 < writer.meter.use("store", 1.0).busy < 0.09
+
+
+def test_a_database_that_takes_no_marks_is_refused_and_closed(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: str) -> None:
+        raise DatabaseAccessError("the disk is full")
+
+    before = threading.active_count()
+    monkeypatch.setattr("pipeline.flow.writer.Marker", fails)
+    with pytest.raises(DatabaseAccessError, match="full"):
+        Writer(path)
+    assert threading.active_count() == before
+    Store(path).close()

@@ -1,0 +1,99 @@
+"""Marks of the pages that the model has, which tell who was there when the process died.
+
+A process that is killed, by the system for want of memory or by a fault in a library, leaves no attempt at the page
+that was the reason: every later run would come to the same page and end with it. So a page is marked before the model
+is given it. The mark goes when the page has come to an end of whatever kind, and with a run that ended in order, which
+accuses nobody; the lock's file tells those that could not even write their end from those that died. What is left are
+marks of runs that died: each is one death with that page in the model.
+
+A page that was there once is read after the others; one that was there more often, alone. A page that was alone when
+the process died has had its try: that mark becomes an attempt that failed. The others are none, because pages were
+beside it, and somebody may just have ended the process.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from storage.types import PROCESS_DIED, ErrorRecord, PageRecord
+
+
+def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool) -> None:
+    """Marks pages (sha256, page_index), inside the caller's transaction. alone: the model has nothing else."""
+    marked = conn.executemany(
+        "INSERT OR REPLACE INTO in_flight (page_id, run_id, alone)"
+        " SELECT p.id, ?, ? FROM pages p JOIN documents d ON d.id = p.document_id"
+        " WHERE d.sha256 = ? AND p.page_index = ?",
+        [(run_id, alone, sha256, page_index) for sha256, page_index in pages],
+    )
+    assert marked.rowcount == len(pages), "plan_pages comes before the marks of pages"
+
+
+def end_page(conn: sqlite3.Connection, attempt_id: int) -> None:
+    """Forgets all marks of an attempt's page: it came to an end, so it is not what ends processes."""
+    conn.execute(
+        "DELETE FROM in_flight WHERE page_id = (SELECT page_id FROM attempts WHERE id = ?)", (attempt_id,)
+    )
+
+
+def end_pages(conn: sqlite3.Connection, document: int, page_indices: Iterable[int]) -> None:
+    """The same for pages that are not to be read: they are done, or the attempts at them tell enough."""
+    conn.executemany(
+        "DELETE FROM in_flight WHERE page_id = (SELECT id FROM pages WHERE document_id = ? AND page_index = ?)",
+        [(document, index) for index in deaths(conn, document).keys() & set(page_indices)],
+    )
+
+
+def end_run(conn: sqlite3.Connection, run_id: int) -> None:
+    """Forgets the marks of a run that ended in order."""
+    conn.execute("DELETE FROM in_flight WHERE run_id = ?", (run_id,))
+
+
+def end_runs(conn: sqlite3.Connection) -> None:
+    """The same for those that are still said to be going on."""
+    conn.execute("DELETE FROM in_flight WHERE run_id IN (SELECT id FROM runs WHERE state = 'running')")
+
+
+def deaths(conn: sqlite3.Connection, document: int) -> dict[int, int]:
+    """Returns the marked pages of a document -> how many runs died with each. The run that goes on counts for none."""
+    rows = conn.execute(
+        "SELECT p.page_index, count(*) FROM in_flight f JOIN pages p ON p.id = f.page_id"
+        " JOIN runs r ON r.id = f.run_id WHERE p.document_id = ? AND r.state = 'interrupted' GROUP BY p.id",
+        (document,),
+    )
+    return {int(index): int(count) for index, count in rows}
+
+
+def take_strikes(conn: sqlite3.Connection) -> list[tuple[int, PageRecord]]:
+    """Removes the marks of pages that were alone when their run died; returns run id and attempt of each.
+
+    Other marks of such a page stay: it has not come to an end, and they keep it behind those that died less often.
+    """
+    rows = conn.execute(
+        "SELECT f.run_id, d.sha256, p.page_index, r.settings_hash FROM in_flight f JOIN pages p ON p.id = f.page_id"
+        " JOIN documents d ON d.id = p.document_id JOIN runs r ON r.id = f.run_id"
+        " WHERE f.alone AND r.state = 'interrupted' ORDER BY f.run_id, f.page_id"
+    ).fetchall()
+    conn.execute(
+        "DELETE FROM in_flight WHERE alone AND run_id IN (SELECT id FROM runs WHERE state = 'interrupted')"
+    )
+    return [
+        (
+            run_id,
+            PageRecord(
+                sha256=sha256,
+                page_index=page_index,
+                settings_hash=settings_hash,
+                status="failed",
+                error=_died(run_id),
+            ),
+        )
+        for run_id, sha256, page_index, settings_hash in rows
+    ]
+
+
+def _died(run_id: int) -> ErrorRecord:
+    message = (
+        f"the process ended while this page alone was being read (run {run_id}): "
+        "killed, out of memory, or a fault in a library"
+    )
+    return ErrorRecord(stage="read", category=PROCESS_DIED, message=message)
