@@ -275,9 +275,8 @@ class _Run:
                 self._rendering.add("busy", sum(outcome.seconds.values()))
                 share.change_to(outcome.num_bytes)
             if needs_model(outcome):
-                await self._model.ready(
-                    alone=alone
-                )  # what ends the process while it loads is no page's doing
+                # What ends the process while it loads is no page's doing.
+                await self._model.ready(alone=alone)
                 await self._ledger.begin(page, alone=alone)
             reading = self._reader(page, outcome, share.give_back)
             del outcome  # its views go as soon as nobody looks at them
