@@ -8,12 +8,14 @@ which usually is the text it left out. What it then writes is kept only if the h
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel
 
+from ocr.drafts.token_bytes import token_bytes
+from ocr.loops import CHECK_EVERY
 from ocr.second_opinion import SecondOpinion, marks, visible
 
 # A head that is right counts within a few percent; on short pages a few marks more or less.
 _SLACK_SHORT, _SLACK_LONG = 10, 100
-_COUNT_EVERY = 32
 _MIN_FOUND = 0.25
 
 
@@ -33,6 +35,7 @@ class LengthControl:
         self._most = None if opinion is None or not max_share else int(max_share * num_seen) + _SLACK_LONG
         self._refused_at: int | None = None
         self._last_refusal = 0
+        self._counted = self._num_bytes = 0
 
     def refuses_end(self, tokens: Sequence[int]) -> bool:
         """Whether an end after these tokens leaves out too much.
@@ -53,9 +56,20 @@ class LengthControl:
 
         White space and tags are no marks, but a page has not two tokens for every mark that it may have.
         """
-        if self._most is None or len(tokens) % _COUNT_EVERY:
+        if self._most is None or len(tokens) % CHECK_EVERY:
             return False
-        return len(tokens) > 2 * self._most or self._num_marks(tokens) > self._most
+        if len(tokens) > 2 * self._most:
+            return True
+        return self._may_exceed(tokens, self._most) and self._num_marks(tokens) > self._most
+
+    def _may_exceed(self, tokens: Sequence[int], most: int) -> bool:
+        """False where these tokens have no more than so many bytes, and so no more marks: decoding takes far longer."""
+        if not isinstance(self._tokenizer.decoder, ByteLevel):
+            return True
+        bytes_of = token_bytes(self._tokenizer)
+        self._num_bytes += sum(len(bytes_of[token]) for token in tokens[self._counted :])
+        self._counted = len(tokens)
+        return self._num_bytes > most
 
     def refused_end(self, tokens: Sequence[int]) -> int | None:
         """Where to end after all: at the first refused end, if what follows it is not on the page."""

@@ -16,9 +16,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_CHECK_EVERY = 32
+CHECK_EVERY = 32
 _VARIETY_TOKENS = 1024
 _VARIETY_GRAM = 4
+# Of the tokens in a row that tell a loop from a word that comes again.
+_FEW = 8
 
 
 class LoopDetector:
@@ -34,7 +36,7 @@ class LoopDetector:
 
     def period(self, tokens: Sequence[int]) -> int | None:
         """The period of the loop that tokens end in, or None. Looks only at every 32nd length."""
-        if self._min_tokens == 0 or len(tokens) < self._min_tokens or len(tokens) % _CHECK_EVERY:
+        if self._min_tokens == 0 or len(tokens) < self._min_tokens or len(tokens) % CHECK_EVERY:
             return None
         return find_period(
             tokens,
@@ -45,9 +47,14 @@ class LoopDetector:
 
     def is_monotonous(self, tokens: Sequence[int]) -> bool:
         """Whether the last 1,024 tokens hardly vary. Looks only at every 32nd length."""
-        if self._min_tokens == 0 or len(tokens) < _VARIETY_TOKENS or len(tokens) % _CHECK_EVERY:
+        if self._min_tokens == 0 or len(tokens) < _VARIETY_TOKENS or len(tokens) % CHECK_EVERY:
             return False
-        return variety(tokens[-_VARIETY_TOKENS:]) < self._min_variety
+        tail = tokens[-_VARIETY_TOKENS:]
+        num_grams = _VARIETY_TOKENS - _VARIETY_GRAM + 1
+        # Each token begins a 4-gram of its own: so many differ at least, and to count them takes a tenth of the time.
+        if len(set(tail[:num_grams])) >= self._min_variety * num_grams:
+            return False
+        return variety(tail) < self._min_variety
 
 
 def variety(tokens: Sequence[int]) -> float:
@@ -58,6 +65,8 @@ def variety(tokens: Sequence[int]) -> float:
 
 def find_period(tokens: Sequence[int], *, min_tokens: int, min_repeats: int, max_period: int) -> int | None:
     """The shortest period that repeats over the last max(min_tokens, min_repeats * period) tokens."""
+    if not _may_repeat(tokens, max_period):
+        return None
     tail = np.asarray(tokens[-max(min_tokens, min_repeats * max_period) :], dtype=np.int64)
     last = len(tail) - 1
     lags = last - np.flatnonzero(tail[:last] == tail[last])[::-1]
@@ -69,6 +78,22 @@ def find_period(tokens: Sequence[int], *, min_tokens: int, min_repeats: int, max
         if np.array_equal(part[period:], part[:-period]):
             return int(period)
     return None
+
+
+def _may_repeat(tokens: Sequence[int], max_period: int) -> bool:
+    """Whether the last few tokens stand within the last max_period places before them, too, as in a loop they do."""
+    few, length = min(_FEW, len(tokens)), len(tokens)
+    tail, first = tokens[length - few :], max(0, length - 1 - max_period)
+    before, at = tokens[first : length - 1], -1
+    while True:
+        try:
+            at = before.index(tail[-1], at + 1)
+        except ValueError:
+            return False
+        end = first + at + 1
+        # What overlaps the tail, or reaches beyond the beginning, is for the whole look to tell.
+        if end < few or length - end < few or tokens[end - few : end] == tail:
+            return True
 
 
 def trim_tail(tokens: Sequence[int], period: int) -> Sequence[int]:

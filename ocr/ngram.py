@@ -1,6 +1,9 @@
 """No repeated n-gram inside a sliding window of the generated tokens."""
 
-from collections import defaultdict, deque
+from collections import deque
+from collections.abc import Set
+
+_NONE: frozenset[int] = frozenset()
 
 
 class NgramBan:
@@ -18,19 +21,28 @@ class NgramBan:
         self._size = size
         self._window = window
         self._allowed = allowed
-        self._recent: deque[int] = deque(maxlen=max(size, 1))
+        # The last n - 1 tokens, or all of fewer: what the next one would make an n-gram with.
+        self._prefix: tuple[int, ...] = ()
         self._in_window: deque[tuple[int, ...]] = deque()
-        self._followers: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        self._followers: dict[tuple[int, ...], list[int]] = {}
 
     def push(self, token: int) -> None:
         """Record a generated token."""
-        self._recent.append(token)
-        if self._size == 0 or len(self._recent) < self._size:
+        prefix, size = self._prefix, self._size
+        if len(prefix) < size - 1:
+            self._prefix = (*prefix, token)
             return
-        self._in_window.append(tuple(self._recent))
-        self._followers[self._in_window[-1][:-1]].append(token)
-        if len(self._in_window) > max(self._window - self._size + 1, 0):
-            self._forget(self._in_window.popleft()[:-1])
+        if size == 0:
+            return
+        self._prefix = (*prefix[1:], token)
+        self._in_window.append(prefix)
+        followers = self._followers.get(prefix)
+        if followers is None:
+            self._followers[prefix] = [token]
+        else:
+            followers.append(token)
+        if len(self._in_window) > max(self._window - size + 1, 0):
+            self._forget(self._in_window.popleft())
 
     def _forget(self, prefix: tuple[int, ...]) -> None:
         """The oldest n-gram left the window; of equal prefixes the oldest stands first."""
@@ -39,9 +51,7 @@ class NgramBan:
         if not followers:
             del self._followers[prefix]
 
-    def banned(self) -> set[int]:
+    def banned(self) -> Set[int]:
         """The token ids that may not come next."""
-        if not self._in_window:
-            return set()
-        prefix = tuple(self._recent)[1:]
-        return set(self._followers.get(prefix, ())) - self._allowed
+        followers = self._followers.get(self._prefix) if self._in_window else None
+        return _NONE if followers is None else set(followers) - self._allowed

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ocr.greedy import TextReader
 from ocr.length_control import LengthControl
-from ocr.loops import LoopDetector, trim_tail
+from ocr.loops import CHECK_EVERY, LoopDetector, trim_tail
 from ocr.ngram import NgramBan
 from ocr.sampling import Sampler
 from ocr.second_opinion import SecondOpinion
@@ -108,11 +108,16 @@ class PageReading:
         token, logprob = written or (token, logprob)
         self.tokens.append(token)
         self.logprobs.append(logprob)
-        self.loop_period = self.loops.period(self.tokens) or 0
-        if self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens):
+        if len(self.tokens) % CHECK_EVERY == 0 and self._is_endless():
             self.finish = "loop"
             return False
         return len(self.tokens) < self.budget
+
+    def _is_endless(self) -> bool:
+        self.loop_period = self.loops.period(self.tokens) or 0
+        return bool(
+            self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens)
+        )
 
     def noise(self, vocab_size: int) -> Tensor | None:
         """What is added to the next token's logits before one is chosen, fp32 [V]; None for the likeliest."""

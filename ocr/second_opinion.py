@@ -9,11 +9,14 @@ a letter that repeats written once.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from encoders.types import VisionTokens
+if TYPE_CHECKING:  # torch-free: the processes that place texts ask it too
+    from encoders.types import VisionTokens
 
 NUM_RESERVED = 2  # classes before the characters' own: no character, another character
 _OTHER = "\ufffd"
@@ -33,18 +36,21 @@ _SPACE = re.compile(r"\s+")
 _REPEATED = re.compile(r"(.)\1+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SecondOpinion:
     """What stands on a page by the character head.
 
     num_marks: how many characters, white space left out and repeated letters once. lines: the marks of each
     row of cells that has any, top to bottom; a row crosses columns, and large text fills several rows.
-    pieces: every mark and every three in a row of any line.
     """
 
     num_marks: int
     lines: tuple[str, ...]
-    pieces: frozenset[str]
+
+    @cached_property
+    def pieces(self) -> frozenset[str]:
+        """Every mark and every three in a row of any line. Found when first asked for: most readings never do."""
+        return frozenset(piece for line in self.lines for piece in (*line, *grams(line)))
 
     def found(self, text: str) -> float | None:
         """The share of a text that the head sees too, by its runs of three marks; None for an empty text.
@@ -82,7 +88,7 @@ def grams(line: str) -> list[str]:
     return [line[start : start + _GRAM] for start in range(len(line) - _GRAM + 1)]
 
 
-def opinion_of(page: VisionTokens, characters: str | None) -> SecondOpinion | None:
+def opinion_of(page: "VisionTokens", characters: str | None) -> SecondOpinion | None:
     """None for a model without a character head, or with one whose classes have no names."""
     if page.cells_HW is None or characters is None:
         return None
@@ -98,7 +104,6 @@ def read_cells(cells_HW: npt.NDArray[np.int16], characters: Sequence[str]) -> Se
     return SecondOpinion(
         num_marks=int((starts & ~_continued(cells_HW)).sum()),
         lines=lines,
-        pieces=frozenset(piece for line in lines for piece in (*line, *grams(line))),
     )
 
 

@@ -96,7 +96,8 @@ def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = Non
 
     image: [H, W, 3] uint8 RGB. grid: the grid where something else than the image's own size decided it.
     """
-    picture = Image.fromarray(image)
+    # Of three equal channels one is resized, and repeated: the same pixels for a third of the time.
+    picture = Image.fromarray(np.ascontiguousarray(image[..., 0]) if is_grey(image) else image)
     spec = MODES[mode]
     if grid is None:
         grid = layout(picture.width, picture.height, mode, max_tiles).grid
@@ -116,7 +117,8 @@ def _global_view(picture: Image.Image, spec: ModeSpec) -> Image.Image:
         picture = picture.resize(
             (min(picture.width, spec.base_px), min(picture.height, spec.base_px)), Image.Resampling.BICUBIC
         )
-    return ImageOps.pad(picture, size, method=Image.Resampling.BICUBIC, color=PADDING_RGB)
+    color = PADDING_RGB if picture.mode == "RGB" else PADDING_RGB[0]
+    return ImageOps.pad(picture, size, method=Image.Resampling.BICUBIC, color=color)
 
 
 def _tiles(picture: Image.Image, grid: Grid) -> UInt8Array:
@@ -125,10 +127,27 @@ def _tiles(picture: Image.Image, grid: Grid) -> UInt8Array:
         return np.zeros((0, 3, TILE_PX, TILE_PX), dtype=np.uint8)
     columns, rows = grid
     canvas = picture.resize((TILE_PX * columns, TILE_PX * rows), Image.Resampling.BICUBIC)
-    raster = np.asarray(canvas).reshape(rows, TILE_PX, columns, TILE_PX, 3)
+    pixels = np.asarray(canvas)
+    if pixels.ndim == 2:
+        tiles = pixels.reshape(rows, TILE_PX, columns, TILE_PX).transpose(0, 2, 1, 3)
+        grey = tiles.reshape(rows * columns, 1, TILE_PX, TILE_PX)
+        return np.repeat(grey, 3, axis=1)
+    raster = pixels.reshape(rows, TILE_PX, columns, TILE_PX, 3)
     tiles = raster.transpose(0, 2, 4, 1, 3).reshape(rows * columns, 3, TILE_PX, TILE_PX)
     return np.ascontiguousarray(tiles)
 
 
 def _to_chw(picture: Image.Image) -> UInt8Array:
-    return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
+    pixels = np.asarray(picture)
+    if pixels.ndim == 2:
+        return np.repeat(pixels[None], 3, axis=0)
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def is_grey(image: UInt8Array) -> bool:
+    """Returns whether the channels of an image [H, W, 3] are equal. Of colours a few pixels tell."""
+    return all(
+        np.array_equal(image[::step, ::step, 0], image[::step, ::step, channel])
+        for step in (16, 1)
+        for channel in (1, 2)
+    )

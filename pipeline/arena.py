@@ -33,6 +33,34 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """A value of which some arrays stay where they are, for another process to look at.
+
+    data: its pickle without its arrays. parts: of each array the bytes, or where in the memory at path they lie
+    (offset, length). What is there counts only as long as the process that sent it keeps the value.
+    """
+
+    path: str
+    data: bytes
+    parts: tuple[bytes | tuple[int, int], ...]
+
+    def open(self) -> Any:
+        """The value. Raises: OSError where the memory cannot be opened."""
+        if all(isinstance(part, bytes) for part in self.parts):
+            return pickle.loads(self.data, buffers=self.parts)
+        there = [part for part in self.parts if not isinstance(part, bytes)]
+        start = min(offset for offset, _ in there) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        end = max(offset + length for offset, length in there)
+        with open(self.path, "rb", buffering=0) as file:
+            memory = memoryview(mmap.mmap(file.fileno(), end - start, offset=start, access=mmap.ACCESS_READ))
+        buffers = (
+            part if isinstance(part, bytes) else memory[part[0] - start : part[0] - start + part[1]]
+            for part in self.parts
+        )
+        return pickle.loads(self.data, buffers=buffers)
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
     """A value whose arrays lie in a slot. data: its pickle without them. spans: where they are, start and end."""
 
@@ -91,6 +119,11 @@ class Arena:
         whole = used.data
         return pickle.loads(value.data, buffers=[whole[start:end] for start, end in value.spans])
 
+    def share(self, value: Any) -> Shared:
+        """A value for another process, without a copy of those of its arrays that came from here."""
+        base = np.frombuffer(self._memory, dtype=np.uint8).ctypes.data
+        return share(value, self._path, base, self._num_slots * self._slot_bytes)
+
     def close(self) -> None:
         """No other process can open it any more; arrays that are in use stay. Closing twice is harmless."""
         file, self._file = self._file, -1
@@ -101,6 +134,19 @@ class Arena:
         """Gives the memory back to the system. It may run in any thread, at any moment."""
         self._memory.madvise(mmap.MADV_REMOVE, index * self._slot_bytes, self._slot_bytes)
         self._free.append(index)
+
+
+def share(value: Any, path: str = "", base: int = 0, num_bytes: int = 0) -> Shared:
+    """A value for another process. base, num_bytes: the addresses of the memory that can be opened at path."""
+    parts: list[bytes | tuple[int, int]] = []
+
+    def take(buffer: pickle.PickleBuffer) -> None:
+        raw = buffer.raw()
+        offset = np.frombuffer(raw, dtype=np.uint8).ctypes.data - base if raw.nbytes else -1
+        lies_there = 0 <= offset <= num_bytes - raw.nbytes
+        parts.append((offset, raw.nbytes) if lies_there else bytes(raw))
+
+    return Shared(path, pickle.dumps(value, protocol=5, buffer_callback=take), tuple(parts))
 
 
 def pack(value: Any, slot: Slot | None) -> Any:

@@ -16,6 +16,10 @@ def flow_lines(flow: Mapping[str, Any]) -> Iterator[str]:
         parts.append(f"{tokens:,} tokens, {tokens / max(flow.get('num_steps') or 0, 1):.1f} a step")
     if (busy := flow.get("gpu_busy")) is not None:
         parts.append(f"GPU busy {busy:.1%} of the time since the model was loaded")
+    if (median := flow.get("stored_after_median_s")) is not None:
+        parts.append(
+            f"a page's row {median:.2f} s after its last token, {flow['stored_after_max_s']:.2f} at most"
+        )
     if parts:
         yield "; ".join(parts)
 

@@ -34,7 +34,7 @@ from storage.attempts import merit
 
 _UNFINISHED = ("repeated", "truncated")
 # Stages whose failure another reading may get round; what cannot be rendered stays so.
-_MODEL_STAGES = ("encode", "decode")
+_MODEL_STAGES = ("encode", "decode", "place")
 _NOTHING_READ = PageError(
     stage="decode",
     category="nothing_read",

@@ -12,7 +12,7 @@ from pipeline.errors import PipelineError
 from pipeline.flow.writer import Writer
 from pipeline.ladder import best
 from pipeline.results import failed_result
-from pipeline.stages.store import store_page
+from pipeline.stages.store import store_first, store_page
 from pipeline.summary import Progress, RunSummary
 from pipeline.types import Page, PageError, PageResult, StageTiming
 from storage.errors import StorageError
@@ -82,6 +82,26 @@ class Ledger:
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         await asyncio.shield(storing)
+
+    def keep_first(self, first: PageResult) -> None:
+        """Stores a page's first reading now: it may be long until a better one comes, and a kill would cost both.
+
+        One that the database refuses is refused once more in the end, and said then.
+        """
+        discovery = self._discovery.get(first.page)
+        if discovery is not None:
+            first = dataclasses.replace(first, timings=(discovery, *first.timings))
+        keeping = asyncio.create_task(self._keep(first))
+        self._storing.add(keeping)
+        keeping.add_done_callback(self._storing.discard)
+
+    async def _keep(self, first: PageResult) -> None:
+        try:
+            await self.call(store_first, self.run_id, self.settings_hash, first)
+        except StorageError:
+            raise
+        except Exception as error:
+            LOGGER.debug("a page's first reading was refused", exc_info=error)
 
     async def finish(self) -> list[BaseException]:
         """Waits until all that was to be stored is; returns what went wrong with it.

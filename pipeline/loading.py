@@ -194,3 +194,8 @@ def threads_each() -> int:
 def render_workers(config: Config) -> int:
     """Returns the number of worker processes: a page is rendered far faster than it is read."""
     return config.render.workers or max(1, min(16, available_cpus() // 2))
+
+
+def placer_processes() -> int:
+    """Returns the number of processes that place texts beside a GPU: a page takes a fraction of what rendering does."""
+    return max(1, min(8, available_cpus() // 4))

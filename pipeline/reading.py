@@ -7,7 +7,7 @@ from functools import partial
 
 from pipeline.config import Config, tile_settings
 from pipeline.flow.model import Model
-from pipeline.joining import readings
+from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
 from pipeline.ladder_steps import Step, steps_of
 from pipeline.loading import render_workers
@@ -28,16 +28,26 @@ def needs_model(outcome: ReadyPage | PageError) -> bool:
 
 
 class PageReader:
-    """For the event loop's thread. workers: render pages anew. model: reads them, and is loaded when first asked."""
+    """For the event loop's thread.
 
-    def __init__(self, config: Config, workers: WorkerPool, model: Model) -> None:
-        self._model = model
+    workers: render pages anew. model: reads them, and is loaded when first asked. keep: is given the first reading of a
+    page of which a better one is tried.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        workers: WorkerPool,
+        model: Model,
+        keep: Callable[[PageResult], None] = lambda first: None,
+    ) -> None:
+        self._model, self._keep = model, keep
         self._compares = config.text_layer == "compare"
         self._scripts = known_scripts(config.model)
         self._second_look = SecondLook(
             render_fine=partial(workers.render, cut="fine"),
             render_whole=partial(workers.render, cut="never"),
-            read=self._results,
+            read=partial(self._results, is_first=False),
             below=config.tile.retry_below if tile_settings(config).parts else 0.0,
         )
         self._ladder = Ladder(
@@ -47,7 +57,7 @@ class PageReader:
             },
             below=config.ladder.below,
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
-            read=lambda rendered, step: self._results(rendered, step=step),
+            read=lambda rendered, step: self._results(rendered, step=step, is_first=False),
             judge=workers.layer,
         )
         # Each holds a page's views beside those that the budget counts.
@@ -82,24 +92,36 @@ class PageReader:
     ) -> tuple[list[PageResult], ReadablePage]:
         """The attempts, given the results of the first one's readings, and what is known of the page after them."""
         if self._second_look.wants(results):
+            self._keep_first(join(ready, results))
             async with self._again:
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
         if not self._ladder.wants(first):
             return [first], ready
+        self._keep_first(first)
         is_foreign = foreign_script(ready.script, self._scripts) is not None
         async with self._again:
             return await self._ladder(ready, first, reads=not is_foreign)
+
+    def _keep_first(self, first: PageResult) -> None:
+        """Where there is a text: that a page has none is nobody's loss."""
+        if first.parsed is not None and first.parsed.text.strip():
+            self._keep(first)
 
     async def _results(
         self,
         rendered: Sequence[RenderedPage],
         dropped: Callable[[int], None] | None = None,
         step: Step | None = None,
+        *,
+        is_first: bool = True,
     ) -> list[PageResult]:
-        """A result for each page or part, in order. dropped: is told the bytes of views that are no longer held."""
-        reading = [self._model.read(part, dropped, step) for part in rendered]
+        """A result for each page or part, in order. dropped: is told the bytes of views that are no longer held.
+
+        is_first: what is read again comes before pages that are read for the first time, or it would wait for them all.
+        """
+        reading = [self._model.read(part, dropped, step, is_urgent=not is_first) for part in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from operator import itemgetter
@@ -22,8 +23,9 @@ from pipeline.discovery import Discovery
 from pipeline.encoder_config import graph_settings
 from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.flow.budget import Budget, Share, heaviest_page_bytes
-from pipeline.flow.meter import Meter, StageUse
+from pipeline.flow.meter import Meter, StageUse, metered_loop
 from pipeline.flow.model import Model
+from pipeline.flow.sizes import inflight_mb
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
@@ -119,9 +121,9 @@ class _Run:
         self._passwords = passwords
         self._tile = tile_settings(config)
         self._model = Model(config, load)
-        self._budget = Budget(config.run.inflight_mb << 20)
+        self._budget = Budget(inflight_mb(config, None) << 20)
         self._page_bytes = heaviest_page_bytes(self._tile)
-        self._discovering, self._rendering = Meter(), Meter()
+        self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()
 
     def execute(self, inputs: Inputs) -> RunSummary:
         """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
@@ -179,6 +181,7 @@ class _Run:
             discover,
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
             *self._model.stages(wall_s),
+            self._looping.use("flow", wall_s),
             dataclasses.replace(store, waiting_input=max(0.0, 1 - store.busy)),
         ]
 
@@ -194,8 +197,10 @@ class _Run:
             memory_bytes=config.render.worker_memory_mb << 20,
             page_bytes=self._page_bytes,
         ) as workers:
+            self._model.arena = workers.arena
             try:
-                asyncio.run(self._flow(inputs, workers))
+                with asyncio.Runner(loop_factory=lambda: metered_loop(self._looping)) as loop:
+                    loop.run(self._flow(inputs, workers))
             finally:
                 self._model.close()
         self._mark_missing()
@@ -213,7 +218,7 @@ class _Run:
         self._workers = workers
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
         self._discovery = Discovery(self._ledger, workers, self._model.start, self._discovering)
-        self._reader = PageReader(self._config, workers, self._model)
+        self._reader = PageReader(self._config, workers, self._model, self._ledger.keep_first)
         watching = asyncio.create_task(self._watch())
         reading = asyncio.create_task(self._read_inputs(inputs))
         try:
@@ -234,8 +239,12 @@ class _Run:
 
     async def _watch(self) -> None:
         """Raises what somebody asked for, or what befell the model."""
+        is_known = False
         while not self._model.failed.done():
             self._stop.check()
+            if self._model.device is not None and not is_known:
+                self._budget.allow(inflight_mb(self._config, self._model.device) << 20)
+                is_known = True
             await asyncio.sleep(POLL_S)
         self._model.failed.result()
 
@@ -283,6 +292,8 @@ class _Run:
             attempts = await reading
             share.change_to(_RESULT_BYTES)
             await self._ledger.store(attempts)
+            if (ended_at := self._model.ended_at.pop(page, None)) is not None:
+                self._summary.stored_after.append(time.monotonic() - ended_at)
         finally:
             share.change_to(0)
 

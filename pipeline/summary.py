@@ -1,6 +1,8 @@
 """What a run did: counts while it goes on, and the summary at its end."""
 
 import shlex
+import statistics
+from array import array
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, get_args
@@ -46,6 +48,7 @@ class RunSummary:
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
     and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
     did anything, from when the model was loaded; None without one, or where its driver does not say.
+    stored_after: seconds from a page's last token to its row, a number a page that was read.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
     num_to_read: pages of the documents looked into that were to be read. num_documents_left: files that the run ended
     before it looked into; at least so many where all_documents_known is False.
@@ -74,6 +77,7 @@ class RunSummary:
     num_tokens: int = 0
     num_steps: int = 0
     gpu_busy: float | None = None
+    stored_after: "array[float]" = field(default_factory=lambda: array("f"))
     stopped: str | None = None
 
     @property
@@ -118,6 +122,8 @@ class RunSummary:
             "num_tokens": self.num_tokens,
             "num_steps": self.num_steps,
             "gpu_busy": self.gpu_busy,
+            "stored_after_median_s": statistics.median(self.stored_after) if self.stored_after else None,
+            "stored_after_max_s": max(self.stored_after, default=None),
         }
 
     def lines(self) -> list[str]:

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -38,38 +38,31 @@ _REMEDY = (
 )
 
 
-class WorkerPool:
-    """Worker processes, to be used as a context manager. The caller bounds how many pages are under way.
+class TaskPool:
+    """Spawned processes for tasks that may crash, hang, or be killed; a context manager.
 
-    max_workers: processes. page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into
-    a file, may take. memory_bytes: what a worker may allocate, None for no limit; enforced on Linux. page_bytes:
-    what the views of a page take at most; they come through shared memory where there is any, None through a pipe.
+    max_workers: processes. initializer: called in each of them first, with initargs. tasks_per_worker: after so many a
+    process is replaced.
     """
 
     def __init__(
         self,
         *,
         max_workers: int,
-        ingest: IngestSettings,
-        render: RenderSettings,
-        tile: TileSettings,
-        page_timeout_s: float = 60.0,
-        probe_timeout_s: float = 120.0,
-        memory_bytes: int | None = 4 << 30,
-        page_bytes: int | None = None,
+        initializer: Callable[..., None],
+        initargs: tuple[Any, ...],
+        tasks_per_worker: int = _TASKS_PER_WORKER,
     ) -> None:
         self._max_workers = max_workers
-        self._ingest, self._render, self._tile = ingest, render, tile
-        self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
-        self._memory_bytes = memory_bytes
-        self._arena = None if page_bytes is None else Arena.where_possible(page_bytes)
+        self._initializer, self._initargs = initializer, initargs
+        self._tasks_per_worker = tasks_per_worker
         self._lock = threading.Lock()
         self._pools: list[Any] = []
         # Pools in a row that broke before they did anything, and whether the last one did.
         self._num_barren, self._is_fruitful = 0, True
         self._pending: set[Future[Any]] = set()
 
-    def __enter__(self) -> "WorkerPool":
+    def __enter__(self) -> Self:
         """Raises: WorkersError."""
         self._pool()
         return self
@@ -87,69 +80,6 @@ class WorkerPool:
             pool.stop()
         for pool in self._pools:
             pool.join()
-        if self._arena is not None:
-            self._arena.close()
-
-    @property
-    def render_settings(self) -> RenderSettings:
-        """What a page is rendered with."""
-        return self._render
-
-    def probe(self, path: str) -> Future[Document]:
-        """Returns the future of a look into the file; its result is a Document whatever happens to it.
-
-        Raises (the future): WorkersError where no worker can be started.
-        """
-        limit_s = self._probe_timeout_s
-
-        def failed(error: BaseException) -> Document:
-            reason = f"looking into the file {_what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
-            return worker.broken(path, reason)
-
-        return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
-
-    def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
-        """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
-        limit_s = self._probe_timeout_s
-        arguments = (path, kind, indices, self._ingest, limit_s)
-        return self._submit(worker.survey_task, arguments, limit_s, lambda error: unknown(len(indices)))
-
-    def render(
-        self,
-        page: Page,
-        *,
-        cut: Literal["as_needed", "fine", "never"] = "as_needed",
-        render: RenderSettings | None = None,
-        tile: TileSettings | None = None,
-    ) -> Future[ReadyPage | PageError]:
-        """Returns the future of the page's views; its result is a PageError whatever goes wrong with the page.
-
-        cut: whether the page is cut into parts: where it holds too much, all the same and finely, or not at all.
-        render, tile: for this once, None for as always. Raises (the future): WorkersError.
-        """
-        limit_s = self._page_timeout_s
-
-        def failed(error: BaseException) -> ReadyPage | PageError:
-            category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="render", category=category, message=f"{worker.RENDERING} {happened}")
-
-        tile = tile or self._tile
-        tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
-        arguments = (page, render or self._render, tile, limit_s)
-        return self._submit(worker.render_task, arguments, limit_s, failed, arena=self._arena)
-
-    def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
-        """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
-
-        ready: give it without its views, which go to the worker and back. Raises (the future): WorkersError.
-        """
-        limit_s = self._page_timeout_s
-
-        def failed(error: BaseException) -> ReadablePage | PageError:
-            category, happened = _what_happened(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="layer", category=category, message=f"{worker.JUDGING} {happened}")
-
-        return self._submit(worker.layer_task, (ready, self._render, limit_s), limit_s, failed)
 
     def _submit(
         self,
@@ -226,9 +156,9 @@ class WorkerPool:
                 self._is_fruitful = False
                 pool = ProcessPool(
                     max_workers=self._max_workers,
-                    max_tasks=_TASKS_PER_WORKER,
-                    initializer=worker.start,
-                    initargs=(self._memory_bytes,),
+                    max_tasks=self._tasks_per_worker,
+                    initializer=self._initializer,
+                    initargs=self._initargs,
                     context=multiprocessing.get_context("spawn"),
                 )
                 try:
@@ -240,6 +170,101 @@ class WorkerPool:
                     raise WorkersError(f"{_NO_WORKERS} ({error.__cause__ or error}): {_REMEDY}") from error
                 self._pools.append(pool)
             return self._pools[-1]
+
+
+class WorkerPool(TaskPool):
+    """The processes that open files. The caller bounds how many pages are under way.
+
+    page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into a file, may take. memory_bytes:
+    what a worker may allocate, None for no limit; enforced on Linux. page_bytes: what the views of a page take at most;
+    they come through shared memory where there is any, None through a pipe.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_workers: int,
+        ingest: IngestSettings,
+        render: RenderSettings,
+        tile: TileSettings,
+        page_timeout_s: float = 60.0,
+        probe_timeout_s: float = 120.0,
+        memory_bytes: int | None = 4 << 30,
+        page_bytes: int | None = None,
+    ) -> None:
+        super().__init__(max_workers=max_workers, initializer=worker.start, initargs=(memory_bytes,))
+        self._ingest, self._render, self._tile = ingest, render, tile
+        self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
+        self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends the workers at once; what is not done is cancelled."""
+        super().__exit__(kind, error, trace)
+        if self.arena is not None:
+            self.arena.close()
+
+    @property
+    def render_settings(self) -> RenderSettings:
+        """What a page is rendered with."""
+        return self._render
+
+    def probe(self, path: str) -> Future[Document]:
+        """Returns the future of a look into the file; its result is a Document whatever happens to it.
+
+        Raises (the future): WorkersError where no worker can be started.
+        """
+        limit_s = self._probe_timeout_s
+
+        def failed(error: BaseException) -> Document:
+            reason = f"looking into the file {what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            return worker.broken(path, reason)
+
+        return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
+
+    def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
+        """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
+        limit_s = self._probe_timeout_s
+        arguments = (path, kind, indices, self._ingest, limit_s)
+        return self._submit(worker.survey_task, arguments, limit_s, lambda error: unknown(len(indices)))
+
+    def render(
+        self,
+        page: Page,
+        *,
+        cut: Literal["as_needed", "fine", "never"] = "as_needed",
+        render: RenderSettings | None = None,
+        tile: TileSettings | None = None,
+    ) -> Future[ReadyPage | PageError]:
+        """Returns the future of the page's views; its result is a PageError whatever goes wrong with the page.
+
+        cut: whether the page is cut into parts: where it holds too much, all the same and finely, or not at all.
+        render, tile: for this once, None for as always. Raises (the future): WorkersError.
+        """
+        limit_s = self._page_timeout_s
+
+        def failed(error: BaseException) -> ReadyPage | PageError:
+            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            return PageError(stage="render", category=category, message=f"{worker.RENDERING} {happened}")
+
+        tile = tile or self._tile
+        tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
+        arguments = (page, render or self._render, tile, limit_s)
+        return self._submit(worker.render_task, arguments, limit_s, failed, arena=self.arena)
+
+    def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+        """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
+
+        ready: give it without its views, which go to the worker and back. Raises (the future): WorkersError.
+        """
+        limit_s = self._page_timeout_s
+
+        def failed(error: BaseException) -> ReadablePage | PageError:
+            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            return PageError(stage="layer", category=category, message=f"{worker.JUDGING} {happened}")
+
+        return self._submit(worker.layer_task, (ready, self._render, limit_s), limit_s, failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +285,11 @@ def _was_killed(error: BaseException | None) -> bool:
     return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
 
 
-def _what_happened(error: BaseException, limit_s: float, key: str) -> tuple[str, str]:
-    """Returns a category and how the sentence "rendering the page ..." goes on."""
+def what_happened(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
+    """Returns a category and how the sentence "rendering the page ..." goes on. key: of the limit, if it has one."""
     if isinstance(error, TimeoutError):
-        return "timeout", f"took longer than {limit_s:g} s; raise {key} if the file deserves it"
+        remedy = f"; raise {key} if the file deserves it" if key else ""
+        return "timeout", f"took longer than {limit_s:g} s{remedy}"
     if isinstance(error, ProcessExpired):
         return "crash", f"crashed its worker process ({_death(error.exitcode)})"
     return "crash", f"failed: {type(error).__name__}: {error}"

@@ -9,6 +9,9 @@ Confidences under different settings cannot be compared: an attempt under others
 that is of a higher of these three ranks. So the text of a page that new settings do not read stays, with the settings
 it was made under; the page is tried under the new ones up to their own limit, and then given up without being set
 aside.
+
+A first reading while a better one is under way is stored at once, under settings of its own (first_settings): it counts
+neither as done nor as tried, so that a run that is killed leaves the text, and the next one reads the page to its end.
 """
 
 import sqlite3
@@ -124,12 +127,49 @@ def record(
         began = insert_timings(conn, run_id, ids[-1], attempt.timings, began)
     best = max(range(len(ids)), key=lambda number: _merit(attempts[number]))
     _point(conn, page_id, ids[best], attempts[best])
+    _forget_first(conn, page_id, page.settings_hash)
     if attempt_limit is not None:
         document = _document_id(conn, page.sha256)
         tried, done = _history(conn, document, page.settings_hash, page.page_index)
         if not done and tried[page.page_index] >= attempt_limit:
             _quarantine(conn, document, [page.page_index])
     return ids[best]
+
+
+def record_first(
+    conn: sqlite3.Connection, run_id: int, page: PageRecord, finished_at: str, began: float
+) -> bool:
+    """Writes a reading while another is under way, inside the caller's transaction; record() forgets it again.
+
+    Returns whether it was kept: not where the page has a text that was read to its end. began: as record() takes it.
+    """
+    page_id = _page_id(conn, page)
+    page = replace(page, settings_hash=first_settings(page.settings_hash))
+    current = conn.execute(
+        "SELECT a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
+        (page_id,),
+    ).fetchone()
+    if current is not None and _RANK[current[0]] == _DONE_RANK:
+        return False
+    attempt_id = insert_attempt(conn, run_id, page_id, page, finished_at)
+    insert_blocks(conn, attempt_id, page)
+    insert_timings(conn, run_id, attempt_id, page.timings, began)
+    _point(conn, page_id, attempt_id, page)
+    return True
+
+
+def first_settings(settings_hash: str) -> str:
+    """Returns the settings of a reading that is not the last one under these."""
+    return f"{settings_hash}+first"
+
+
+def _forget_first(conn: sqlite3.Connection, page_id: int, settings_hash: str) -> None:
+    """Deletes the first readings of a page that was read to its end since, but for one that counts."""
+    conn.execute(
+        "DELETE FROM attempts WHERE page_id = ? AND settings_hash = ? AND id <>"
+        " (SELECT current_attempt_id FROM pages WHERE id = ?)",
+        (page_id, first_settings(settings_hash), page_id),
+    )
 
 
 def quarantined(conn: sqlite3.Connection, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:

@@ -182,6 +182,16 @@ class Store:
             in_flight.end_page(conn, best)
         return best
 
+    def record_first(self, run_id: int, page: PageRecord) -> bool:
+        """Writes a page's first reading while a better one is under way: a kill then costs only that.
+
+        Returns whether it was kept. It is what the page shows until record_page() comes, which forgets it; for the plan
+        of the next run the page is still to be read.
+        """
+        began = time.perf_counter()
+        with self._transaction() as conn:
+            return attempts.record_first(conn, run_id, page, now(), began)
+
     def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
         """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""
         return attempts.quarantined(self._db.conn, run_id, most)

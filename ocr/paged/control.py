@@ -1,6 +1,6 @@
 """The host's word on what the device chose: each page's own limits, through ocr.reading.PageReading."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from ocr.paged.drafting import Drafting
@@ -32,6 +32,8 @@ class Control:
 
         numbers: rows of token and log probability; of tokens chosen again as choices.choose_allowed has them.
         """
+        if not (record.again or record.with_drafts):
+            return self._look_at_one_each(record.entries, numbers)
         refused = []
         for entry in record.entries:
             if not entry.counts:
@@ -40,19 +42,25 @@ class Control:
                 self._take_again(entry, numbers[entry.source])
                 continue
             entry.page.num_steps += 1
-            found = self._verify(entry, numbers) if record.with_drafts else self._take_one(entry, numbers)
-            if found is not None:
+            if (found := self._verify(entry, numbers)) is not None:
                 refused.append(found)
         return refused
 
-    def _take_one(self, entry: Entry, numbers: Sequence[Sequence[float]]) -> Entry | None:
-        """The token of a step without drafts. Returns the entry where it is forbidden."""
-        banned = self._take(entry.page, *numbers[entry.source])
-        if banned is not None:
-            return _refused(entry, 0, banned, numbers)
-        if entry.page.draft is not None and entry.page.row is not None:
-            self._drafting.follow(entry.page)
-        return None
+    def _look_at_one_each(self, entries: Sequence[Entry], numbers: Sequence[Sequence[float]]) -> list[Entry]:
+        """look() for a token each. Hundreds of them a step: what passes through here is the interpreter's time."""
+        refused = []
+        for entry in entries:
+            page = entry.page
+            if page.row is None or page.generation != entry.generation:
+                continue
+            page.num_steps += 1
+            number, logprob = numbers[entry.source]
+            banned = self._take(page, number, logprob)
+            if banned is not None:
+                refused.append(_refused(entry, 0, banned, numbers))
+            elif page.draft is not None and page.row is not None:
+                self._drafting.follow(page)
+        return refused
 
     def _verify(self, entry: Entry, numbers: Sequence[Sequence[float]]) -> Entry | None:
         """Tokens as far as the drafted ones are what is chosen, and the one after them, as ocr.engine.verify.
@@ -74,7 +82,7 @@ class Control:
             self._drafting.learn(page, len(drafted), place)
         return None if banned is None else _refused(entry, place, banned, numbers)
 
-    def _take(self, page: Page, number: float, logprob: float) -> set[int] | None:
+    def _take(self, page: Page, number: float, logprob: float) -> Set[int] | None:
         """Gives a page its likeliest token, or returns what is banned if that is, or if another is to be drawn."""
         reading, token = page.reading, int(number)
         banned = reading.ban.banned()
@@ -109,7 +117,7 @@ class Control:
             self._finished(page)
 
 
-def _refused(entry: Entry, place: int, banned: set[int], numbers: Sequence[Sequence[float]]) -> Entry:
+def _refused(entry: Entry, place: int, banned: Set[int], numbers: Sequence[Sequence[float]]) -> Entry:
     number, logprob = numbers[entry.source + place]
     return replace(
         entry,

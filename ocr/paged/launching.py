@@ -72,9 +72,10 @@ class Launcher:
         self._stats.steps += 1
         self._stats.rows += len(pages)
         entries = []
-        for page, row in zip(pages, rows_of(pages), strict=True):
+        for page in pages:
+            assert page.row is not None
             page.length += 1
-            entries.append(Entry(page=page, generation=page.generation, source=row, position=page.length))
+            entries.append(Entry(page, page.generation, page.row, page.length))
         self._under_way.add(Record(entries=entries, pending=pending, step=self._stats.steps))
         return self._lag > 0
 

@@ -59,7 +59,9 @@ class Seats:
 
     def grow(self) -> None:
         """A block for every page whose next token needs one; the youngest pages make room where there is none."""
-        for page in sorted(self.pages, key=_order):
+        block_tokens = self._pool.shape.block_tokens
+        needy = [page for page in self.pages if page.length >= len(page.blocks) * block_tokens]
+        for page in sorted(needy, key=_order):
             while page.row is not None and len(page.blocks) < self._pool.shape.blocks(page.length + 1):
                 if (blocks := self._pool.take(1)) is not None:
                     page.blocks += blocks
@@ -95,8 +97,8 @@ class Seats:
 
     def plan_step(self) -> None:
         """Every page's length into the plan of the step to come."""
-        for page in self.pages:
-            self._steps.plan[page.row, 0] = page.length
+        pages = self.pages
+        self._steps.plan[rows_of(pages), 0] = [page.length for page in pages]
 
     def _write(self, page: Page) -> None:
         table = self._steps.plan[page.row, 1:]

@@ -129,7 +129,8 @@ class Page:
         return self.num_prompt + len(self.fed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen: hundreds are made in every step, and a frozen one takes four times as long.
+@dataclass(slots=True, eq=False)
 class Entry:
     """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
 

@@ -3,7 +3,9 @@
 import math
 from dataclasses import replace
 
-from encoders.types import VisionTokens
+import numpy as np
+import numpy.typing as npt
+
 from encoders.views import PageViews
 from ocr.placing.canvas import Canvas
 from ocr.placing.parting import is_plain, parted
@@ -17,7 +19,7 @@ _BETTER = 0.5  # and to be believed over the model's own
 
 def placed(
     parsed: ParsedText,
-    tokens: VisionTokens,
+    cells_HW: npt.NDArray[np.int16] | None,
     characters: str | None,
     views: PageViews,
     width_px: int,
@@ -25,20 +27,20 @@ def placed(
 ) -> ParsedText:
     """The same text; blocks have the box around where the character head sees their text.
 
+    cells_HW: as encoders.types.VisionTokens has them, on the host; None for a model without a character head.
     Output without regions is first parted into blocks by where its lines stand, and what gets a box by them keeps
     it. Where the head sees too little of a block, that keeps the box it had, if any; so do all for a model without
     a head, or with one whose classes have no names.
     """
-    if tokens.cells_HW is None or characters is None:
+    if cells_HW is None or characters is None:
         return parsed
     canvas = Canvas.of(views, width_px=width_px, height_px=height_px)
-    cells = tokens.cells_HW.cpu().numpy()
     blocks, better = parsed.blocks, _BETTER
     if is_plain(blocks):
-        blocks, better = parted(blocks, cells, characters, canvas), math.inf
+        blocks, better = parted(blocks, cells_HW, characters, canvas), math.inf
         if all(block.box_px for block in blocks):
             return replace(parsed, blocks=blocks)
-    places = place([as_drawn(block.text) for block in blocks], cells, characters, canvas)
+    places = place([as_drawn(block.text) for block in blocks], cells_HW, characters, canvas)
     found = [
         replace(block, box_px=spot.box_px) if spot.share >= (better if block.box_px else _ENOUGH) else block
         for block, spot in zip(blocks, places, strict=True)

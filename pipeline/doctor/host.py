@@ -12,6 +12,7 @@ from pathlib import Path
 from pipeline.arena import Arena
 from pipeline.config import Config
 from pipeline.doctor.finding import Finding, fail, note, ok, size
+from pipeline.flow.sizes import inflight_mb
 from pipeline.loading import render_workers
 
 # A page's rows with its text twice, blocks, times and the search index: 10 to 30 kB.
@@ -72,12 +73,12 @@ def available_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _memory(available: int, config: Config) -> Finding:
-    workers = render_workers(config)
-    needed = _PROGRAM_BYTES + (config.run.inflight_mb << 20) + workers * _WORKER_BYTES
+    workers, inflight = render_workers(config), inflight_mb(config, None)
+    needed = _PROGRAM_BYTES + (inflight << 20) + workers * _WORKER_BYTES
     found = f"{size(available)} available, of which a run with the shipped model takes about {size(needed)}"
     if available < needed:
         return fail("memory", found, "lower run.inflight_mb or render.workers, or free some")
-    return ok("memory", f"{found} (run.inflight_mb {config.run.inflight_mb}, render.workers {workers})")
+    return ok("memory", f"{found} (run.inflight_mb {inflight}, render.workers {workers})")
 
 
 def _shared() -> Iterator[Finding]:

@@ -47,6 +47,11 @@ class Budget:
             raise
         self.waited_s += time.monotonic() - started
 
+    def allow(self, max_bytes: int) -> None:
+        """So many bytes may be held from now on."""
+        self._max_bytes = max_bytes
+        self.add(0)
+
     def add(self, num_bytes: int) -> None:
         """Takes without waiting, or gives back where num_bytes is negative."""
         self.held_bytes += num_bytes

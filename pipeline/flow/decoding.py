@@ -149,6 +149,7 @@ class DecoderLoop:
                 request=ticket.request,
                 seconds=time.perf_counter() - ticket.taken_at,
                 num_together=len(self._under_way) + 1,
+                ended_at=time.monotonic(),
             )
         )
 

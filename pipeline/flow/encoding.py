@@ -88,7 +88,8 @@ class EncoderLoop:
         with self.meter.waiting("output"):
             for ticket in tickets:
                 assert ticket.encoded is not None
-                self._outgoing.put(ticket, ticket.rendered.num_bytes + _num_bytes(ticket.encoded))
+                num_bytes = ticket.rendered.num_bytes + _num_bytes(ticket.encoded)
+                self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
 
     def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
         """Those that the decoder is to read; the others are settled. If a batch fails, its halves are tried.

@@ -16,6 +16,7 @@ class Handover(Generic[Item]):
         self._max_bytes = max_bytes
         self._items: deque[tuple[Item, int]] = deque()
         self._held_bytes = 0
+        self._num_first = 0
         self._changed = threading.Condition()
         self._finished = False
 
@@ -27,19 +28,28 @@ class Handover(Generic[Item]):
         """Whether nothing is left and nothing will come."""
         return self._finished and not self._items
 
-    def put(self, item: Item, num_bytes: int) -> None:
-        """Waits until there is room; the first item always has some. After the end nothing is kept."""
+    def put(self, item: Item, num_bytes: int, *, first: bool = False) -> None:
+        """Waits until there is room; the first item always has some. After the end nothing is kept.
+
+        first: before the items that were not put so, and behind those that were.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._finished or self._has_room(num_bytes))
             if not self._finished:
-                self._items.append((item, num_bytes))
+                if first:
+                    self._items.insert(self._num_first, (item, num_bytes))
+                    self._num_first += 1
+                else:
+                    self._items.append((item, num_bytes))
                 self._held_bytes += num_bytes
                 self._changed.notify_all()
 
     def put_back(self, items: Iterable[Item]) -> None:
         """What was taken in vain, to the front and whatever room there is."""
         with self._changed:
-            self._items.extendleft((item, 0) for item in reversed(list(items)))
+            back = list(items)
+            self._items.extendleft((item, 0) for item in reversed(back))
+            self._num_first += len(back)
             self._changed.notify_all()
 
     def take(self, most: int, *, at_least: int = 1, timeout_s: float | None = None) -> list[Item]:
@@ -52,6 +62,7 @@ class Handover(Generic[Item]):
                     return []
                 self._changed.wait(left)
             taken = [self._items.popleft() for _ in range(min(most, len(self._items)))]
+            self._num_first = max(0, self._num_first - len(taken))
             if taken:
                 self._held_bytes -= sum(num_bytes for _, num_bytes in taken)
                 self._changed.notify_all()
@@ -68,7 +79,7 @@ class Handover(Generic[Item]):
         with self._changed:
             self._finished = True
             self._items.clear()
-            self._held_bytes = 0
+            self._held_bytes = self._num_first = 0
             self._changed.notify_all()
 
     def _has_room(self, num_bytes: int) -> bool:

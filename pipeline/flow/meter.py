@@ -1,5 +1,7 @@
 """Where the time of a run's stages goes: at work, waiting for input, or waiting for room to put output."""
 
+import asyncio
+import selectors
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +66,28 @@ class Meter:
         if self.state is not None:
             self._seconds[self.state] += now - self._since
         self.state, self._since = state, now
+
+
+class _MeteredSelector(selectors.DefaultSelector):
+    """An event loop's selector: while it waits for events the loop has nothing to do."""
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        with self._meter.waiting("input"):
+            return super().select(timeout)
+
+    def close(self) -> None:
+        self._meter.stop()
+        super().close()
+
+
+def metered_loop(meter: Meter) -> asyncio.AbstractEventLoop:
+    """Returns an event loop whose callbacks the meter counts as work; for the thread that calls it."""
+    meter.start()
+    return asyncio.SelectorEventLoop(_MeteredSelector(meter))
 
 
 def bottleneck(stages: Sequence[StageUse]) -> StageUse | None:

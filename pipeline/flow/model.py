@@ -9,17 +9,17 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
+from pipeline.arena import Arena
 from pipeline.config import Config
-from pipeline.errors import DeviceLostError
-from pipeline.flow.faults import before_any_page, failed_pages, lost_pages, page_error
+from pipeline.flow.faults import before_any_page, failed_pages, lost_pages
 from pipeline.flow.gate import Gate
 from pipeline.flow.handover import Handover
-from pipeline.flow.meter import StageUse
+from pipeline.flow.meter import Meter, StageUse
+from pipeline.flow.placing import Placer, open_placer
 from pipeline.flow.types import Decoded, Ticket
 from pipeline.ladder_steps import Step
-from pipeline.results import failed_result
 from pipeline.timing import Stopwatch
-from pipeline.types import PageError, PageResult, RenderedPage
+from pipeline.types import Page, PageError, PageResult, RenderedPage
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
@@ -46,13 +46,18 @@ def is_at_work() -> bool:
 class Model:
     """Loads when started, in a thread; reads what it is given. For the event loop's thread, as are all its methods.
 
-    load: gives the model. failed: is settled with the error that ends the model's threads, if any does.
+    arena: where the views of pages may lie, to be set before it is started. load: gives the model. failed: is settled
+    with the error that ends the model's threads, if any does.
+    device: where it is, None before it is loaded. ended_at: time.monotonic() at the last token of each page that was
+    read; the caller takes out what it has seen.
     load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is over.
     """
 
     def __init__(self, config: Config, load: "Callable[[Config], LoadedModel]") -> None:
         self.failed: Future[None] = Future()
         self.load_s = 0.0
+        self.device: str | None = None
+        self.ended_at: dict[Page, float] = {}
         self.gpu: GpuReading | None = None
         self._config = config
         self._load = load
@@ -65,6 +70,9 @@ class Model:
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
+        self._placer: Placer | None = None
+        self._placing = Meter()
+        self.arena: Arena | None = None
         self._lost: dict[Ticket, PageError] = {}
 
     def start(self) -> None:
@@ -88,31 +96,32 @@ class Model:
         rendered: RenderedPage,
         dropped: Callable[[int], None] | None = None,
         step: Step | None = None,
+        *,
+        is_urgent: bool = False,
     ) -> PageResult:
-        """Returns what became of a page or a part. Its text is looked at here, beside the device's threads.
+        """Returns what became of a page or a part.
 
         dropped: is told how many bytes of views are no longer held, where that is before the page is done. For it to
-        be true the caller must not hold them either. step: how it is read, None for as configured.
+        be true the caller must not hold them either. step: how it is read, None for as configured. is_urgent: before
+        those that wait and are not.
         """
         self.start()
-        ticket = Ticket(rendered=rendered, step=step)
+        ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
         if dropped is not None:
             loop = asyncio.get_running_loop()
             ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
-        self._rendered.put(ticket, rendered.num_bytes)
-        page = rendered.page
+        self._rendered.put(ticket, rendered.num_bytes, first=is_urgent)
         del rendered
         outcome = await asyncio.wrap_future(ticket.outcome)
         if not isinstance(outcome, Decoded):
             return outcome
-        from pipeline.stages.decode import page_result
+        from pipeline.stages.decode import read_page
 
-        assert self._loaded is not None
-        try:
-            return page_result(self._loaded, outcome)
-        except Exception as error:
-            LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
-            return failed_result(page, self._page_error(error), outcome.encoded.timings)
+        assert self._placer is not None
+        self.ended_at[outcome.encoded.rendered.page] = outcome.ended_at
+        result = await asyncio.wrap_future(self._placer.place(read_page(outcome)))
+        self._placing.add("busy", sum(timing.share_s for timing in result.timings if timing.stage == "place"))
+        return result
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the threads failed; once `failed` is settled.
@@ -133,6 +142,8 @@ class Model:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
+        if self._placer is not None:
+            self._placer.close()
 
     @property
     def capture_s(self) -> float:
@@ -146,7 +157,10 @@ class Model:
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where the threads' time went; after close()."""
         loops = {"encode": self._encoding, "decode": self._decoding}
-        return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
+        used = [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
+        if self._placer is not None:
+            used.append(self._placing.use("place", wall_s * self._placer.num_workers))
+        return used
 
     def decoded(self) -> tuple[int, int]:
         """Returns the tokens written and the steps that pages took for them."""
@@ -156,7 +170,8 @@ class Model:
         """The encoder's thread, which also loads the model and ends the decoder's."""
         from pipeline.flow.streams import quick_turns, share_cpus
         from pipeline.gpu_meter import GpuMeter
-        from pipeline.loading import open_encoder, threads_each
+        from pipeline.loading import open_encoder, placer_processes, threads_each
+        from pipeline.stages.decode import wording_of
 
         watch = Stopwatch()
         with watch.measure(), before_any_page():
@@ -169,6 +184,12 @@ class Model:
             if self._closing.is_set():
                 return
             device = loaded.model.lm_head.weight.device
+            self.device = device.type
+            num_processes = 0 if device.type == "cpu" else placer_processes()
+            self._placer = placer = open_placer(wording_of(loaded), num_processes, self.arena)
+            if self._closing.is_set():
+                placer.close()
+                return
             share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):
                 self._read_all(loaded, encoder)
@@ -242,14 +263,6 @@ class Model:
         finally:
             if paged is not None:
                 paged.close()
-
-    def _page_error(self, error: Exception) -> PageError:
-        """Raises: DeviceLostError, of which the threads have not heard yet."""
-        try:
-            return page_error("decode", error)
-        except DeviceLostError as lost:
-            self._fail(lost)
-            raise
 
     def _fail(self, error: BaseException) -> None:
         """Ends the run with the first error that comes here."""

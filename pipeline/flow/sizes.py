@@ -7,6 +7,8 @@ from pipeline.config import Config
 DECODE_SLOTS = {"cpu": 8, "cuda": 256}
 ENCODE_PAGES = {"cpu": 1, "cuda": 32}
 
+# Views take 3 MB of a page and 1.2 of each of its tiles: about 10 MB a page, 350 pages.
+_INFLIGHT_MB, _INFLIGHT_GPU_MB, _INFLIGHT_SHARE = 512, 4096, 0.25
 _KV_SHARE = 0.5  # of the memory that is free, on a CPU
 
 
@@ -19,6 +21,21 @@ def encode_pages(config: Config, device: str) -> int:
 def decode_slots(config: Config, device: str) -> int:
     """Returns how many pages are read at once."""
     return config.decode.batch_size or DECODE_SLOTS[device]
+
+
+def inflight_mb(config: Config, device: str | None) -> int:
+    """Returns how many MiB of rendered pages wait for the model, or are looked at until they are read.
+
+    device: the model's, None where it is not known yet. Beside a GPU so many that none of its slots stands empty for
+    want of them, as far as a quarter of the memory goes.
+    """
+    if config.run.inflight_mb is not None:
+        return config.run.inflight_mb
+    if device != "cuda":
+        return _INFLIGHT_MB
+    available = _available_bytes()
+    most = _INFLIGHT_MB if available is None else int(_INFLIGHT_SHARE * available) >> 20
+    return max(_INFLIGHT_MB, min(_INFLIGHT_GPU_MB, most))
 
 
 def kv_bytes(device: str) -> int | None:

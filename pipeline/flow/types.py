@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Decoded:
     """What the decoder made of an encoded page. seconds: from when it was taken in to its last token.
 
-    num_together: how many pages were being read then.
+    num_together: how many pages were being read then. ended_at: time.monotonic() at its last token.
     """
 
     encoded: "EncodedPage"
@@ -25,6 +25,7 @@ class Decoded:
     request: "PageRequest"
     seconds: float
     num_together: int
+    ended_at: float = 0.0
 
 
 Outcome = Decoded | PageResult
@@ -35,11 +36,12 @@ class Ticket:
     """A page, or a part of one, that is to be read. encoded, request: once it has been through the encoder.
 
     dropped: is told the bytes of the views, where those are let go of before the page is done. step: how it is read
-    where that is otherwise than the run's pages are at first.
+    where that is otherwise than the run's pages are at first. is_urgent: whether it goes before those that are not.
     """
 
     rendered: RenderedPage
     step: Step | None = None
+    is_urgent: bool = False
     outcome: "Future[Outcome]" = field(default_factory=Future)
     encoded: "EncodedPage | None" = None
     request: "PageRequest | None" = None

@@ -1,23 +1,21 @@
-"""Decode: what the language model is asked to read of an encoded page, and its output as a page's result.
+"""Decode: what the language model is asked to read of an encoded page, and what it wrote for the stage after it.
 
-The reading itself is an engine's (ocr.engine, ocr.paged), in pipeline.flow.decoding.
+The reading itself is an engine's (ocr.engine, ocr.paged), in pipeline.flow.decoding; pipeline.stages.place makes the
+page's result of what it wrote.
 """
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr import grounding
-from ocr.confidence import assess
 from ocr.drafts.page import drafts_for
 from ocr.engine.types import PageRequest
-from ocr.placing.blocks import placed
 from ocr.reading import DecodeSettings
-from ocr.second_opinion import opinion_of, visible
+from ocr.second_opinion import opinion_of
 from pipeline.config import DecodeConfig
 from pipeline.ladder_steps import Step
-from pipeline.results import STATUS_OF_FINISH, blank_result
 from pipeline.stages.encode import EncodedPage
-from pipeline.types import Kind, PageResult, StageTiming
+from pipeline.stages.place import ReadPage, Wording
+from pipeline.types import Kind, StageTiming
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
@@ -77,39 +75,24 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
     )
 
 
-def page_result(loaded: "LoadedModel", decoded: "Decoded") -> PageResult:
-    """Returns the page that was read: its text with blocks, boxes and confidence.
+def read_page(decoded: "Decoded") -> ReadPage:
+    """Returns what was read of a page, for pipeline.stages.place.
 
     Its share of a stage's time is what an engine says; of writing, the wall time is all that passed meanwhile.
     """
-    page, transcript, opinion = decoded.encoded, decoded.read.transcript, decoded.request.opinion
-    rendered = page.rendered
-    timings = (*page.timings, *_timings(decoded))
-    if opinion is not None and opinion.is_none_of(visible(transcript.raw)):
-        return blank_result(rendered, timings)
-    parsed = grounding.parse(
-        transcript.raw,
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        page_number=rendered.page.page_number,
+    page = decoded.encoded
+    cells_HW = page.tokens.cells_HW
+    return ReadPage(
+        rendered=page.rendered,
+        cells_HW=None if cells_HW is None else cells_HW.cpu().numpy(),
+        transcript=decoded.read.transcript,
+        timings=(*page.timings, *_timings(decoded)),
     )
-    parsed = placed(
-        parsed, page.tokens, loaded.characters, rendered.views, rendered.width_px, rendered.height_px
-    )
-    parsed, confidence = assess(parsed, transcript, loaded.tokenizer, opinion, loaded.calibration)
-    return PageResult(
-        page=rendered.page,
-        status=STATUS_OF_FINISH[transcript.finish],
-        parsed=parsed,
-        error=None,
-        confidence=confidence,
-        num_tokens=len(transcript.token_ids),
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        dpi=rendered.dpi,
-        rotation_deg=rendered.rotation_deg,
-        timings=timings,
-    )
+
+
+def wording_of(loaded: "LoadedModel") -> Wording:
+    """Returns what of a model is needed to understand its output."""
+    return Wording(tokenizer=loaded.tokenizer, characters=loaded.characters, calibration=loaded.calibration)
 
 
 def _timings(decoded: "Decoded") -> tuple[StageTiming, StageTiming]:

@@ -17,6 +17,11 @@ def store_page(
     store.record_page(run_id, *records, attempt_limit=attempt_limit)
 
 
+def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult) -> None:
+    """Writes a page's first reading, of which a better one is under way."""
+    store.record_first(run_id, page_record(first, settings_hash))
+
+
 def store_document(store: Store, run_id: int, document: Document) -> None:
     """Writes what a path holds."""
     store.record_file(run_id, file_record(document))

@@ -10,7 +10,7 @@ from ocr.confidence import Calibration, Curve, Signals, assess, block_features, 
 from ocr.errors import CheckpointError
 from ocr.grounding import parse
 from ocr.model_files import find_directory, read_tokenizer
-from ocr.second_opinion import SecondOpinion, grams
+from ocr.second_opinion import SecondOpinion
 from ocr.types import ParsedText, Transcript
 from tests.ocr.tiny_reader import tokenizer
 
@@ -27,7 +27,7 @@ def reading(raw: str, logprobs: list[float], finish: str = "eos") -> tuple[Parse
 
 def seeing(text: str) -> SecondOpinion:
     line = text.replace(" ", "")
-    return SecondOpinion(num_marks=len(line), lines=(line,), pieces=frozenset([*line, *grams(line)]))
+    return SecondOpinion(num_marks=len(line), lines=(line,))
 
 
 def test_without_calibration_it_is_the_mean_probability() -> None:

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from ocr.decoding import decode_pages
 from ocr.prompt import encode_prompt, splice
 from ocr.reading import DecodeError, DecodeSettings, settings_for
-from ocr.second_opinion import SecondOpinion, grams
+from ocr.second_opinion import SecondOpinion
 from ocr.types import Transcript
 from tests.ocr.test_ngram import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
@@ -167,8 +167,7 @@ def test_the_ngram_ban_breaks_short_loops_but_not_of_table_cells() -> None:
 
 def seeing(*lines: str) -> SecondOpinion:
     """A second opinion of these lines."""
-    pieces = {piece for line in lines for piece in (*line, *grams(line))}
-    return SecondOpinion(num_marks=sum(map(len, lines)), lines=lines, pieces=frozenset(pieces))
+    return SecondOpinion(num_marks=sum(map(len, lines)), lines=lines)
 
 
 def second_choice(best: dict[int, int], next_best: dict[int, int]) -> ChainReader:

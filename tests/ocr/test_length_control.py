@@ -1,5 +1,5 @@
 from ocr.length_control import LengthControl
-from ocr.second_opinion import SecondOpinion, grams, marks
+from ocr.second_opinion import SecondOpinion, marks
 from tests.ocr.tiny_reader import tokenizer
 
 WORDS = [f"w{index}" for index in range(10, 60)]
@@ -12,7 +12,7 @@ def ids(words: list[str]) -> list[int]:
 
 def control(seen: list[str], min_share: float = 0.85, max_share: float = 1.5) -> LengthControl:
     line = marks("".join(seen))
-    opinion = SecondOpinion(num_marks=len(line), lines=(line,), pieces=frozenset([*line, *grams(line)]))
+    opinion = SecondOpinion(num_marks=len(line), lines=(line,))
     return LengthControl(TOKENIZER, opinion, min_share=min_share, max_share=max_share)
 
 

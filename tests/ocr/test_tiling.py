@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from ocr.tiling import MODES, TILE_PX, choose_grid, grids, layout, views
+from ocr.tiling import MODES, TILE_PX, Mode, choose_grid, grids, is_grey, layout, views
 
 SIDES = st.integers(1, 5000)
 MAX_TILES = st.integers(2, 9)
@@ -143,3 +143,19 @@ def test_scaled_page_covers_or_fits_the_canvas(width, height, mode):
     across, down = scale * width / plan.canvas_px[0], scale * height / plan.canvas_px[1]
     edge = min(across, down) if plan.stretch else max(across, down)
     assert edge == pytest.approx(1)
+
+
+@pytest.mark.parametrize("mode", ["gundam", "base", "tiny"])
+@pytest.mark.parametrize("size", [(1754, 1240), (700, 2100), (500, 400), (3, 2000)])
+def test_a_grey_page_has_the_same_views_as_its_three_channels(mode: Mode, size: tuple[int, int]) -> None:
+    grey = np.random.default_rng(sum(size)).integers(0, 256, size, dtype=np.uint8)
+    page = np.repeat(grey[..., None], 3, axis=2)
+    coloured = page.copy()
+    coloured[-1, -1, 2] ^= 255  # the other two channels stay, and are resized as those of a colour
+    assert is_grey(page)
+    assert not is_grey(coloured)
+    found, expected = views(page, mode, 6), views(coloured, mode, 6)
+    for side in (found.global_view[None], found.local_views):
+        assert all(np.array_equal(side[:, 0], side[:, channel]) for channel in (1, 2))
+    assert np.array_equal(found.global_view[:2], expected.global_view[:2])
+    assert np.array_equal(found.local_views[:, :2], expected.local_views[:, :2])

@@ -13,7 +13,8 @@ from ocr.paged.reader import PagedReader
 from ocr.paged.types import EngineSettings
 from pipeline.config import DecodeConfig
 from pipeline.flow.types import Decoded
-from pipeline.stages.decode import drafts_pay, page_request, page_result, page_settings
+from pipeline.stages.decode import drafts_pay, page_request, page_settings, read_page, wording_of
+from pipeline.stages.place import place
 from pipeline.types import PageResult, StageTiming
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, tokenizer
 from tests.pipeline.flow.fakes import TEXT, LoadedReader, encoded, loaded_reader
@@ -30,7 +31,7 @@ def results(
         decoded = Decoded(
             encoded=pages[number], read=read, request=requests[number], seconds=9.0, num_together=len(numbers)
         )
-        found[number] = page_result(loaded, decoded)
+        found[number] = place(read_page(decoded), wording_of(loaded))
     return found
 
 
@@ -61,7 +62,7 @@ def test_text_that_nothing_on_the_page_supports_is_not_kept() -> None:
     assert (result.status, result.num_tokens) == ("blank", 0)
     assert result.parsed is not None
     assert result.parsed.text == ""
-    assert {timing.stage for timing in result.timings} == {"decode_prefill", "decode_generate"}
+    assert {timing.stage for timing in result.timings} == {"decode_prefill", "decode_generate", "place"}
 
 
 def test_confidence_reaches_page_and_blocks() -> None:
@@ -85,7 +86,7 @@ def test_timings_are_the_engines_shares_and_the_time_that_passed() -> None:
     (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
     done = replace(done, prefill_s=0.25, generate_s=0.5)
     together = Decoded(encoded=page, read=done, request=request, seconds=3.25, num_together=4)
-    assert page_result(loaded, together).timings == (
+    assert read_page(together).timings == (
         earlier,
         StageTiming(stage="decode_prefill", share_s=0.25, wall_s=0.25, batch_size=4),
         StageTiming(stage="decode_generate", share_s=0.5, wall_s=3.0, batch_size=4),
@@ -128,7 +129,7 @@ def test_the_paged_engine_reads_the_same() -> None:
     assert {number: page.parsed for number, page in found.items()} == {
         number: page.parsed for number, page in expected.items()
     }
-    assert {timing.stage for timing in found[0].timings} == {"decode_prefill", "decode_generate"}
+    assert {timing.stage for timing in found[0].timings} == {"decode_prefill", "decode_generate", "place"}
     assert all(timing.wall_s > 0 for timing in found[0].timings)
 
 

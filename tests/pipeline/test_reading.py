@@ -34,7 +34,7 @@ class Model:
     def __init__(self, *results: PageResult) -> None:
         self.results = list(results)
 
-    async def read(self, *_: Any) -> PageResult:
+    async def read(self, *_: Any, is_urgent: bool = False) -> PageResult:
         await asyncio.sleep(0)
         return self.results.pop(0)
 

@@ -132,7 +132,9 @@ def _rate(
         return
     width_px, height_px = found.size_px
     parsed = grounding.parse(transcript.raw, width_px=width_px, height_px=height_px)
-    parsed = placed(parsed, found.tokens, loaded.characters, found.views, width_px, height_px)
+    cells = found.tokens.cells_HW
+    cells_HW = None if cells is None else cells.cpu().numpy()
+    parsed = placed(parsed, cells_HW, loaded.characters, found.views, width_px, height_px)
     page, blocks = signals(parsed, transcript, loaded.tokenizer, opinion)
     accuracy = page_accuracy(parsed.text, truth)
     rated = Rated(features=page_features(page), accuracy=accuracy, group=number)

@@ -163,7 +163,7 @@ def test_refused_ends_and_leaders_with_drafts() -> None:
     dotted = Reader(model, type(tokenizer()).from_str(tokenizer().to_str().replace('"w9"', '"."')))
     limits = DecodeSettings(ngram_size=3, ngram_window=20, max_tokens=60)
     line = "w5...w7" * 3
-    opinion = SecondOpinion(num_marks=len(line), lines=(line,), pieces=frozenset(line))
+    opinion = SecondOpinion(num_marks=len(line), lines=(line,))
     page = vision(4, width=VOCAB)
     expected, gaps = read_plainly(dotted, page, PROMPT, limits, opinion)
     assert 9 in expected.token_ids[3:]

@@ -70,7 +70,9 @@ def test_known_texts_get_their_boxes(small: checkpoint.LoadedModel, rotation: fl
     parsed = ParsedText(
         text="", markdown="", blocks=(*blocks, Block(label="image", text="", box_px=(1, 2, 3, 4)))
     )
-    found = placed(parsed, tokens, small.characters, page, pixels.shape[1], pixels.shape[0]).blocks
+    found = placed(
+        parsed, tokens.cells_HW.numpy(), small.characters, page, pixels.shape[1], pixels.shape[0]
+    ).blocks
     overlaps = [iou(block.box_px, box) for block, box in zip(found, boxes, strict=False) if block.box_px]
     assert sum(overlap >= 0.5 for overlap in overlaps) >= 3, overlaps
     assert min(overlaps[1:3]) > 0.7, overlaps
@@ -84,14 +86,8 @@ def test_without_a_head_or_names_everything_stays(small: checkpoint.LoadedModel)
     pixels, _ = drawn()
     page = views(pixels, "gundam", 2)
     parsed = ParsedText(text="a", markdown="a", blocks=(Block(label="text", text="a", box_px=(1, 2, 3, 4)),))
-    blind = VisionTokens(tokens_TD=torch.zeros(1, 1), num_local=0, grid=(1, 1))
-    assert placed(parsed, blind, small.characters, page, 10, 10) is parsed
-    seen = VisionTokens(
-        tokens_TD=torch.zeros(1, 1),
-        num_local=0,
-        grid=(1, 1),
-        cells_HW=torch.zeros(64, 256, dtype=torch.int16),
-    )
+    assert placed(parsed, None, small.characters, page, 10, 10) is parsed
+    seen = np.zeros((64, 256), np.int16)
     assert placed(parsed, seen, None, page, 10, 10) is parsed
     assert placed(parsed, seen, small.characters, page, 10, 10) == parsed, "nothing is seen: the box stays"
 

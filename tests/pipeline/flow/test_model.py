@@ -14,14 +14,13 @@ from pipeline import config_sources, loading
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError, PipelineError
 from pipeline.flow import model as module
+from pipeline.flow import placing
 from pipeline.flow.decoding import DecoderLoop
-from pipeline.flow.faults import page_error
 from pipeline.flow.model import Model
-from pipeline.flow.types import Decoded
 from pipeline.loading import load_model
 from pipeline.run_encoder import RunEncoder
-from pipeline.stages import decode as decode_stage
-from pipeline.types import PageResult
+from pipeline.stages.place import ReadPage, Wording
+from pipeline.types import PageError, PageResult
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.flow.fakes import rendered
 from tests.pipeline.runs import WAIT_S, read_slowly, wait_until
@@ -104,6 +103,7 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
         "encode_local",
         "decode_prefill",
         "decode_generate",
+        "place",
     }
     assert alive(model) == []
     num_tokens, num_steps = model.decoded()
@@ -112,7 +112,7 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     record = model.encoder_record()
     assert record is not None
     assert record["global"]["eager"] == 5
-    encode, decode = model.stages(100.0)
+    encode, decode, placed = model.stages(100.0)
     assert (encode.name, decode.name) == ("encode", "decode")
     assert 0 < encode.busy < 1
     assert 0 < decode.busy < 1
@@ -266,14 +266,14 @@ def test_closing_while_it_loads_does_not_wait_for_ever(
 def test_a_text_that_cannot_be_taken_apart_costs_its_page_only(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = decode_stage.page_result
+    real = placing.place
 
-    def breaks(loaded: Any, decoded: Decoded) -> PageResult:
-        if decoded.encoded.rendered.page.page_index == 1:
+    def breaks(read: ReadPage, wording: Wording) -> PageResult:
+        if read.rendered.page.page_index == 1:
             raise ValueError("a bug")
-        return real(loaded, decoded)
+        return real(read, wording)
 
-    monkeypatch.setattr(decode_stage, "page_result", breaks)
+    monkeypatch.setattr(placing, "place", breaks)
     model = Model(config, load_model)
 
     async def work() -> list[PageResult]:
@@ -281,7 +281,7 @@ def test_a_text_that_cannot_be_taken_apart_costs_its_page_only(
 
     results = read_with(model, work)
     assert [result.status for result in results] == ["ok", "failed", "ok"]
-    assert results[1].error == page_error("decode", ValueError("a bug"))
+    assert results[1].error == PageError(stage="place", category="internal", message="ValueError: a bug")
     assert {"render", "encode_global"} <= {timing.stage for timing in results[1].timings}
 
 
@@ -310,10 +310,3 @@ def test_encoder_and_decoder_are_at_work_at_once(config: Config, monkeypatch: py
         return await asyncio.gather(*(model.read(rendered(number, SIDE)) for number in range(4)))
 
     assert [result.status for result in read_with(model, work)] == ["ok"] * 4
-
-
-def test_a_device_that_is_found_lost_while_a_text_is_taken_apart_ends_the_threads() -> None:
-    model = Model(Config(), load_model)
-    with pytest.raises(DeviceLostError):
-        model._page_error(RuntimeError("CUDA error: an illegal memory access was encountered"))
-    assert isinstance(model.failed.exception(timeout=0), DeviceLostError)

@@ -1,0 +1,109 @@
+"""Where texts are placed on their pages: beside a GPU in processes of their own, else in a thread.
+
+Placing takes some 50 ms of a page. In the interpreter that feeds a GPU that is time in which nothing is launched.
+"""
+
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+from pebble import ProcessExpired
+
+from pipeline import placer
+from pipeline.arena import Arena, share
+from pipeline.errors import WorkersError
+from pipeline.results import failed_result
+from pipeline.stages.place import ReadPage, Wording, place
+from pipeline.types import PageError, PageResult
+from pipeline.workers import TaskPool, what_happened
+
+LOGGER = logging.getLogger("ocrbatch")
+# Far beyond what the fullest page takes.
+_LIMIT_S = 60.0
+# They read no file: what leaks is little.
+_PAGES_PER_PROCESS = 20_000
+
+
+class Placer(Protocol):
+    """num_workers: pages that it places at once."""
+
+    num_workers: int
+
+    def place(self, read: ReadPage) -> Future[PageResult]:
+        """Returns the future of the page's result; a failure is a result, too. For any thread."""
+
+    def close(self) -> None:
+        """What is not placed by now is given up. Closing twice is harmless."""
+
+
+def open_placer(wording: Wording, num_processes: int, arena: Arena | None) -> Placer:
+    """Returns what places pages; the caller closes it.
+
+    num_processes: 0 for a thread of this process. arena: where the pages' views may lie.
+    """
+    if num_processes:
+        pool = PlacerPool(wording, num_processes, arena)
+        try:
+            return pool.__enter__()
+        except WorkersError as error:
+            pool.close()
+            LOGGER.warning("%s; texts are placed without them, only slower", error)
+    return PlacerThread(wording)
+
+
+class PlacerThread:
+    """Places one page after the other in a thread."""
+
+    num_workers = 1
+
+    def __init__(self, wording: Wording) -> None:
+        self._wording = wording
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="place")
+
+    def place(self, read: ReadPage) -> Future[PageResult]:
+        """Returns the future of the page's result."""
+        return self._thread.submit(self._place, read)
+
+    def close(self) -> None:
+        """What is not placed by now is given up."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def _place(self, read: ReadPage) -> PageResult:
+        try:
+            return place(read, self._wording)
+        except Exception as error:
+            return _failed(read, error)
+
+
+class PlacerPool(TaskPool):
+    """Places pages in processes. arena: views that lie in it are not copied."""
+
+    def __init__(self, wording: Wording, num_processes: int, arena: Arena | None) -> None:
+        super().__init__(
+            max_workers=num_processes,
+            initializer=placer.start,
+            initargs=(wording,),
+            tasks_per_worker=_PAGES_PER_PROCESS,
+        )
+        self.num_workers = num_processes
+        self._share = share if arena is None else arena.share
+
+    def place(self, read: ReadPage) -> Future[PageResult]:
+        """Returns the future of the page's result."""
+        return self._submit(
+            placer.place_task, (self._share(read),), _LIMIT_S, lambda error: _failed(read, error)
+        )
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self.__exit__(None, None, None)
+
+
+def _failed(read: ReadPage, error: BaseException) -> PageResult:
+    LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
+    category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    if isinstance(error, (TimeoutError, ProcessExpired)):
+        category, happened = what_happened(error, _LIMIT_S)
+        message = f"placing the page's text {happened}"
+    failure = PageError(stage="place", category=category, message=message)
+    return failed_result(read.rendered.page, failure, read.timings)
