@@ -7,7 +7,8 @@ Sections: machine (rates of a large matrix product and of a copy); prefill (so m
 engine's own DeviceSteps.prefill: the device's time, the host's, what it does while another thread holds the
 interpreter's lock, and the share of the matrix rate); kernels (what one forward consists of); products (the plain
 matrix products of one layer); experts (one layer's experts in several ways, each against float32); attention (causal
-attention of so many pages, by backend); pieces (what lies between). After each one the JSON is written; one that fails
+attention of so many pages, by backend); pieces (what lies between); accuracy (each way through the whole model
+against float32). After each one the JSON is written; one that fails
 is reported, and the others go on. The model is DeepSeek-OCR's language model with random weights in bf16, a page 903
 tokens. With --quick a tiny model shows on any device that the program works.
 """
@@ -22,7 +23,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -32,7 +34,11 @@ from transformers.activations import SiLUActivation
 from transformers.integrations.moe import grouped_mm_experts_forward
 
 from ocr.model import LanguageConfig
+from ocr.paged import layers, prompts
+from ocr.paged.attention import kernels_take
+from ocr.paged.layers import ExpertsConfig
 from ocr.paged.pool import BlockPool
+from ocr.paged.prompts import Prompts, TilesConfig
 from ocr.paged.steps import DeviceSteps
 from pipeline.bench.bound import prefill_flops
 from tests.benchmarks.decode_figures import QUICK, Effort, Found, Rig, summary
@@ -40,10 +46,10 @@ from tests.benchmarks.decode_figures import QUICK, Effort, Found, Rig, summary
 MATRIX_FLOPS_S = 790e12  # of an H200 in bf16, as measured
 PAGES = (1, 2, 4, 8, 16, 32)
 # What a forward can be asked for: the settings of DeviceSteps.
-MODES: dict[str, dict[str, Any]] = {"transformers": {}}
+MODES: dict[str, dict[str, Any]] = {mode: {"prompts": mode} for mode in get_args(Prompts)}
 
 
-class Prompts:
+class Pages:
     """So many pages and the steps that prefill them."""
 
     def __init__(self, rig: Rig, pages: int, mode: str) -> None:
@@ -93,7 +99,7 @@ def prefill(rig: "PrefillRig", found: Found) -> Found:
 
 def one_prefill(rig: Rig, pages: int, mode: str) -> Found:
     """ms: of the device's events. host_ms: until the call returns. in_a_row_ms: of several, by the clock."""
-    run = Prompts(rig, pages, mode)
+    run = Pages(rig, pages, mode)
     started = time.perf_counter()
     run().pending.rows()
     first_s = time.perf_counter() - started
@@ -166,7 +172,7 @@ def kernels(rig: "PrefillRig", found: Found) -> Found:
     results: Found = {}
     for pages in dict.fromkeys((max((n for n in rig.pages if n <= 16), default=1), 1)):
         for mode in MODES:
-            run = Prompts(rig, pages, mode)
+            run = Pages(rig, pages, mode)
             run()
             rig.synchronize()
             results[f"{pages}, {mode}"] = kernel_table(rig, run)
@@ -265,9 +271,117 @@ def grouped_alone(module: Any, rows: Tensor, offsets: Tensor, weight: str) -> Te
 Way = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
 
 
-def ways() -> dict[str, Way]:
+def ours(compute: Callable[..., Tensor], config: TilesConfig | None = None) -> Way:
+    """What a prefill launches for experts, the sum by shares included; tokens are put in order by PyTorch."""
+
+    def way(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
+        routed = by_expert(chosen_TK, shares_TK, module.num_experts)
+        extra = {} if config is None else {"config": config}
+        rows_PD = compute(module, hidden_TD, routed, **extra)
+        norm = SimpleNamespace(weight=torch.ones_like(hidden_TD[0]), variance_epsilon=1e-6)
+        zeros = torch.zeros_like(hidden_TD)
+        return prompts.sum_norm(norm, zeros, zeros, rows_PD, routed)[0]
+
+    return way
+
+
+def by_expert(chosen_TK: Tensor, shares_TK: Tensor, num_experts: int) -> prompts.Routed:
+    keys, order = chosen_TK.flatten().to(torch.int16).sort(stable=True)
+    places = torch.empty_like(order)
+    places[order] = torch.arange(len(order), device=order.device)
+    bounds = torch.arange(num_experts + 1, device=keys.device, dtype=keys.dtype)
+    starts = torch.searchsorted(keys, bounds, out_int32=True)
+    return prompts.Routed(shares_TK, order.int(), places.view(chosen_TK.shape).int(), starts)
+
+
+# block_m, block_n, block_k, warps, stages of the two products; of the first block_n gates and as many ups
+GATE_UPS = (
+    (128, 128, 64, 8, 4), (128, 128, 64, 8, 3), (128, 64, 64, 4, 3), (128, 64, 64, 4, 4), (64, 128, 64, 4, 3),
+    (64, 64, 64, 4, 4), (256, 64, 64, 8, 4), (128, 128, 32, 8, 4),
+)  # fmt: skip
+DOWNS = (
+    (128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4), (256, 128, 64, 8, 3),
+    (64, 256, 64, 4, 4), (64, 128, 64, 4, 4),
+)  # fmt: skip
+
+
+def launch_of(numbers: tuple[int, ...]) -> ExpertsConfig:
+    m, n, k, warps, stages = numbers
+    return ExpertsConfig(block_m=m, block_n=n, block_k=k, num_warps=warps, num_stages=stages)
+
+
+def ways(rig: Rig) -> dict[str, Way]:
     """Several ways to compute one layer's experts."""
-    return {"transformers": grouped_mm_experts_forward, "torch._grouped_mm": sorted_products}
+    found: dict[str, Way] = {"transformers": grouped_mm_experts_forward, "torch._grouped_mm": sorted_products}
+    if kernels_take(rig.device, rig.shape.head_dim):
+        found |= {"tiles": ours(prompts.experts_tiles), "grouped": ours(prompts.experts_grouped)}
+    return found
+
+
+def tile_rates(rig: Rig, tokens: int) -> Found:
+    """Each of our two kernels alone, its launches from the fastest on."""
+    config, module = rig.effort.language, experts_of(rig)
+    hidden, chosen, shares = routing(rig, tokens)
+    routed = by_expert(chosen, shares, module.num_experts)
+    pairs, D, width = chosen.numel(), config.hidden_size, config.moe_intermediate_size
+    inner = torch.randn(pairs, width, device=rig.device).to(hidden.dtype)
+    products: list[tuple[str, Callable[..., Tensor], Tensor, tuple[Any, ...], int]] = [
+        ("gate and up", prompts.gate_up, hidden, GATE_UPS, 4 * pairs * D * width),
+        ("down", prompts.down, inner, DOWNS, 2 * pairs * D * width),
+    ]
+    results: Found = {}
+    for name, product, states, launches, flops in products:
+        rows = []
+        for numbers in launches:
+            try:
+                ms = rig.kernel_ms(partial(product, module, states, routed, launch_of(numbers)))
+            except Exception as failure:
+                rows.append({"launch": str(numbers), "error": repr(failure)[:200]})
+                continue
+            rows.append({"launch": str(numbers), "ms": ms, "tflops_s": flops / ms / 1e9})
+        results[name] = sorted(rows, key=lambda row: row.get("ms", 1e9))
+    return results
+
+
+def tiles(rig: "PrefillRig", found: Found) -> Found:
+    """Of 16 pages and of one; nothing where our kernels do not run."""
+    if not kernels_take(rig.device, rig.shape.head_dim):
+        return {}
+    return {f"{pages} pages": tile_rates(rig, pages * rig.effort.prompt) for pages in (16, 1)}
+
+
+def accuracy(rig: "PrefillRig", found: Found) -> Found:
+    """Logits after two prompts against the same model in float32: relative error (L2), and equal first tokens."""
+    logits = {}
+    for mode in MODES:
+        run = Pages(rig, 2, mode)
+        run.prompts_NLD = run.prompts_NLD[:, : min(256, rig.effort.prompt)]
+        run.blocks = [blocks[: rig.shape.blocks(run.prompts_NLD.shape[1])] for blocks in run.blocks]
+        logits[mode] = run().logits_NV.float()
+    exact = exact_logits(rig, run.prompts_NLD)
+    return {
+        mode: {
+            "off_by": float((got - exact).norm() / exact.norm()),
+            "equal_tokens": int((got.argmax(-1) == exact.argmax(-1)).sum()),
+            "finite": bool(got.isfinite().all()),
+        }
+        for mode, got in logits.items()
+    }
+
+
+def exact_logits(rig: Rig, prompts_NLD: Tensor) -> Tensor:
+    """In float32, which takes twice the model's memory besides; the model is as it was afterwards."""
+    model = rig.model
+    kept = {name: weight.data for name, weight in model.named_parameters()}
+    try:
+        for weight in model.parameters():
+            weight.data = weight.data.float()
+        hidden = model.language_model(inputs_embeds=prompts_NLD.float(), use_cache=False).last_hidden_state
+        logits: Tensor = model.lm_head(hidden[:, -1])
+        return logits
+    finally:
+        for name, weight in model.named_parameters():
+            weight.data = kept[name]
 
 
 def routing(rig: Rig, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -292,7 +406,7 @@ def experts(rig: "PrefillRig", found: Found) -> Found:
         exact = exact_experts(module, hidden, chosen, shares)
         flops = tokens * config.num_experts_per_tok * single
         rows = []
-        for name, way in ways().items():
+        for name, way in ways(rig).items():
             try:
                 got = way(module, hidden, chosen, shares)
                 error = float((got.float() - exact).norm() / exact.norm())
@@ -359,7 +473,7 @@ def attention(rig: "PrefillRig", found: Found) -> Found:
 def pieces(rig: "PrefillRig", found: Found) -> Found:
     """What lies between the products of one layer, as transformers has it: ms of each."""
     pages = max((n for n in rig.pages if n <= 16), default=1)
-    run = Prompts(rig, pages, "transformers")
+    run = Pages(rig, pages, "transformers")
     layer: Any = rig.model.language_model.layers[-1]
     hidden = run.prompts_NLD.reshape(-1, rig.effort.language.hidden_size)
     keys, values = (
@@ -378,7 +492,24 @@ def pieces(rig: "PrefillRig", found: Found) -> Found:
         "residual": partial(torch.add, hidden, hidden),
         "head of the last tokens": partial(rig.model.lm_head, hidden[:pages]),
     }
-    return {f"{pages} pages, {name}": rig.ms(thing, 5) for name, thing in things.items()}
+    if kernels_take(rig.device, rig.shape.head_dim):
+        routed = prompts.route(layer.mlp.gate, hidden)
+        rows = torch.randn(len(routed.order), hidden.shape[1], device=rig.device).to(hidden.dtype)
+        positions = torch.arange(rig.effort.prompt, device=rig.device)[None]
+        cos, sin = (part[0] for part in rig.model.language_model.rotary_emb(run.prompts_NLD, positions))
+        things |= {
+            "ours: norm": partial(layers.rms_norm, layer.input_layernorm, hidden),
+            "ours: router and order": partial(prompts.route, layer.mlp.gate, hidden),
+            "ours: sum of two and norm": partial(prompts.sum_norm, layer.input_layernorm, hidden, hidden),
+            "ours: sum with experts and norm": partial(
+                prompts.sum_norm, layer.input_layernorm, hidden, hidden, rows, routed
+            ),
+            "ours: shared experts": partial(layers.mlp, layer.mlp.shared_experts, hidden),
+            "ours: queries, keys, values, rotated and written": partial(
+                prompts.write, layer.self_attn, run.prompts_NLD, cos, sin, run.steps.pool, blocks
+            ),
+        }
+    return {f"{pages} pages, {name}": rig.kernel_ms(thing) for name, thing in things.items()}
 
 
 SECTIONS: dict[str, Callable[[Any, Found], Found]] = {
@@ -386,9 +517,11 @@ SECTIONS: dict[str, Callable[[Any, Found], Found]] = {
     "prefill": prefill,
     "kernels": kernels,
     "experts": experts,
+    "tiles": tiles,
     "products": products,
     "attention": attention,
     "pieces": pieces,
+    "accuracy": accuracy,
 }
 
 
