@@ -259,6 +259,7 @@ class PagedEngine:
                     max_tokens=self._max_tokens,
                     graphs=self.settings.graphs,
                     layers=self.settings.fused_layers,
+                    prompts=self.settings.prompts,
                 )
                 break
             except torch.OutOfMemoryError:

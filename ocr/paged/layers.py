@@ -148,7 +148,7 @@ def router(module: Any, hidden: Tensor) -> tuple[None, Tensor, Tensor]:
     layer_kernels.route[(len(rows),)](
         rows, module.weight, chosen, shares, rows.stride(0), float(module.routed_scaling_factor),
         D=module.hidden_dim, E=module.num_experts, K=module.top_k,
-        PADDED=max(16, _power_of_two(module.num_experts)), BLOCK=_divisor(module.hidden_dim, 128), num_warps=4,
+        PADDED=max(16, _power_of_two(module.num_experts)), BLOCK=divisor(module.hidden_dim, 128), num_warps=4,
     )  # fmt: skip
     return None, shares, chosen
 
@@ -171,13 +171,13 @@ def experts(
     counts = torch.empty(E, dtype=torch.int32, device=device)
     layer_kernels.assign[(E,)](chosen_TK, lists, counts, pairs, PADDED=_power_of_two(pairs), num_warps=4)
     inner = torch.empty(pairs, width, dtype=dtype, device=device)
-    n, k = _divisor(width, config.block_n), _divisor(D, config.block_k)
+    n, k = divisor(width, config.block_n), divisor(D, config.block_k)
     layer_kernels.gate_up[(E, width // n)](
         hidden_TD, module.gate_up_proj, lists, counts, inner, pairs, hidden_TD.stride(0),
         K=K, D=D, INNER=width, BLOCK_N=n, BLOCK_K=k, **launch,
     )  # fmt: skip
     outputs = torch.empty(pairs, D, device=device)
-    n, k = _divisor(D, config.block_n), _divisor(width, config.block_k)
+    n, k = divisor(D, config.block_n), divisor(width, config.block_k)
     layer_kernels.down[(E, D // n)](
         inner, module.down_proj, lists, counts, shares_TK, outputs, pairs,
         D=D, INNER=width, BLOCK_N=n, BLOCK_K=k, **launch,
@@ -199,6 +199,6 @@ def _power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _divisor(count: int, most: int) -> int:
+def divisor(count: int, most: int) -> int:
     """The largest power of two up to `most` that divides count."""
     return min(most, count & -count)

@@ -22,6 +22,7 @@ from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.paged.pace import MOST_STEP_TOKENS
 from ocr.paged.pending import Moment, Pending, Prefilled
 from ocr.paged.pool import BlockPool
+from ocr.paged.prompts import Prompts, last_states, takes
 
 _NUM_PLANS = 4  # more than steps are ever under way
 # Without cuDNN's, which makes a plan for every length.
@@ -34,7 +35,7 @@ class DeviceSteps:
     Rows are slots: row r's next token is fed from where the step before left it, unless the host says otherwise.
     max_tokens: prompt and output of one page. graphs: whether steps are captured; on CUDA only, None where the number
     format is bf16: in others the experts' weights are copied for every row of a captured step. layers: whether layers
-    run with fewer kernels where Triton runs (ocr.paged.layers).
+    run with fewer kernels where Triton runs (ocr.paged.layers). prompts: how prompts go through them, where it does.
     current, previous: [S, V], the last two steps' logits in the number format of the model's head. Of steps with
     drafts what the logits are from is kept, as they have too many.
     """
@@ -48,6 +49,7 @@ class DeviceSteps:
         max_tokens: int,
         graphs: bool | None = None,
         layers: bool = True,
+        prompts: Prompts = "transformers",
     ) -> None:
         self._model = model
         self._language = model.language_model
@@ -60,6 +62,8 @@ class DeviceSteps:
         self._layers = layers
         self._num_experts = num_experts(self._language)
         grouped = weight.dtype == torch.bfloat16
+        self._prompts = prompts if self.fused and layers and takes(self._language) else "transformers"
+        self._grouped_prompts = prompts == "grouped" and grouped
         self.graphs = self.fused and grouped if graphs is None else graphs
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if on_cuda else None
@@ -164,9 +168,8 @@ class DeviceSteps:
         began = Moment.now(self.device)
         blocks_NB = upload([block for page in blocks for block in page], self.device).view(len(rows), -1)
         with sdpa_kernel(_PREFILL):
-            positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
-            hidden = self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)
-        logits_NV: Tensor = self._model.lm_head(hidden[:, -1])
+            hidden_ND = self._last_states(prompts_NLD, blocks_NB)
+        logits_NV: Tensor = self._model.lm_head(hidden_ND)
         tokens_N = torch.empty(len(rows), dtype=torch.long, device=self.device)
         results_N2 = torch.empty(len(rows), 2, device=self.device)
         choose_into(logits_NV, tokens_N, results_N2, fused=self.fused)
@@ -196,6 +199,15 @@ class DeviceSteps:
         """What is fed next to the source rows is fed to the target rows. The plan is the caller's."""
         moved = self._tokens_S[upload(sources, self.device)]
         self._tokens_S.index_copy_(0, upload(targets, self.device), moved)
+
+    def _last_states(self, prompts_NLD: Tensor, blocks_NB: Tensor) -> Tensor:
+        """Of each prompt's last token; keys and values of all tokens go into the blocks."""
+        if self._prompts != "transformers":
+            return last_states(
+                self._language, prompts_NLD, self.pool, blocks_NB, grouped=self._grouped_prompts
+            )
+        positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
+        return self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)[:, -1]
 
     def _next_plan(self) -> Tensor:
         staged = self._plans[0]

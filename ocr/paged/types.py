@@ -8,6 +8,7 @@ from torch import Tensor
 from ocr.drafts.types import Draft
 from ocr.paged.pace import Hits
 from ocr.paged.pending import Pending
+from ocr.paged.prompts import Prompts
 from ocr.reading import PageReading
 from ocr.types import Transcript
 
@@ -20,7 +21,8 @@ class EngineSettings:
     max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward. refill: how many slots
     are free before prompts are prefilled again, None a sixteenth of them rounded up; a prefill of one page costs nearly
     as much as one of several. lag: steps launched before the host has looked at the last one, 0 or 1; None is 1 on
-    CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs.
+    CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
+    then go through the model as prompts says (ocr.paged.prompts).
     step_tokens: that a step with drafts feeds to each row (ocr.paged.pace.STEP_TOKENS), None as many as pay, 1 leaves
     drafts unused. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales): half of bf16's memory and
     traffic, and a text that may differ.
@@ -36,6 +38,7 @@ class EngineSettings:
     lag: int | None = None
     graphs: bool | None = None
     fused_layers: bool = True
+    prompts: Prompts = "transformers"
     step_tokens: int | None = None
     kv_fp8: bool = False
 

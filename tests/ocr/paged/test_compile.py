@@ -9,7 +9,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ocr.paged import kernels, layer_kernels
+from ocr.paged import kernels, layer_kernels, prompt_kernels
 from tests.interpreter import not_interpreted
 
 pytestmark = not_interpreted  # the interpreter compiles nothing
@@ -17,6 +17,10 @@ SHARED_BYTES = 227 * 1024  # that one program may use on an H200
 ATTEND = {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "BLOCK_M": 16}
 PRODUCT = {"D": 1280, "INNER": 896, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}
 FEW = {**PRODUCT, "BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 128}
+PAIRS = {"E": 64, "PADDED": 64, "K": 6}
+TILES = {"D": 1280, "INNER": 896, "E": 64, "PADDED": 64, "num_warps": 8, "num_stages": 4}
+LARGE = {**TILES, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+SMALL = {**TILES, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}
 CASES: list[tuple[Any, str, dict[str, int]]] = [
     (kernels.append, "bf16 bf16 bf16 bf16 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
     (kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
@@ -55,6 +59,31 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (layer_kernels.gate_up, "bf16 bf16 int int bf16 i i", {**FEW, "K": 6}),
     (layer_kernels.down, "bf16 bf16 int int float float i", PRODUCT),
     (layer_kernels.combine, "float bf16", {"D": 1280, "K": 6, "WIDTH": 2048}),
+    (prompt_kernels.sum_norm, "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f i", {"D": 1280, "WIDTH": 2048, "K": 0}),
+    (prompt_kernels.sum_norm, "bf16 bf16 bf16 int float bf16 bf16 bf16 f i", {"D": 1280, "WIDTH": 2048, "K": 6}),
+    (
+        prompt_kernels.rotate_write,
+        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 long i i",
+        {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
+    ),
+    (
+        prompt_kernels.rotate_write,
+        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 fp8 fp8 long i i",
+        {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
+    ),
+    (
+        prompt_kernels.route_many,
+        "bf16 bf16 int float int i f",
+        {**PAIRS, "D": 1280, "BLOCK": 128, "CHUNK": 64},
+    ),
+    (prompt_kernels.place_pairs, "int int int int int i i", {**PAIRS, "CHUNK": 64, "ROWS": 32}),
+    (prompt_kernels.gate_up_tiles, "bf16 bf16 int int bf16", {**LARGE, "K": 6}),
+    (prompt_kernels.gate_up_tiles, "bf16 bf16 int int bf16", {**SMALL, "K": 6}),
+    (prompt_kernels.gate_up_tiles, "float float int int float", {**SMALL, "K": 6, "BLOCK_M": 32, "BLOCK_N": 32}),
+    (prompt_kernels.down_tiles, "bf16 bf16 int bf16", {**LARGE, "BLOCK_N": 256}),
+    (prompt_kernels.down_tiles, "bf16 bf16 int bf16", {**SMALL, "BLOCK_N": 128}),
+    (prompt_kernels.gather_rows, "bf16 int bf16", {"D": 1280, "WIDTH": 2048, "K": 6}),
+    (prompt_kernels.gated, "bf16 bf16", {"INNER": 896, "WIDTH": 1024}),
 ]  # fmt: skip
 TYPES = {
     "fp8": "*fp8e4nv",
@@ -79,9 +108,9 @@ def test_it_compiles(case: int) -> None:
         for place, name in enumerate(kernel.arg_names)
         if signature[name] != "constexpr" and signature[name] != "fp32"
     }
-    source = ASTSource(kernel, signature, constexprs=constants, attrs=aligned)
-    compiled = triton.compile(
-        source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4, "num_stages": 3}
-    )
+    constexprs = {name: value for name, value in constants.items() if name in kernel.arg_names}
+    source = ASTSource(kernel, signature, constexprs=constexprs, attrs=aligned)
+    options = {"num_warps": constants.get("num_warps", 4), "num_stages": constants.get("num_stages", 3)}
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     assert compiled.metadata.shared <= SHARED_BYTES
     assert len(compiled.asm["cubin"]) > 0
