@@ -157,19 +157,19 @@ class DeepEncoder(nn.Module):
         logits: Tensor = self.character_head(patches)
         return logits
 
-    def read_characters(self, patches_hwC: Tensor) -> Tensor:
-        """One view's [h, w, C] -> [h, w * cells] int16: the class of the character in each cell.
+    def read_characters(self, patches: Tensor) -> Tensor:
+        """[..., h, w, C] -> [..., h, w * cells] int16: the class of the character in each cell.
 
         0 where there is none, or none with a probability of 0.5. Needs a configured character head.
         """
-        logits = self.character_logits(patches_hwC).float()
+        logits = self.character_logits(patches).float()
         best, classes = logits.max(-1)
         if logits.device.type == "cpu":  # most cells are empty, and those need no probability
             filled = classes.nonzero(as_tuple=True)
             classes[filled] *= best[filled] - logits[filled].logsumexp(-1) > _MIN_LOGPROB
         else:
             classes *= best - logits.logsumexp(-1) > _MIN_LOGPROB
-        return classes.flatten(1).to(torch.int16)
+        return classes.flatten(-2).to(torch.int16)
 
     def assemble(self, global_TD: Tensor, local_NTD: Tensor, grid: tuple[int, int]) -> Tensor:
         """One page's tokens in prompt order [T, D]: local raster, global raster, separator.

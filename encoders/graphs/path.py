@@ -100,6 +100,10 @@ class GraphPath(ABC):
         """What is left to do for one unit, outside the graph; outputs are the unit's own rows."""
         return outputs
 
+    def finish_all(self, units: Sequence[Unit], parts: Sequence[Tensors]) -> list[Tensors]:
+        """finish() for the units of a batch. parts: each unit's own rows."""
+        return [self.finish(unit, part) for unit, part in zip(units, parts, strict=True)]
+
     def check(self, unit: Unit) -> None:
         """Raises UnitError for a number of tokens that no unit of this axis can have."""
         size = self.unit_tokens(unit.axis)
@@ -120,13 +124,13 @@ class GraphPath(ABC):
         """Each unit's rows of the outputs, as views; rows behind the last unit's are padding."""
         parts: list[Tensors] = [{} for _ in units]
         for name, output in outputs.items():
-            start = 0
-            for unit, part in zip(units, parts, strict=True):
-                end = start + self.rows(name, unit)
-                part[name] = output[start:end]
-                start = end
-            if start > output.shape[0]:
-                raise UnitError(f"path {self.name}: output {name} has {output.shape[0]} rows, not {start}")
+            rows = [self.rows(name, unit) for unit in units]
+            total = sum(rows)
+            if total > output.shape[0]:
+                raise UnitError(f"path {self.name}: output {name} has {output.shape[0]} rows, not {total}")
+            # One operation for all: each by itself is a turn that another thread must give this one.
+            for part, own in zip(parts, torch.split(output[:total], rows), strict=True):
+                part[name] = own
         return parts
 
 

@@ -112,8 +112,9 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     record = model.encoder_record()
     assert record is not None
     assert record["global"]["eager"] == 5
-    encode, decode, placed = model.stages(100.0)
-    assert (encode.name, decode.name) == ("encode", "decode")
+    encode, decode, place = model.stages(100.0)
+    assert (encode.name, decode.name, place.name) == ("encode", "decode", "place")
+    assert 0 < place.busy < 1
     assert 0 < encode.busy < 1
     assert 0 < decode.busy < 1
     assert decode.waiting_input > 0
