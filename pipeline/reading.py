@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
+from pipeline.doubt import doubtful_below, judged
 from pipeline.flow.model import Model
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
@@ -42,6 +43,7 @@ class PageReader:
         keep: Callable[[PageResult], None] = lambda first: None,
     ) -> None:
         self._model, self._keep = model, keep
+        self._doubtful_below = doubtful_below(config)
         self._compares = config.text_layer == "compare"
         self._scripts = known_scripts(config.model)
         self._second_look = SecondLook(
@@ -85,7 +87,8 @@ class PageReader:
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
         attempts = self._compared(outcome, attempts)
-        return [replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts]
+        flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
+        return [judged(made, below=self._doubtful_below) for made in flagged]
 
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]
@@ -107,7 +110,7 @@ class PageReader:
     def _keep_first(self, first: PageResult) -> None:
         """Where there is a text: that a page has none is nobody's loss."""
         if first.parsed is not None and first.parsed.text.strip():
-            self._keep(first)
+            self._keep(judged(first, below=self._doubtful_below))
 
     async def _results(
         self,

@@ -14,6 +14,7 @@ from ocr.confidence import Calibration, assess
 from ocr.placing.blocks import placed
 from ocr.second_opinion import read_cells, visible
 from ocr.types import Transcript
+from pipeline.doubt import unread
 from pipeline.results import STATUS_OF_FINISH, blank_result
 from pipeline.timing import Stopwatch, single
 from pipeline.types import PageResult, RenderedPage, StageTiming
@@ -66,7 +67,7 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         parsed, read.cells_HW, wording.characters, rendered.views, rendered.width_px, rendered.height_px
     )
     parsed, confidence = assess(parsed, transcript, wording.tokenizer, opinion, wording.calibration)
-    return PageResult(
+    result = PageResult(
         page=rendered.page,
         status=STATUS_OF_FINISH[transcript.finish],
         parsed=parsed,
@@ -78,3 +79,4 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         dpi=rendered.dpi,
         rotation_deg=rendered.rotation_deg,
     )
+    return unread(result)
