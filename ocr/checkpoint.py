@@ -40,7 +40,7 @@ class LoadedModel:
     """A model ready to read pages.
 
     model: in evaluation mode, without gradients. name: as it was asked for. prompt: the model's own.
-    weights_sha256: over the weights, config.json and tokenizer.json, whatever the files are called.
+    weights_sha256: over all of its files that a reading depends on (ocr.model_files.digest).
     characters: those of the character head's classes (ocr.second_opinion), None where it has none or no
         characters.json names them. calibration: from confidence.json, None where there is none.
     """
@@ -90,7 +90,7 @@ def load(
         model=model,
         tokenizer=tokenizer,
         name=name_or_path,
-        weights_sha256=digest([*files, directory / "config.json", directory / "tokenizer.json"]),
+        weights_sha256=digest(directory),
         prompt=config.prompt,
         image_token_id=_token_id(tokenizer, IMAGE, None, directory),
         bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),

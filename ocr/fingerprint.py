@@ -1,19 +1,25 @@
-"""Which weights a page is read with. Torch-free, so that a run with nothing to read never loads torch."""
+"""Which files a page is read with. Torch-free, so that a run with nothing to read never loads torch."""
 
+from ocr.digests import file_sha256
 from ocr.errors import CheckpointError
-from ocr.model_files import digest, find_directory, weight_files
+from ocr.model_files import digest, find_directory
+from ocr.orientation.net import WEIGHTS as ORIENTATION_WEIGHTS
 
 
 def weights_sha256(name_or_path: str) -> str:
-    """Returns the sha256 over a model's weights, config.json and tokenizer.json: their content alone.
+    """Returns the sha256 over a model's files, wherever they are: see ocr.model_files.digest.
 
     The same as LoadedModel.weights_sha256. Raises: CheckpointError naming what is missing.
     """
     directory = find_directory(name_or_path)
-    files = [*weight_files(directory), directory / "config.json", directory / "tokenizer.json"]
     try:
-        return digest(files)
+        return digest(directory)
     except OSError as error:
         raise CheckpointError(
             f"{error.filename}: cannot be read ({error.strerror}); fetch the model's files again"
         ) from error
+
+
+def orientation_sha256() -> str:
+    """Returns the sha256 of the weights that say which way up a page stands; they come with the package."""
+    return file_sha256(ORIENTATION_WEIGHTS).hex()

@@ -141,11 +141,18 @@ def read_tokenizer(path: Path) -> Tokenizer:
         raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
 
 
-def digest(files: Sequence[Path]) -> str:
-    """SHA-256 over the files' own SHA-256, in the order given."""
+def digest(directory: Path) -> str:
+    """Returns the sha256 over every file of the directory that a reading depends on: all that a run opens.
+
+    Of the files that a model must have, whatever they are called, the content; of the others, which of them are there
+    as well. Raises: CheckpointError where one is missing; OSError.
+    """
     total = hashlib.sha256()
-    for path in files:
+    for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
         total.update(file_sha256(path))
+    for name in (INDEX, CHARACTERS, CONFIDENCE):
+        if (directory / name).exists():
+            total.update(name.encode() + file_sha256(directory / name))
     return total.hexdigest()
 
 

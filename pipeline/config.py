@@ -196,9 +196,12 @@ class Config(Section):
 def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of everything that decides a page's text.
 
-    Render, tile, prompt, decode, ladder, weights and a text layer that stands in for a reading; not device, dtype,
-    encoder, paths, batch size or version.
+    Render, tile, prompt, decode, ladder, weights (those that find out which way up a page stands included) and a text
+    layer that stands in for a reading; not device, dtype, encoder, paths, batch size or version. weights_sha256: of
+    ocr.fingerprint.
     """
+    from ocr.fingerprint import orientation_sha256  # numpy and the hub's client, which few commands need
+
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))
@@ -206,7 +209,8 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     }
     # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in _STAND_INS else {}
-    text = json.dumps({**settings, **layer, "weights": weights_sha256}, sort_keys=True)
+    turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
+    text = json.dumps({**settings, **layer, **turns, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -107,7 +107,7 @@ def drafts(rig: Any, found: Found) -> Found:
     quick = not rig.on_cuda
     dtype = torch.float32 if quick else torch.bfloat16
     loaded = checkpoint.load("small", device=rig.device, dtype=dtype)
-    requests = page_requests(loaded, sample_pages(2 if quick else 20), most_tokens=48 if quick else None)
+    requests = page_requests(loaded, sample_pages(quick=quick), most_tokens=48 if quick else None)
     results: Found = {"pages": len(requests)}
     for slots in (2,) if quick else (32, 128, 256):
         copies = 1 if quick else max(1, 2 * slots // len(requests))
@@ -139,7 +139,7 @@ def fp8(rig: Any, found: Found) -> Found:
             rig.tidy()
     quick = not rig.on_cuda
     loaded = checkpoint.load("small", device=rig.device, dtype=torch.float32 if quick else torch.bfloat16)
-    pages = sample_pages(2 if quick else 20)
+    pages = sample_pages(quick=quick)
     requests = page_requests(loaded, pages, most_tokens=48 if quick else None)
     texts = {}
     for kv_fp8 in (False, True):
@@ -156,8 +156,10 @@ def fp8(rig: Any, found: Found) -> Found:
     return results
 
 
-def sample_pages(count: int) -> list[RenderedPage]:
-    return first_pages([str(SAMPLES)], TileSettings(), count)
+def sample_pages(*, quick: bool) -> list[RenderedPage]:
+    """quick: two pages as small views, a tenth of the work; that what is read on them makes sense is not the point."""
+    tile = TileSettings(mode="tiny") if quick else TileSettings()
+    return first_pages([str(SAMPLES)], tile, 2 if quick else 20)
 
 
 def truth_of(page: RenderedPage) -> str:

@@ -47,11 +47,11 @@ def measure_load(folder: Path, device: str) -> None:
     import torch
 
     from ocr import checkpoint
-    from ocr.model_files import digest, weight_files
+    from ocr.model_files import digest
 
     for what in ("digest", "digest, remembered if the file is older than 10 s"):
         started = time.perf_counter()
-        digest(weight_files(folder))
+        digest(folder)
         say(what=what, seconds=time.perf_counter() - started)
     if device == "cuda":
         torch.zeros(1, device=device)

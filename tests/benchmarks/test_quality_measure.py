@@ -17,7 +17,7 @@ from tests.storage.records import SETTINGS, a_file, a_page, a_run
 
 _BURN = "import time; end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
 _PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_BURN!r}]); print('done')"
-_HUNGRY = "import time; block = bytearray(b'x') * (200 << 20); time.sleep(0.8)"
+_HUNGRY = "import time; block = bytearray(b'x') * (200 << 20); print(1, flush=True); input(); time.sleep(1.5)"
 
 
 def test_cpu_seconds_are_those_of_the_whole_family(tmp_path: Path) -> None:
@@ -28,8 +28,13 @@ def test_cpu_seconds_are_those_of_the_whole_family(tmp_path: Path) -> None:
 
 
 def test_peak_memory_adds_up_processes_that_live_together(tmp_path: Path) -> None:
-    two = f"import subprocess, sys\nboth = [subprocess.Popen([sys.executable, '-c', {_HUNGRY!r}]) for _ in '12']"
-    finished = costs.run([sys.executable, "-c", two + "\n[one.wait() for one in both]"], {}, tmp_path)
+    two = (
+        "import subprocess as s, sys\n"
+        f"both = [s.Popen([sys.executable, '-c', {_HUNGRY!r}], stdin=s.PIPE, stdout=s.PIPE) for _ in '12']\n"
+        "[one.stdout.readline() for one in both]\n"  # both have their memory
+        "[one.communicate(b'go on') for one in both]"
+    )
+    finished = costs.run([sys.executable, "-c", two], {}, tmp_path)
     assert finished.cost.peak_mb >= 400
 
 

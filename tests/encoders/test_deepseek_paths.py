@@ -1,4 +1,5 @@
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -91,13 +92,46 @@ def test_pages_through_graphs_equal_the_encoder(
 def test_without_graphs_the_same_bits_as_the_encoder(
     reading_encoder: DeepEncoder, pages: list[PageViews]
 ) -> None:
+    """Both without gradients: then both take one view after the other, in the same kernels on the same shapes."""
     through, manager = pages_encoder(reading_encoder, None, max_items=32)
-    for ours, expected in zip(through.encode(pages), reading_encoder.encode(pages), strict=True):
+    with torch.inference_mode():
+        encoded = reading_encoder.encode(pages)
+    for ours, expected in zip(through.encode(pages), encoded, strict=True):
         assert torch.equal(ours.tokens_TD, expected.tokens_TD)
         assert ours.cells_HW is not None
         assert expected.cells_HW is not None
         assert torch.equal(ours.cells_HW, expected.cells_HW)
     assert manager.stats()["local"].eager_batches == 1
+
+
+def test_views_that_share_a_batch_differ_by_rounding_alone(
+    reading_encoder: DeepEncoder, pages: list[PageViews]
+) -> None:
+    """With gradients all views of a path share one forward; kernels then sum in other orders, as the CPU has them."""
+    alone, _ = pages_encoder(reading_encoder, None, max_items=32)
+    with torch.enable_grad():
+        together = reading_encoder.encode(pages)
+    for ours, other in zip(alone.encode(pages), together, strict=True):
+        assert relative_error(ours.tokens_TD, other.tokens_TD) < rounding(reading_encoder.config)
+
+
+def rounding(config: EncoderConfig) -> float:
+    """Returns how far two float32 forwards are apart at most, relative, that only sum in different orders.
+
+    n roundings of one sum, each of at most u = eps / 2 and independent of each other, are about sqrt(n) * u together.
+    Two forwards round apart (hence 2 u = eps), and what is behind hands an error on: norms and residual sums keep its
+    size. So the products that lie one behind the other add up. Number formats of 16 bits are far beyond: one
+    rounding to bfloat16 is 4e-3.
+    """
+    sam, clip, most_keys = config.sam, config.clip, 4096
+    first, second = sam.downsample_channels
+    patch = [3 * sam.patch_px**2]
+    block = [sam.width, sam.width // sam.num_heads, most_keys, sam.width, sam.width, sam.mlp_dim]
+    neck = [sam.width, 9 * sam.neck_channels, 9 * sam.neck_channels, 9 * first]
+    layer = [clip.width, clip.width // clip.num_heads, most_keys, clip.width, clip.width, clip.mlp_dim]
+    ends = [clip.width + second]
+    sums = patch + sam.num_layers * block + neck + clip.num_layers * layer + ends
+    return torch.finfo(torch.float32).eps * sum(math.sqrt(length) for length in sums)
 
 
 def test_each_path_says_how_its_views_ran(reading_encoder: DeepEncoder) -> None:

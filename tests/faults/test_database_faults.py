@@ -98,10 +98,9 @@ def test_a_database_that_stays_busy_ends_the_run_and_costs_no_page(
                 if self.num_done == 1:
                     stack.enter_context(_held(database))
 
-        progress, began = BusyAfterOne(), time.monotonic()
+        progress = BusyAfterOne()
         with pytest.raises(DatabaseBusyError, match=r"another program holds the database") as caught:
-            run(config, progress, Stop())
-        assert time.monotonic() - began < 30
+            run(config, progress, Stop())  # while the database is still held
     assert exit_code(caught.value) == ExitCode.BUSY
     assert not tables.faults(Path(database))
     stored = [row["text"] for row in rows(database) if row["status"] == "ok"]

@@ -108,7 +108,7 @@ def test_a_part_of_the_block_is_read_between_marks() -> None:
 def test_it_looks_by_itself() -> None:
     driver = Driver(state=70, used=[1, 8, 2])
     with GpuMeter(nvml=driver, period_s=0.002) as meter:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while len(driver.asked) < 4 and time.monotonic() < deadline:
             time.sleep(0.002)
     found = meter.reading()

@@ -34,9 +34,9 @@ def test_what_no_run_would_look_into_is_not_left() -> None:
 
 
 def test_counting_ends_in_time() -> None:
-    num_files, is_all = Inputs(files(1000, 0.01)).count_rest(0.05)
+    num_files, is_all = Inputs(files(10**9, 0.001)).count_rest(0.05)
     assert not is_all
-    assert 1 <= num_files < 100
+    assert num_files < 10**9
 
 
 @pytest.fixture
@@ -55,15 +55,14 @@ def hanging(number: int, gone: threading.Event) -> Iterator[Found]:
 def test_what_is_left_is_not_counted_while_the_walk_hangs(gone: threading.Event) -> None:
     inputs = Inputs(hanging(0, gone))
     taken = inputs.take()
-    began = time.monotonic()
-    assert inputs.count_rest(60.0) == (0, False)
-    assert time.monotonic() - began < 5
+    assert inputs.count_rest(1e6) == (0, False)
+    assert not taken.done(), "the walk is not waited for"
     gone.set()
     assert taken.result(60) is None
 
 
 def test_counting_ends_where_the_walk_hangs(gone: threading.Event) -> None:
-    assert Inputs(hanging(3, gone)).count_rest(0.5) == (3, False)
+    assert Inputs(hanging(3, gone)).count_rest(2.0) == (3, False)
 
 
 def test_a_walk_that_fails_tells_who_asked_and_counts_no_more() -> None:
@@ -83,7 +82,7 @@ def test_its_thread_ends_with_it() -> None:
     inputs.take().result(60)
     (thread,) = (thread for thread in threading.enumerate() if thread is inputs._thread)
     inputs.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -77,10 +77,11 @@ def told(ledger: Ledger) -> Told:
 def test_pages_that_come_while_others_are_marked_are_marked_together(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, lots = threading.Event(), list[tuple[list[int], bool]]()
+    entered, go_on, lots = threading.Event(), threading.Event(), list[tuple[list[int], bool]]()
     real = Marker.begin_pages
 
     def begin_pages(self: Marker, run_id: int, pages: list[tuple[str, int]], *, alone: bool) -> None:
+        entered.set()
         assert go_on.wait(WAIT_S)
         lots.append(([index for _, index in pages], alone))
         real(self, run_id, pages, alone=alone)
@@ -90,7 +91,8 @@ def test_pages_that_come_while_others_are_marked_are_marked_together(
 
     async def flow() -> None:
         marking = [asyncio.create_task(ledger.begin(first))]
-        await asyncio.sleep(0.05)
+        while not entered.is_set():
+            await asyncio.sleep(0.005)
         marking += [asyncio.create_task(ledger.begin(page)) for page in (first, second, second)]
         await asyncio.sleep(0.05)
         assert not any(task.done() for task in marking), "the model is not given what is not marked"

@@ -1,12 +1,12 @@
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from pipeline.errors import ConfigError, StopRequest
 from pipeline.stop import Stop, parse_duration, stop_on_signals, time_limit
+from tests.pipeline.runs import wait_until
 
 
 def test_a_signal_waits_for_the_next_check() -> None:
@@ -31,7 +31,7 @@ def test_the_first_reason_counts() -> None:
 def test_the_time_limit_is_a_request() -> None:
     stop = Stop()
     with stop_on_signals(stop, 0.05):
-        time.sleep(0.2)
+        wait_until(lambda: stop.reason is not None)
     assert stop.reason == "time limit"
 
 
@@ -46,7 +46,7 @@ def test_handlers_are_put_back() -> None:
     assert signal.getsignal(signal.SIGINT) is before
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
-            thread.join(5.0)
+            thread.join(60.0)
             assert not thread.is_alive()
 
 
@@ -56,7 +56,7 @@ def test_the_time_limit_needs_no_signal_and_no_main_thread() -> None:
     def work() -> None:
         with stop_on_signals(stop, 0.05):
             assert signal.getsignal(signal.SIGALRM) is before
-            time.sleep(0.2)
+            wait_until(lambda: stop.reason is not None)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -5,10 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,15 +98,18 @@ def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(path: Path) -> None:
+def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(lock, "time", SimpleNamespace(sleep=slept.append))
     with held_elsewhere(path) as process:
-        began = time.monotonic()
         with (
             pytest.raises(DatabaseBusyError, match=f"process {process.pid} on .* since "),
             run_lock(str(path)),
         ):
             pass
-        assert time.monotonic() - began < 1
+        assert 0 < sum(slept) < 1
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert Path(lock_path(str(path))).read_text().startswith(f"process {process.pid} ")
@@ -117,6 +120,27 @@ def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(path: Path) -> 
     with run_lock(str(path)) as died:
         assert not died, "the one before ended in order"
     assert not os.path.exists(lock_path(str(path)))
+
+
+def test_a_file_that_its_last_holder_removes_meanwhile_is_not_taken_for_the_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening it and locking it: a lock on a file that is gone would keep nobody out."""
+    real, left = lock.fcntl.flock, Path(lock_path(str(path)))
+    removed = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not removed:
+            left.unlink()
+            removed.append(descriptor)
+        real(descriptor, operation)
+
+    monkeypatch.setattr(lock.fcntl, "flock", flock)
+    with run_lock(str(path)):
+        assert removed
+        assert is_locked(str(path))
+        with pytest.raises(DatabaseBusyError), run_lock(str(path)):
+            pass
 
 
 @contextmanager

@@ -50,6 +50,21 @@ def test_it_waits_for_a_result_that_is_being_written(path: Path) -> None:
         assert rows(path, MARKS) == [(0, run_id, 0)]
 
 
+def test_it_leaves_the_log_to_the_store_however_long_that_grows(path: Path) -> None:
+    """Bringing the log into the file waits for the disk, and with it would whoever waits for a mark."""
+    log = path.with_name(f"{path.name}-wal")
+    with Store(path) as store, Marker(path) as marker:
+        run_id = new_run(store)
+        before = path.read_bytes()
+        for _ in range(600):
+            marker.begin_pages(run_id, [(SHA_A, 0)])
+            marker.end_run(run_id)
+        assert log.stat().st_size > 1100 * 4096, "SQLite's own limit is 1,000 pages"
+        assert path.read_bytes() == before
+        store.record_page(run_id, a_page())
+        assert path.read_bytes() != before, "the store brings it in"
+
+
 def test_it_makes_no_database(path: Path) -> None:
     with pytest.raises(DatabaseAccessError):
         Marker(path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.flow.handover import Handover
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 def started(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:

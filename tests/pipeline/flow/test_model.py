@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -222,21 +221,20 @@ def test_closing_ends_the_threads_with_pages_under_way_and_frees_the_graphs(
     monkeypatch.setattr(RunEncoder, "close", close)
     model = Model(config, load_model)
 
-    async def flow() -> float:
+    async def flow() -> None:
         pages = [asyncio.ensure_future(model.read(rendered(number, SIDE))) for number in range(20)]
         while model._decoding is None or not model._decoding._under_way:
             assert not model.failed.done()
             await asyncio.sleep(0.01)
-        began = time.monotonic()
         for page in pages:
             page.cancel()
         model.close()
         assert alive(model) == []
         await asyncio.gather(*pages, return_exceptions=True)
         assert not any(page.done() and not page.cancelled() for page in pages), "none was finished by then"
-        return time.monotonic() - began
 
-    assert asyncio.run(flow()) < 3
+    asyncio.run(flow())
+    assert model.decoded()[0] < 20 * len(TEXT.split()), "what was under way was not read to its end"
     assert not model.failed.done(), "an end is no failure"
     assert len(closed) == 1
 
@@ -255,9 +253,8 @@ def test_closing_while_it_loads_does_not_wait_for_ever(
     model = Model(config, slow)
     model.start()
     assert loading_on.wait(WAIT_S)
-    began = time.monotonic()
     model.close()
-    assert time.monotonic() - began < 2
+    assert alive(model) == ["model"], "it is not waited for"
     go_on.set()
     wait_until(lambda: alive(model) == [])
     assert not model.failed.done()
