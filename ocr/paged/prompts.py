@@ -8,6 +8,7 @@ Shapes: N prompts of L tokens, T = N * L, D width, E experts, K of them a token,
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ except ImportError:  # no Triton for this platform
 # they are. grouped: by torch's grouped products (bf16 only), with two passes more over memory.
 Prompts = Literal["transformers", "tiles", "grouped"]
 _CHUNK = 64  # tokens that one program of the router takes
+_LARGE_TILES_BYTES = 200 << 10  # of shared memory: four stages of 48 KB and what Triton needs besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +198,8 @@ def experts_tiles(
     module: Any, normed_TD: Tensor, routed: Routed, config: TilesConfig | None = None
 ) -> Tensor:
     """[P, D], each pair's expert of its token, in the order of experts."""
-    config = config or tiles_config(len(routed.order) / module.num_experts, normed_TD.dtype)
+    mean = len(routed.order) / module.num_experts
+    config = config or tiles_config(mean, normed_TD.dtype, _shared_bytes(normed_TD.device))
     return down(module, gate_up(module, normed_TD, routed, config.gate_up), routed, config.down)
 
 
@@ -239,8 +242,8 @@ def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
     return out
 
 
-def tiles_config(mean_pairs: float, dtype: torch.dtype) -> TilesConfig:
-    """mean_pairs: of an expert."""
+def tiles_config(mean_pairs: float, dtype: torch.dtype, shared_bytes: int) -> TilesConfig:
+    """mean_pairs: of an expert. shared_bytes: of one of the device's processors, 228 KB on an H200, 100 on small ones."""
     if dtype.itemsize > 2:  # no matrix instruction takes them: small tiles, for exactness and not for speed
         small = ExpertsConfig(block_m=32, block_n=32, block_k=32, num_stages=2)
         return TilesConfig(gate_up=small, down=small)
@@ -252,10 +255,28 @@ def tiles_config(mean_pairs: float, dtype: torch.dtype) -> TilesConfig:
             gate_up=ExpertsConfig(block_m=64, block_n=64, block_k=64, num_stages=4),
             down=ExpertsConfig(block_m=64, block_n=128, block_k=64, num_stages=4),
         )
+    if shared_bytes < _LARGE_TILES_BYTES:
+        return TilesConfig(
+            gate_up=ExpertsConfig(block_m=128, block_n=64, block_k=64),
+            down=ExpertsConfig(block_m=128, block_n=128, block_k=64),
+        )
     return TilesConfig(
         gate_up=ExpertsConfig(block_m=128, block_n=128, block_k=64, num_warps=8, num_stages=4),
         down=ExpertsConfig(block_m=128, block_n=256, block_k=64, num_warps=8, num_stages=4),
     )
+
+
+@cache
+def _shared_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 0
+    return torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
+
+
+def grouped_take(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether torch's grouped products run here without a wait for the host."""
+    known = device.type == "cuda" and dtype == torch.bfloat16 and hasattr(torch, "_grouped_mm")
+    return known and torch.cuda.get_device_properties(device).major >= 9
 
 
 def _launch(module: Any, config: ExpertsConfig) -> dict[str, int]:

@@ -22,7 +22,7 @@ from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.paged.pace import MOST_STEP_TOKENS
 from ocr.paged.pending import Moment, Pending, Prefilled
 from ocr.paged.pool import BlockPool
-from ocr.paged.prompts import Prompts, last_states, takes
+from ocr.paged.prompts import Prompts, grouped_take, last_states, takes
 
 _NUM_PLANS = 4  # more than steps are ever under way
 # Without cuDNN's, which makes a plan for every length.
@@ -63,7 +63,7 @@ class DeviceSteps:
         self._num_experts = num_experts(self._language)
         grouped = weight.dtype == torch.bfloat16
         self._prompts = prompts if self.fused and layers and takes(self._language) else "transformers"
-        self._grouped_prompts = prompts == "grouped" and grouped
+        self._grouped_prompts = prompts == "grouped" and grouped_take(self.device, weight.dtype)
         self.graphs = self.fused and grouped if graphs is None else graphs
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if on_cuda else None

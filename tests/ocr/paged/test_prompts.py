@@ -183,8 +183,18 @@ def test_only_models_that_it_knows() -> None:
     assert not prompts.takes(grouped)
 
 
-def test_tiles_fit_what_an_expert_gets() -> None:
-    sizes = [
-        prompts.tiles_config(pairs, torch.bfloat16).gate_up.block_m for pairs in (1, 32, 85, 128, 129, 1354)
-    ]
-    assert sizes == [32, 32, 64, 64, 128, 128]
+def test_tiles_fit_what_an_expert_gets_and_what_the_device_has() -> None:
+    def tiles(pairs: float, shared_bytes: int) -> list[tuple[int, int]]:
+        config = prompts.tiles_config(pairs, torch.bfloat16, shared_bytes)
+        # Rows and weights of every stage, gates and ups both.
+        gate_up, down = config.gate_up, config.down
+        used = [
+            2 * launch.num_stages * launch.block_k * (launch.block_m + columns * launch.block_n)
+            for launch, columns in ((gate_up, 2), (down, 1))
+        ]
+        return [(gate_up.block_m, used[0]), (down.block_m, used[1])]
+
+    for most in (99 << 10, 163 << 10, 227 << 10):
+        found = [tiles(pairs, most) for pairs in (1, 32, 85, 128, 129, 1354)]
+        assert [gate_up[0] for gate_up, _ in found] == [32, 32, 64, 64, 128, 128]
+        assert all(used <= most for launches in found for _, used in launches)
