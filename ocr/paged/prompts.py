@@ -29,6 +29,7 @@ except ImportError:  # no Triton for this platform
 # they are. grouped: by torch's grouped products (bf16 only), with two passes more over memory.
 Prompts = Literal["transformers", "tiles", "grouped"]
 _CHUNK = 64  # tokens that one program of the router takes
+_TRIAL_PAIRS = (24, 96, 192)  # of an expert: of each of tiles_config()'s sizes
 _LARGE_TILES_BYTES = 200 << 10  # of shared memory: four stages of 48 KB and what Triton needs besides
 
 
@@ -55,6 +56,15 @@ def takes(language_model: Any) -> bool:
     if type(language_model).__name__ != "UnlimitedOcrTextModel":
         return False
     return all(_takes_layer(layer) for layer in language_model.layers)
+
+
+def trial_tokens(language_model: Any) -> list[int]:
+    """Prompts of so many tokens have every kernel compiled that a prompt of any length takes."""
+    for layer in language_model.layers:
+        if hasattr(layer.mlp, "experts"):
+            gate = layer.mlp.gate
+            return [-(-pairs * gate.num_experts // gate.top_k) for pairs in _TRIAL_PAIRS]
+    return [_CHUNK]
 
 
 def _takes_layer(layer: Any) -> bool:
@@ -179,7 +189,8 @@ def route(module: Any, normed_TD: Tensor) -> Routed:
     """module: a router whose method is greedy."""
     (T, D), E, K = normed_TD.shape, module.num_experts, module.top_k
     device, padded, chunks = normed_TD.device, max(16, _power_of_two(E)), -(-T // _CHUNK)
-    chosen, order, places = torch.empty(3, T, K, dtype=torch.int32, device=device).unbind(0)
+    # One by one: kernels are compiled for tensors whose addresses are multiples of 16.
+    chosen, order, places = (torch.empty(T, K, dtype=torch.int32, device=device) for _ in range(3))
     shares = torch.empty(T, K, device=device)
     counts = torch.empty(chunks, padded, dtype=torch.int32, device=device)
     starts = torch.empty(E + 1, dtype=torch.int32, device=device)
@@ -243,7 +254,7 @@ def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
 
 
 def tiles_config(mean_pairs: float, dtype: torch.dtype, shared_bytes: int) -> TilesConfig:
-    """mean_pairs: of an expert. shared_bytes: of one of the device's processors, 228 KB on an H200, 100 on small ones."""
+    """mean_pairs: of an expert. shared_bytes: of one of the device's processors; 228 KB on an H200, 100 on others."""
     if dtype.itemsize > 2:  # no matrix instruction takes them: small tiles, for exactness and not for speed
         small = ExpertsConfig(block_m=32, block_n=32, block_k=32, num_stages=2)
         return TilesConfig(gate_up=small, down=small)

@@ -78,6 +78,7 @@ def engine(rig: "PrefillRig", found: Found) -> Found:
     for mode in MODES:
         settings = EngineSettings(slots=slots, max_tokens=rig.effort.prompt + output, **MODES[mode])
         engine = PagedEngine(rig.loaded, settings)
+        engine.try_prompts()
         engine.warm_up()
         wants = [max(1, output * (place + 1) // slots) for place in range(slots)] + [output] * waves * slots
         readings = (reading_of(rig, place, count) for place, count in enumerate(wants))

@@ -172,6 +172,30 @@ def test_the_engine_writes_what_it_wrote() -> None:
     same(found, decode_pages(reader, PAGES[:1], prompt=PROMPT, settings=limits).transcripts)
 
 
+def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of prompts of any length: those of the trial have the tiles of all of them."""
+    monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
+    lengths = []
+
+    def recorded(model: Any, prompts_NLD: Tensor, *_: object, **__: object) -> Tensor:
+        lengths.append(prompts_NLD.shape[1])
+        return prompts_NLD[:, -1]
+
+    monkeypatch.setattr(steps, "last_states", recorded)
+    monkeypatch.setattr(steps, "choose_into", lambda *_, **__: None)
+    reader = RandomReader()
+    shape = PoolShape.of(reader.language_model, torch.float32, 16)
+    pool = BlockPool(shape, 4 * shape.block_bytes, torch.device("cpu"))
+    for way in ("transformers", "tiles"):
+        DeviceSteps(reader, pool, slots=1, max_tokens=64, graphs=False, prompts=way).try_prompts()
+        assert bool(lengths) == (way == "tiles")
+
+    def tiles(tokens: int) -> TilesConfig:
+        return prompts.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)
+
+    assert {tiles(length) for length in lengths} == {tiles(tokens) for tokens in range(1, 9000)}
+
+
 def test_only_models_that_it_knows() -> None:
     assert prompts.takes(RandomReader().language_model)
     assert not prompts.takes(ChainReader({}).language_model)
