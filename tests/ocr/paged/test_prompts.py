@@ -62,22 +62,16 @@ def prefilled(
 
 
 @interpreted
-@pytest.mark.parametrize(("pages", "length"), [(1, 1), (2, 16), (1, 21)])
-def test_the_same_states_as_transformers(pages: int, length: int) -> None:
+@pytest.mark.parametrize(("pages", "length"), [(1, 1), (2, 17)])
+def test_the_same_states_as_transformers(pages: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RandomReader()
     expected, plain = prefilled(reader, "transformers", pages, length)
+    monkeypatch.setattr(DeviceSteps, "_forward", None)  # not asked any more
     got, pool = prefilled(reader, "tiles", pages, length)
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
     assert float(expected.std()) > 0.1
     for ours, theirs in zip((*pool.keys, *pool.values), (*plain.keys, *plain.values), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-@interpreted
-def test_transformers_layers_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = RandomReader()
-    monkeypatch.setattr(DeviceSteps, "_forward", None)
-    assert prefilled(reader, "tiles", 1, 5)[0].isfinite().all()
 
 
 def experts_and_gate() -> tuple[Any, Any]:
@@ -95,7 +89,7 @@ def by_hand(chosen: Tensor, shares: Tensor, experts: int) -> Routed:
 
 
 @interpreted
-@pytest.mark.parametrize("tokens", [1, 63, 64, 70])
+@pytest.mark.parametrize("tokens", [1, 64, 70])
 def test_tokens_go_where_the_router_says(tokens: int) -> None:
     _, gate = experts_and_gate()
     hidden = torch.randn(tokens, 64, generator=torch.Generator().manual_seed(0))
@@ -166,10 +160,10 @@ def test_sums_and_norms() -> None:
 @interpreted
 def test_the_engine_writes_what_it_wrote() -> None:
     reader = random_reader(eos_id=-1)
-    limits = [replace(FREE, max_tokens=26)]
+    limits = [replace(FREE, max_tokens=9)]
     engine = PagedEngine(reader, replace(SMALL, slots=1, lag=1, graphs=False, prompts="tiles"))
-    found = in_order(engine, items(reader, PAGES[:1], limits))
-    same(found, decode_pages(reader, PAGES[:1], prompt=PROMPT, settings=limits).transcripts)
+    found = in_order(engine, items(reader, PAGES[3:4], limits))
+    same(found, decode_pages(reader, PAGES[3:4], prompt=PROMPT, settings=limits).transcripts)
 
 
 def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch) -> None:
