@@ -107,6 +107,11 @@ class PagedEngine:
                 if self._steps.captured_for(size) != size:
                     self._steps.capture(size)
 
+    def try_prompts(self) -> None:
+        """Compiles what prompts go through, so that no page waits for it. Only between readings."""
+        with self._on_device():
+            self._steps.try_prompts()
+
     @contextmanager
     def _on_device(self) -> Iterator[None]:
         """Triton launches, and events are recorded, on the current device; not while another thread captures."""

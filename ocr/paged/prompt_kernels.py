@@ -4,6 +4,7 @@
 T tokens, D width, E experts, K of them a token, INNER their inner width, P = T * K pairs of token and expert. Pairs
 are put in the order of their experts: those of expert e are at starts[e] to starts[e + 1]. CHUNK tokens at a time
 count their pairs, then find their places.
+Numbers that differ from prompt to prompt are not specialised: a kernel is compiled once, not again in a run.
 Source of the tiles over ragged groups: MegaBlocks (Gale et al. 2022), arXiv:2211.15841; here without padding.
 """
 
@@ -11,7 +12,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["residual_s"])
 def sum_norm(
     residual, other, rows, places, shares, weight, out, normed, eps, residual_s,
     D: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
@@ -40,7 +41,7 @@ def sum_norm(
     tl.store(normed + row * D + d, (gain * scaled).to(normed.dtype.element_ty), mask=real)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["length", "room"])
 def rotate_write(
     query, key, value, cos, sin, turned_query, turned_key, keys, values, blocks, length, room,
     H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
@@ -89,7 +90,7 @@ def rotate_write(
         tl.store(values + target, zeros.to(values.dtype.element_ty), mask=real)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens"])
 def route_many(
     x, weight, experts, shares, counts, tokens, scale,
     D: tl.constexpr, E: tl.constexpr, K: tl.constexpr, PADDED: tl.constexpr, BLOCK: tl.constexpr,
@@ -128,7 +129,7 @@ def route_many(
     tl.store(counts + chunk * PADDED + e, tl.sum(taken, 0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens", "chunks"])
 def place_pairs(
     experts, counts, order, places, starts, tokens, chunks,
     E: tl.constexpr, K: tl.constexpr, PADDED: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,

@@ -8,6 +8,7 @@ Shapes: N prompts of L tokens, T = N * L, D width, E experts, K of them a token,
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -28,6 +29,8 @@ except ImportError:  # no Triton for this platform
 # they are. grouped: by torch's grouped products (bf16 only), with two passes more over memory.
 Prompts = Literal["transformers", "tiles", "grouped"]
 _CHUNK = 64  # tokens that one program of the router takes
+_TRIAL_PAIRS = (24, 96, 192)  # of an expert: of each of tiles_config()'s sizes
+_LARGE_TILES_BYTES = 200 << 10  # of shared memory: four stages of 48 KB and what Triton needs besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,15 @@ def takes(language_model: Any) -> bool:
     if type(language_model).__name__ != "UnlimitedOcrTextModel":
         return False
     return all(_takes_layer(layer) for layer in language_model.layers)
+
+
+def trial_tokens(language_model: Any) -> list[int]:
+    """Prompts of so many tokens have every kernel compiled that a prompt of any length takes."""
+    for layer in language_model.layers:
+        if hasattr(layer.mlp, "experts"):
+            gate = layer.mlp.gate
+            return [-(-pairs * gate.num_experts // gate.top_k) for pairs in _TRIAL_PAIRS]
+    return [_CHUNK]
 
 
 def _takes_layer(layer: Any) -> bool:
@@ -177,7 +189,8 @@ def route(module: Any, normed_TD: Tensor) -> Routed:
     """module: a router whose method is greedy."""
     (T, D), E, K = normed_TD.shape, module.num_experts, module.top_k
     device, padded, chunks = normed_TD.device, max(16, _power_of_two(E)), -(-T // _CHUNK)
-    chosen, order, places = torch.empty(3, T, K, dtype=torch.int32, device=device).unbind(0)
+    # One by one: kernels are compiled for tensors whose addresses are multiples of 16.
+    chosen, order, places = (torch.empty(T, K, dtype=torch.int32, device=device) for _ in range(3))
     shares = torch.empty(T, K, device=device)
     counts = torch.empty(chunks, padded, dtype=torch.int32, device=device)
     starts = torch.empty(E + 1, dtype=torch.int32, device=device)
@@ -196,7 +209,8 @@ def experts_tiles(
     module: Any, normed_TD: Tensor, routed: Routed, config: TilesConfig | None = None
 ) -> Tensor:
     """[P, D], each pair's expert of its token, in the order of experts."""
-    config = config or tiles_config(len(routed.order) / module.num_experts, normed_TD.dtype)
+    mean = len(routed.order) / module.num_experts
+    config = config or tiles_config(mean, normed_TD.dtype, _shared_bytes(normed_TD.device))
     return down(module, gate_up(module, normed_TD, routed, config.gate_up), routed, config.down)
 
 
@@ -239,8 +253,8 @@ def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
     return out
 
 
-def tiles_config(mean_pairs: float, dtype: torch.dtype) -> TilesConfig:
-    """mean_pairs: of an expert."""
+def tiles_config(mean_pairs: float, dtype: torch.dtype, shared_bytes: int) -> TilesConfig:
+    """mean_pairs: of an expert. shared_bytes: of one of the device's processors; 228 KB on an H200, 100 on others."""
     if dtype.itemsize > 2:  # no matrix instruction takes them: small tiles, for exactness and not for speed
         small = ExpertsConfig(block_m=32, block_n=32, block_k=32, num_stages=2)
         return TilesConfig(gate_up=small, down=small)
@@ -252,10 +266,28 @@ def tiles_config(mean_pairs: float, dtype: torch.dtype) -> TilesConfig:
             gate_up=ExpertsConfig(block_m=64, block_n=64, block_k=64, num_stages=4),
             down=ExpertsConfig(block_m=64, block_n=128, block_k=64, num_stages=4),
         )
+    if shared_bytes < _LARGE_TILES_BYTES:
+        return TilesConfig(
+            gate_up=ExpertsConfig(block_m=128, block_n=64, block_k=64),
+            down=ExpertsConfig(block_m=128, block_n=128, block_k=64),
+        )
     return TilesConfig(
         gate_up=ExpertsConfig(block_m=128, block_n=128, block_k=64, num_warps=8, num_stages=4),
         down=ExpertsConfig(block_m=128, block_n=256, block_k=64, num_warps=8, num_stages=4),
     )
+
+
+@cache
+def _shared_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 0
+    return torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
+
+
+def grouped_take(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether torch's grouped products run here without a wait for the host."""
+    known = device.type == "cuda" and dtype == torch.bfloat16 and hasattr(torch, "_grouped_mm")
+    return known and torch.cuda.get_device_properties(device).major >= 9
 
 
 def _launch(module: Any, config: ExpertsConfig) -> dict[str, int]:

@@ -141,6 +141,7 @@ class PagedReader:
 
     def _try(self, warm: bool) -> None:
         assert self._engine is not None
+        self._engine.try_prompts()
         if warm:
             self._engine.warm_up(BUCKETS)
         limits = DecodeSettings(max_tokens=min(_TRIAL_TOKENS, self._settings.max_tokens))

@@ -21,8 +21,8 @@ from ocr.paged.graphs import StepGraphs
 from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.paged.pace import MOST_STEP_TOKENS
 from ocr.paged.pending import Moment, Pending, Prefilled
-from ocr.paged.pool import BlockPool
-from ocr.paged.prompts import Prompts, last_states, takes
+from ocr.paged.pool import SCRATCH, BlockPool
+from ocr.paged.prompts import Prompts, grouped_take, last_states, takes, trial_tokens
 
 _NUM_PLANS = 4  # more than steps are ever under way
 # Without cuDNN's, which makes a plan for every length.
@@ -63,7 +63,7 @@ class DeviceSteps:
         self._num_experts = num_experts(self._language)
         grouped = weight.dtype == torch.bfloat16
         self._prompts = prompts if self.fused and layers and takes(self._language) else "transformers"
-        self._grouped_prompts = prompts == "grouped" and grouped
+        self._grouped_prompts = prompts == "grouped" and grouped_take(self.device, weight.dtype)
         self.graphs = self.fused and grouped if graphs is None else graphs
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if on_cuda else None
@@ -176,6 +176,15 @@ class DeviceSteps:
         self._tokens_S.index_copy_(0, upload(rows, self.device), tokens_N)
         ended = Moment.now(self.device)
         return Prefilled(logits_NV=logits_NV, pending=Pending.of(results_N2), began=began, ended=ended)
+
+    def try_prompts(self) -> None:
+        """Compiles what prompts go through. Their keys and values go nowhere; no row may be in use."""
+        if self._prompts == "transformers":
+            return
+        weight = self._model.lm_head.weight
+        for length in trial_tokens(self._language):
+            embeds = torch.zeros(1, length, weight.shape[1], dtype=weight.dtype, device=self.device)
+            self.prefill(embeds, [[SCRATCH] * self.pool.shape.blocks(length)], [0]).pending.rows()
 
     def choose_again(
         self,

@@ -5,12 +5,13 @@ python -m tests.benchmarks.prefill_figures prefill.json --sections machine,prefi
 
 Sections: machine (rates of a large matrix product and of a copy); prefill (so many pages in one forward through the
 engine's own DeviceSteps.prefill: the device's time, the host's, what it does while another thread holds the
-interpreter's lock, and the share of the matrix rate); kernels (what one forward consists of); products (the plain
-matrix products of one layer); experts (one layer's experts in several ways, each against float32); attention (causal
-attention of so many pages, by backend); pieces (what lies between); accuracy (each way through the whole model
-against float32). After each one the JSON is written; one that fails
-is reported, and the others go on. The model is DeepSeek-OCR's language model with random weights in bf16, a page 903
-tokens. With --quick a tiny model shows on any device that the program works.
+interpreter's lock, and the share of the matrix rate); kernels (what one forward consists of); engine (pages that write
+100 tokens through a whole engine); experts (one layer's experts in several ways, each against float32); tiles (our two
+kernels of them alone, by launch); products (the plain matrix products of one layer); attention (causal attention of so
+many pages, by backend); pieces (what lies between); accuracy (each way through the whole model against float32). After
+each one the JSON is written; one that fails is reported, and the others go on. The model is DeepSeek-OCR's language
+model with random weights in bf16, a page 903 tokens. With --quick a tiny model shows on any device that the program
+works.
 """
 
 import argparse
@@ -36,10 +37,13 @@ from transformers.integrations.moe import grouped_mm_experts_forward
 from ocr.model import LanguageConfig
 from ocr.paged import layers, prompts
 from ocr.paged.attention import kernels_take
+from ocr.paged.engine import PagedEngine
 from ocr.paged.layers import ExpertsConfig
 from ocr.paged.pool import BlockPool
 from ocr.paged.prompts import Prompts, TilesConfig
 from ocr.paged.steps import DeviceSteps
+from ocr.paged.types import EngineSettings, Item
+from ocr.reading import DecodeSettings, start_reading
 from pipeline.bench.bound import prefill_flops
 from tests.benchmarks.decode_figures import QUICK, Effort, Found, Rig, summary
 
@@ -65,6 +69,44 @@ class Pages:
 
     def __call__(self) -> Any:
         return self.steps.prefill(self.prompts_NLD, self.blocks, self.rows)
+
+
+def engine(rig: "PrefillRig", found: Found) -> Found:
+    """Pages through a whole engine that write little, so that prefills are most of it: pages/s, seconds of prefills."""
+    slots, waves, output = (256, 2, 100) if rig.on_cuda else (4, 2, 4)
+    results: Found = {}
+    for mode in MODES:
+        settings = EngineSettings(slots=slots, max_tokens=rig.effort.prompt + output, **MODES[mode])
+        engine = PagedEngine(rig.loaded, settings)
+        engine.try_prompts()
+        engine.warm_up()
+        wants = [max(1, output * (place + 1) // slots) for place in range(slots)] + [output] * waves * slots
+        readings = (reading_of(rig, place, count) for place, count in enumerate(wants))
+        started = time.perf_counter()
+        pages = sum(1 for _ in engine.read(readings))
+        rig.synchronize()
+        seconds = time.perf_counter() - started
+        stats = engine.stats
+        results[mode] = {
+            "pages_s": pages / seconds,
+            "prefill_ms_a_page": 1e3 * stats.prefill_s / stats.prefilled,
+            "pages_a_prefill": stats.prefilled / stats.prefills,
+            "host_s": stats.host_s,
+            "wait_s": stats.wait_s,
+            "seconds": seconds,
+            "peak_bytes": rig.peak_bytes(),
+        }
+        del engine
+        rig.tidy()
+    return results
+
+
+def reading_of(rig: Rig, place: int, count: int) -> Item:
+    """A page that writes so many tokens."""
+    prompt = rig.prompt(place)
+    limits = DecodeSettings(max_tokens=len(prompt) + count, ngram_size=0, ngram_window=50, loop_tokens=0)
+    reading = start_reading(rig.loaded, len(prompt), limits, None)
+    return Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
 
 def machine(rig: "PrefillRig", found: Found) -> Found:
@@ -117,8 +159,7 @@ def one_prefill(rig: Rig, pages: int, mode: str) -> Found:
         run()
     rig.synchronize()
     in_a_row = 1e3 * (time.perf_counter() - started) / repeats
-    with busy_thread():
-        contended = rig.ms(run, repeats)
+    contended = beside_a_busy_thread(rig, run) if pages in (max(rig.pages), 16) else None
     flops = pages * prefill_flops(rig.effort.language, rig.effort.prompt)
     return {
         "ms_a_page": ms / pages,
@@ -132,6 +173,16 @@ def one_prefill(rig: Rig, pages: int, mode: str) -> Found:
         "first_s": first_s,
         "peak_bytes": rig.peak_bytes(),
     }
+
+
+def beside_a_busy_thread(rig: Rig, run: Callable[[], object]) -> float:
+    """Milliseconds by the clock, of one run."""
+    with busy_thread():
+        rig.synchronize()
+        started = time.perf_counter()
+        run()
+        rig.synchronize()
+        return 1e3 * (time.perf_counter() - started)
 
 
 @contextmanager
@@ -516,6 +567,7 @@ SECTIONS: dict[str, Callable[[Any, Found], Found]] = {
     "machine": machine,
     "prefill": prefill,
     "kernels": kernels,
+    "engine": engine,
     "experts": experts,
     "tiles": tiles,
     "products": products,

@@ -20,6 +20,7 @@ FEW = {**PRODUCT, "BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 128}
 PAIRS = {"E": 64, "PADDED": 64, "K": 6}
 TILES = {"D": 1280, "INNER": 896, "E": 64, "PADDED": 64, "num_warps": 8, "num_stages": 4}
 LARGE = {**TILES, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+MEDIUM = {**TILES, "BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
 SMALL = {**TILES, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}
 CASES: list[tuple[Any, str, dict[str, int]]] = [
     (kernels.append, "bf16 bf16 bf16 bf16 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
@@ -80,6 +81,8 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (prompt_kernels.gate_up_tiles, "bf16 bf16 int int bf16", {**LARGE, "K": 6}),
     (prompt_kernels.gate_up_tiles, "bf16 bf16 int int bf16", {**SMALL, "K": 6}),
     (prompt_kernels.gate_up_tiles, "float float int int float", {**SMALL, "K": 6, "BLOCK_M": 32, "BLOCK_N": 32}),
+    (prompt_kernels.gate_up_tiles, "bf16 bf16 int int bf16", {**MEDIUM, "K": 6}),
+    (prompt_kernels.down_tiles, "bf16 bf16 int bf16", {**MEDIUM, "BLOCK_N": 128}),
     (prompt_kernels.down_tiles, "bf16 bf16 int bf16", {**LARGE, "BLOCK_N": 256}),
     (prompt_kernels.down_tiles, "bf16 bf16 int bf16", {**SMALL, "BLOCK_N": 128}),
     (prompt_kernels.gather_rows, "bf16 int bf16", {"D": 1280, "WIDTH": 2048, "K": 6}),
