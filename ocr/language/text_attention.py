@@ -62,7 +62,8 @@ class UnlimitedOcrTextRotaryEmbedding(nn.Module):
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
-        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float) / config.head_dim
+        # Of no use on meta, where PyTorch imports its compiler for it (encoders.initial).
+        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float, device="cpu") / config.head_dim
         self.register_buffer("inv_freq", 1.0 / config.rope_theta**exponents, persistent=False)
 
     @torch.no_grad()

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from encoders.initial import embedding, normal
 from ocr.language.experts import UnlimitedOcrTextExperts, UnlimitedOcrTextTopkRouter
 from ocr.language.text_attention import (
     KeyValueCache,
@@ -104,7 +105,7 @@ class UnlimitedOcrTextModel(nn.Module):
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.embed_tokens = embedding(config.vocab_size, config.hidden_size, std=_INITIAL_STD)
         self.layers = nn.ModuleList(
             UnlimitedOcrTextDecoderLayer(config, number) for number in range(config.num_hidden_layers)
         )
@@ -112,7 +113,7 @@ class UnlimitedOcrTextModel(nn.Module):
         self.rotary_emb = UnlimitedOcrTextRotaryEmbedding(config)
         for parameter in self.parameters():
             if parameter.dim() > 1:
-                nn.init.normal_(parameter, std=_INITIAL_STD)
+                normal(parameter, std=_INITIAL_STD)
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.embed_tokens
