@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.clip import ClipConfig, ClipEncoder
+from encoders.initial import normal
 from encoders.sam import SamConfig, SamEncoder
 from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews, UInt8Array
@@ -90,8 +91,8 @@ class DeepEncoder(nn.Module):
         self.sam_model = SamEncoder(config.sam)
         self.vision_model = ClipEncoder(config.clip)
         self.projector = Projector(config)
-        self.image_newline = nn.Parameter(torch.randn(config.embed_dim) * config.embed_dim**-0.5)
-        self.view_seperator = nn.Parameter(torch.randn(config.embed_dim) * config.embed_dim**-0.5)
+        self.image_newline = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
+        self.view_seperator = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
         head = config.character_head
         self.character_head = None if head is None else CharacterHead(config.sam.width, head)
 

@@ -14,7 +14,7 @@ class TextReader(Protocol):
 
     @property
     def language_model(self) -> Any:
-        """transformers' UnlimitedOcrTextModel, every layer with full attention."""
+        """ocr.language.text_model.UnlimitedOcrTextModel."""
 
     @property
     def lm_head(self) -> Any:

@@ -1,22 +1,25 @@
 """DeepSeek-OCR as one module: the vision encoder, the mixture-of-experts language model, the output head.
 
 The configuration is the published config.json; a smaller model uses the same layout with further keys.
-Source: deepseek-ai/DeepSeek-OCR; the language model is transformers' UnlimitedOcrTextModel, which is that
-model's (without MLA) once its sliding attention is switched off.
+Source: deepseek-ai/DeepSeek-OCR.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from transformers import UnlimitedOcrTextConfig, UnlimitedOcrTextModel
 
 from encoders.clip import ClipConfig
 from encoders.deepseek import CharacterHeadConfig, DeepEncoder, EncoderConfig
 from encoders.sam import SamConfig
 from ocr.errors import CheckpointError
+from ocr.language.text_config import TextConfig
+from ocr.language.text_model import UnlimitedOcrTextModel
+
+if TYPE_CHECKING:
+    from transformers import UnlimitedOcrTextConfig
 
 DEFAULT_PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
 # language_config keys that would make it another model, with the only value this one knows.
@@ -53,8 +56,14 @@ class LanguageConfig:
     bos_token_id: int = 0
     eos_token_id: int = 1
 
-    def to_transformers(self) -> UnlimitedOcrTextConfig:
-        """transformers' configuration of this language model, with full attention in every layer."""
+    def to_text(self) -> TextConfig:
+        """The language model's own configuration, which says how attention and experts are computed as well."""
+        return TextConfig(**asdict(self))
+
+    def to_transformers(self) -> "UnlimitedOcrTextConfig":
+        """transformers' configuration of this language model, with full attention in every layer: for comparisons."""
+        from transformers import UnlimitedOcrTextConfig
+
         values = asdict(self)
         theta = values.pop("rope_theta")
         return UnlimitedOcrTextConfig(
@@ -192,7 +201,7 @@ class OcrModel(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = DeepEncoder(config.encoder)
-        self.language_model = UnlimitedOcrTextModel(config.language.to_transformers())
+        self.language_model = UnlimitedOcrTextModel(config.language.to_text())
         self.lm_head = nn.Linear(config.language.hidden_size, config.language.vocab_size, bias=False)
         if config.language.tie_word_embeddings:
             self.lm_head.weight = self.language_model.embed_tokens.weight

@@ -11,14 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, snapshot_download
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HFValidationError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-)
 from tokenizers import Tokenizer
 
 from ocr.digests import file_sha256
@@ -67,6 +59,16 @@ def _shipped() -> Path:
 
 @lru_cache
 def _download(repository: str) -> Path:
+    # Here, as most runs have their model on the disk and do without.
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HFValidationError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
     try:
         return Path(snapshot_download(repository, allow_patterns=_PATTERNS))
     except (EntryNotFoundError, OfflineModeIsEnabled) as error:

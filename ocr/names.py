@@ -21,7 +21,7 @@ class Slot:
 
 
 def slots(model: OcrModel) -> dict[str, Slot]:
-    """Published name -> its place. transformers keeps all experts of a layer in one parameter."""
+    """Published name -> its place. All experts of a layer are in one parameter."""
     return dict(_slots(model))
 
 

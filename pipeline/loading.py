@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
+# The name of the thread that imports ahead.
+IMPORTING = "imports"
 # malloc.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -54,6 +56,22 @@ def load_model(config: Config) -> "LoadedModel":
         dtype=getattr(torch, name),
         encoder_dtype=getattr(torch, encoder_name),
     )
+
+
+def import_ahead() -> None:
+    """Begins to import what a model needs, in a thread, while workers start and look into the first files.
+
+    For runs that are sure to read something, or nearly so: it takes a second or two of CPU time.
+    """
+    calm_threads()
+    threading.Thread(target=_import_all, name=IMPORTING, daemon=True).start()
+
+
+def _import_all() -> None:
+    with contextlib.suppress(Exception):  # where it is wanted it is tried again, and says what is wrong
+        import pipeline.flow.decoding
+        import pipeline.flow.encoding
+        import pipeline.run_encoder  # noqa: F401
 
 
 def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":

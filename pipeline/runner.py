@@ -29,7 +29,7 @@ from pipeline.flow.sizes import inflight_mb
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
-from pipeline.loading import load_model, render_workers
+from pipeline.loading import import_ahead, load_model, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
@@ -90,6 +90,8 @@ def run(
             weights_sha256=weights,
             versions=versions(),
         )
+        if writer.call(Store.num_runs, hash_).result() == 0 and config.text_layer != "prefer":
+            import_ahead()  # no page can be left out for having been read
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id

@@ -51,6 +51,11 @@ class Store:
         """Closes the database and lets the next run in. Closing twice is fine."""
         self._closing.close()
 
+    def num_runs(self, settings_hash: str) -> int:
+        """Returns how many runs had these settings."""
+        sql = "SELECT count(*) FROM runs WHERE settings_hash = ?"
+        return int(self._db.conn.execute(sql, (settings_hash,)).fetchone()[0])
+
     def start_run(self, run: RunRecord) -> int:
         """Returns the id of a new run. Earlier runs that never ended are marked interrupted.
 

@@ -4,12 +4,15 @@ The kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted a
 and everything within plain_only(), goes to the operators. So does everything on a device on which a kernel once failed.
 """
 
+import torch
 from torch import Tensor
 
 from encoders.attention import plain
 from encoders.attention.switch import give_up, kernel_allowed, plain_only
 
 try:
+    if not torch.cuda.is_available():
+        raise ImportError("without a GPU it would be a tenth of a start's CPU time, for nothing")
     from encoders.attention import fused_grid, fused_windows
 except ImportError:  # no Triton, or one before 3.4, which has no TensorDescriptor
     fused_grid = fused_windows = None  # type: ignore[assignment]

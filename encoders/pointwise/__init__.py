@@ -12,6 +12,8 @@ from encoders.attention.switch import give_up, kernel_allowed, kernels_allowed, 
 from encoders.pointwise import plain
 
 try:
+    if not torch.cuda.is_available():
+        raise ImportError("as in encoders.attention")
     from encoders.pointwise import fused
 except ImportError:  # no Triton
     fused = None  # type: ignore[assignment]

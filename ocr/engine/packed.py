@@ -1,7 +1,7 @@
 """One step of several rows, packed: the rows' new tokens one after the other, as one sequence of a batch of one.
 
 Rows bring different numbers of tokens and stand at different lengths, so products see no padding at all. Only
-attention knows the rows; transformers calls it by the name ATTENTION.
+attention knows the rows; the language model calls it by the name ATTENTION.
 Shapes: N new tokens of all rows, B rows, H heads, G query heads that share keys, t new tokens of a row, d width.
 """
 
@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
-from transformers import AttentionInterface
+
+from ocr.language.text_attention import ATTENTION as IMPLEMENTATIONS
 
 ATTENTION = "ocr_packed_rows"
 # Eight rows of 1,100 tokens, one new token each: a step takes 41 ms of a CPU core together, 47 row by row.
@@ -150,7 +151,7 @@ def _attention(
     return step.attend(module.layer_idx, query, scaling), None
 
 
-AttentionInterface.register(ATTENTION, _attention)
+IMPLEMENTATIONS[ATTENTION] = _attention
 
 
 @contextmanager

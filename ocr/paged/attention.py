@@ -1,4 +1,4 @@
-"""Attention over the block pool, as one of transformers' attention implementations.
+"""Attention over the block pool, as one of the language model's attention implementations.
 
 Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for each, d width of a head.
 """
@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from ocr.language.text_attention import ATTENTION, sdpa_attention
 from ocr.paged.pool import BlockPool, pick, put
 
 try:
@@ -160,24 +159,21 @@ def paged_attention(
     *,
     scaling: float,
     paged: StepCache | None = None,
-    **rest: Any,
+    **_: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """transformers' attention interface. paged: the step's cache, passed to the text model; without it, SDPA."""
+    """The language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
     if paged is None:
-        out: tuple[Tensor, None] = sdpa_attention_forward(
-            module, query, key, value, attention_mask, scaling=scaling, **rest
-        )
-        return out
+        return sdpa_attention(module, query, key, value, attention_mask, scaling=scaling)
     attend = attend_fused if paged.fused else attend_plain
     return attend(paged, query, key, value, scaling), None
 
 
-ALL_ATTENTION_FUNCTIONS.register(NAME, paged_attention)
+ATTENTION[NAME] = paged_attention
 
 
 @contextmanager
 def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
-    """Within it a text model's forwards use paged_attention(), and experts so (transformers' name) where it says.
+    """Within it a text model's forwards use paged_attention(), and experts as named (ocr.language.experts), if any.
 
     The configuration is the model's own: not for use while another thread runs the same model.
     """

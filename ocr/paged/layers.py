@@ -1,6 +1,6 @@
 """The text model's layers with fewer launches, for decode steps: about 20 kernels a layer instead of 75.
 
-The modules stay transformers' own; within fused_layers() their forwards are these. What is computed is the same,
+The modules stay the model's own; within fused_layers() their forwards are these. What is computed is the same,
 rounded to the model's number format less often.
 """
 
@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.activations import SiLUActivation
 
 from ocr.paged.attention import StepCache, attend_fused
 
@@ -40,7 +39,7 @@ class ExpertsConfig:
 
 @contextmanager
 def fused_layers(language_model: nn.Module) -> Iterator[None]:
-    """Within it a transformers text model's forwards of a step run fused, as far as shapes allow.
+    """Within it a text model's forwards of a step run fused, as far as shapes allow.
 
     Only for steps with a StepCache on a device that ocr.paged.attention.kernels_take. The modules are the model's
     own: not for use while another thread runs the same model.
@@ -70,7 +69,7 @@ def _fused_forward(module: Any) -> Callable[..., Any] | None:
         return partial(rms_norm, module)
     if name == "UnlimitedOcrTextAttention" and module.q_proj.bias is None:
         return partial(attention, module)
-    if name == "UnlimitedOcrTextMLP" and isinstance(module.act_fn, nn.SiLU | SiLUActivation):
+    if name == "UnlimitedOcrTextMLP" and isinstance(module.act_fn, nn.SiLU):
         return partial(mlp, module)
     if name == "UnlimitedOcrTextTopkRouter" and _routes(module):
         return partial(router, module)
@@ -84,7 +83,7 @@ def _routes(module: Any) -> bool:
 
 
 def _multiplies(module: Any) -> bool:
-    silu = isinstance(module.act_fn, nn.SiLU | SiLUActivation)
+    silu = isinstance(module.act_fn, nn.SiLU)
     return bool(silu and module.hidden_dim % 16 == 0 and module.intermediate_dim % 16 == 0)
 
 

@@ -21,7 +21,7 @@ class PoolShape:
 
     @classmethod
     def of(cls, language_model: Any, dtype: torch.dtype, block_tokens: int = 64) -> "PoolShape":
-        """language_model: transformers' text model, or anything with its config and layers."""
+        """language_model: a text model, or anything with its config and layers."""
         config = language_model.config
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return cls(

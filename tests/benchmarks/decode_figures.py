@@ -28,8 +28,10 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, models
 from torch import nn
-from transformers import DynamicCache, UnlimitedOcrTextModel
+from transformers import DynamicCache
+from transformers import UnlimitedOcrTextModel as TransformersModel
 
+from ocr.language.text_model import UnlimitedOcrTextModel
 from ocr.model import LanguageConfig
 from ocr.paged import attention as paged
 from ocr.paged import layers
@@ -71,7 +73,7 @@ class Text(nn.Module):
 
     def __init__(self, config: LanguageConfig) -> None:
         super().__init__()
-        self.language_model = UnlimitedOcrTextModel(config.to_transformers())
+        self.language_model = UnlimitedOcrTextModel(config.to_text())
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
 
@@ -256,7 +258,7 @@ def expert_launches(default: layers.ExpertsConfig) -> list[layers.ExpertsConfig]
 
 
 def experts(rig: Rig, found: Found) -> Found:
-    """One layer's experts, transformers' grouped products and ours, launches from the fastest on."""
+    """One layer's experts, PyTorch's grouped products as transformers uses them and ours, the fastest launch first."""
     results: Found = {}
     config = rig.effort.language
     module = next(part for part in rig.model.modules() if type(part).__name__ == "UnlimitedOcrTextExperts")
@@ -443,14 +445,14 @@ def bans(rig: Rig, found: Found) -> Found:
 def dynamic(rig: Rig, found: Found) -> Found:
     """The greedy loop of transformers' generate, without its processors: a DynamicCache, no graph."""
     results: Found = {}
-    model = rig.model
+    model, language_model = rig.model, transformers_model(rig)
     for batch in rig.effort.batches:
         embeds = rig.prompts[torch.arange(batch, device=rig.device) % len(rig.prompts)]
-        cache = DynamicCache(config=model.language_model.config)
+        cache = DynamicCache(config=language_model.config)
         times = []
         for _ in range(1 + rig.effort.dynamic_steps):
             started = time.perf_counter()
-            hidden = model.language_model(
+            hidden = language_model(
                 inputs_embeds=embeds, past_key_values=cache, use_cache=True
             ).last_hidden_state
             chosen = model.lm_head(hidden[:, -1]).float().argmax(-1)
@@ -462,6 +464,15 @@ def dynamic(rig: Rig, found: Found) -> Found:
         del cache, hidden
         rig.tidy()
     return results
+
+
+def transformers_model(rig: Rig) -> Any:
+    """transformers' class with the rig's own weights, not copied."""
+    with torch.device("meta"):
+        model = TransformersModel(rig.effort.language.to_transformers()).eval().requires_grad_(False)
+    model.load_state_dict(rig.model.language_model.state_dict(), assign=True)
+    model.rotary_emb = type(model.rotary_emb)(model.config).to(rig.device)
+    return model
 
 
 SECTIONS: dict[str, Callable[[Rig, Found], Found]] = {

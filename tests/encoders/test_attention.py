@@ -73,11 +73,15 @@ def test_kernels_are_off_only_within_the_switch() -> None:
     assert kernels_allowed()
 
 
+# Kernels are looked for only there.
+ON_A_GPU = "torch.cuda.is_available = lambda: True\n"
+
+
 @pytest.mark.parametrize(
     "triton", ["None", "types.ModuleType('triton')"], ids=["no Triton", "one without what is needed"]
 )
 def test_nothing_but_pytorch_is_needed(triton: str) -> None:
-    without = f"import sys, types, torch; sys.modules['triton'] = {triton}\n"
+    without = f"import sys, types, torch; sys.modules['triton'] = {triton}\n{ON_A_GPU}"
     without += "import encoders.attention as a; assert a.fused_grid is None; import encoders.sam\n"
     without += "import encoders.pointwise as p; assert p.fused is None"
     subprocess.run([sys.executable, "-c", without], check=True, timeout=120)
@@ -85,7 +89,7 @@ def test_nothing_but_pytorch_is_needed(triton: str) -> None:
 
 def test_a_triton_before_3_4_leaves_the_operators() -> None:
     pytest.importorskip("triton")
-    without = "import sys, torch; sys.modules['triton.tools.tensor_descriptor'] = None\n"
+    without = f"import sys, torch; sys.modules['triton.tools.tensor_descriptor'] = None\n{ON_A_GPU}"
     without += (
         "import encoders.attention as a; assert a.fused_grid is None is a.fused_windows; import encoders.sam"
     )

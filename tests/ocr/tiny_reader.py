@@ -11,9 +11,10 @@ from tokenizers.decoders import WordPiece as WordPieceDecoder
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from torch import nn
-from transformers import UnlimitedOcrTextConfig, UnlimitedOcrTextModel
 
 from encoders.types import VisionTokens
+from ocr.language.text_model import UnlimitedOcrTextModel
+from ocr.model import LanguageConfig
 from ocr.random_weights import redraw
 
 VOCAB = 64
@@ -44,7 +45,7 @@ class RandomReader(nn.Module):
 
     def __init__(self, seed: int = 0, positions: int = 512) -> None:
         super().__init__()
-        config = UnlimitedOcrTextConfig(
+        config = LanguageConfig(
             vocab_size=VOCAB,
             hidden_size=64,
             intermediate_size=96,
@@ -56,11 +57,8 @@ class RandomReader(nn.Module):
             num_experts_per_tok=2,
             moe_intermediate_size=32,
             max_position_embeddings=positions,
-            mlp_layer_types=["dense", "sparse", "sparse"],
-            layer_types=["full_attention"] * 3,
-            sliding_window=128,
         )
-        self.language_model = UnlimitedOcrTextModel(config)
+        self.language_model = UnlimitedOcrTextModel(config.to_text())
         self.lm_head = nn.Linear(64, VOCAB, bias=False)
         redraw(self, seed)
         self.eval()

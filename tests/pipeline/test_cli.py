@@ -22,6 +22,15 @@ from tests.pipeline.conftest import MakePdf
 
 ROOT = Path(__file__).parents[2]
 SETS = [argument for text in READS_TEXT for argument in ("--set", text)]
+# What transformers' modeling code would bring along, seconds of a start.
+OF_TRANSFORMERS = {
+    "transformers",
+    "sympy",
+    "torch._dynamo",
+    "torch._inductor",
+    "torch.distributed.tensor",
+    "torchvision",
+}
 HEAVY = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL"}
 
 
@@ -75,6 +84,15 @@ def test_a_run_with_nothing_to_read_never_imports_torch(
     modules = imported_by(f"from pipeline.cli import main\nmain({arguments!r})")
     assert "sqlite_utils" in modules
     assert modules & {"torch", "transformers"} == set()
+
+
+def test_a_run_imports_only_what_it_uses(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
+    make_pdf(tmp_path / "new.pdf", ["one"])
+    arguments = ["run", str(tmp_path), "--db", str(tmp_path / "a.db"), "--model", str(reader), *SETS]
+    modules = imported_by(f"from pipeline.cli import main\nassert main({arguments!r}) == 0")
+    assert {"torch", "ocr.language.text_model", "pipeline.flow.decoding"} <= modules
+    assert modules & OF_TRANSFORMERS == set()
+    assert "huggingface_hub" not in modules, "the model is in a folder"
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
