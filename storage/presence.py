@@ -47,7 +47,11 @@ class Presence:
         before = self._seen.setdefault(suffix, found) if found != (0, 0) else self._seen.get(suffix)
         if before in (None, found) or _is_open(path):
             return
-        happened = "was deleted or renamed" if found == (0, 0) else "was deleted or renamed, and another put in its place"
+        happened = (
+            "was deleted or renamed"
+            if found == (0, 0)
+            else "was deleted or renamed, and another put in its place"
+        )
         if suffix:
             what = f"its side file {os.path.basename(path)} {happened}"
         else:
@@ -67,7 +71,9 @@ def save_copy(conn: sqlite3.Connection, path: str) -> str:
     """
     name = f"{os.path.basename(path)}.rescued-{time.strftime('%Y%m%d-%H%M%S')}"
     failures = []
-    for folder in dict.fromkeys((os.path.dirname(os.path.realpath(path)), os.getcwd(), tempfile.gettempdir())):
+    for folder in dict.fromkeys(
+        (os.path.dirname(os.path.realpath(path)), os.getcwd(), tempfile.gettempdir())
+    ):
         copy = os.path.join(folder, name)
         if os.path.lexists(copy):
             copy += f"-{os.getpid()}"
@@ -107,7 +113,11 @@ def _is_open(path: str) -> bool:
 def _name_now(key: _Key) -> str | None:
     for descriptor, target in _open_files():
         with contextlib.suppress(OSError):
-            if _key(f"{_DESCRIPTORS}/{descriptor}") == key and not target.endswith(_DELETED) and _key(target) == key:
+            if (
+                _key(f"{_DESCRIPTORS}/{descriptor}") == key
+                and not target.endswith(_DELETED)
+                and _key(target) == key
+            ):
                 return target
     return None
 

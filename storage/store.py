@@ -190,7 +190,7 @@ class Store:
         return best
 
     def kept_in(self) -> str:
-        """Returns where all is that the database holds, now that its path does not lead to it: its name, or a new copy's.
+        """Returns where all is that the database holds, where its path does not lead to it: its name, or a new copy's.
 
         Raises: DatabaseAccessError where it has no name, and no copy can be made.
         """

@@ -1,7 +1,7 @@
 """What MuPDF could not use of a page, told from what it said while it drew the page. Runs in workers.
 
-MuPDF draws on where something is damaged, and says so in a list of sentences that is kept for the process. An error that
-it got over is named first ("library error: zlib error: ..."), and then often what became of it ("padding truncated
+MuPDF draws on where something is damaged, and says so in a list of sentences that is kept for the process. An error
+that it got over is named first ("library error: zlib error: ..."), and then often what became of it ("padding truncated
 image", "ignoring broken ICC profile"): that sentence tells whether anything that can be seen is missing.
 Source: fz_warn and fz_report_error in MuPDF 1.28; 3,220 pages of 720 manuals say nothing but harmless things.
 """
@@ -28,7 +28,9 @@ _HARMLESS = re.compile(
     r"|structure tree broken|Bad parent link|bogus font|PDF stream Length incorrect|gstate underflow|invalid marked"
 )
 # Of syntax errors: what is missing decides on colours and shades only, or the word is no operator that draws.
-_COLOUR = re.compile(r"cannot find (ExtGState|ColorSpace|Pattern|Shading|Properties) resource|unknown keyword")
+_COLOUR = re.compile(
+    r"cannot find (ExtGState|ColorSpace|Pattern|Shading|Properties) resource|unknown keyword"
+)
 _LOSSES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "picture",
@@ -52,7 +54,7 @@ _LOSSES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_ERROR = re.compile(r"(?:\w+ )*error: |read error; treating as end of file")
+_ERROR = re.compile(r"(?!ignoring )(?:\w+ )*error: |read error; treating as end of file")
 _PICTURE = re.compile(r"jpeg|jbig2|openjpeg|jpx|image|faxd|lzw|XObject", re.IGNORECASE)
 _FONT = re.compile(r"\bFT_|font|glyph|cff|type1", re.IGNORECASE)
 _MOST_WORDS = 200
@@ -93,12 +95,12 @@ def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:
 
 
 def sentence(found: dict[Kind, list[str]]) -> str:
-    """Returns what is missing, and MuPDF's words, each once; "" where nothing is."""
+    """Returns what is missing, and MuPDF's words if there are any, each once; "" where nothing is."""
     what = ", and ".join(WORDS[kind] for kind in WORDS if kind in found)
     words = "; ".join(dict.fromkeys(line for kind in WORDS for line in found.get(kind, ())))
     shown = one_line(words)
     shown = shown if len(shown) <= _MOST_WORDS else f"{shown[:_MOST_WORDS]} ..."
-    return f"{what} (MuPDF: {shown})" if what else ""
+    return f"{what} (MuPDF: {shown})" if shown else what
 
 
 def suspicions(lines: Sequence[str]) -> list[str]:

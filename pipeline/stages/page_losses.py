@@ -28,7 +28,7 @@ def missing(document: Any, index: int) -> str:
     if found.get("picture") == [complaints.SHORT_PICTURE] and whole is True:
         del found["picture"]  # it has fewer rows than it claims, and all that were written
     if whole is False and "picture" not in found:
-        found["picture"] = ["its data is damaged"]
+        found["picture"] = []  # nobody complained of it
     if complaints.CUT_FLATE in lines and "content" not in found and _is_content_cut(document, index):
         found["content"] = [complaints.CUT_FLATE]
     return complaints.sentence(found)
@@ -42,7 +42,7 @@ def hidden(document: Any, index: int) -> str:
     try:
         content = bytes(document.load_page(index).read_contents())
     except _ERRORS:
-        return complaints.sentence({"content": complaints.suspicions(complaints.said()) or ["content unreadable"]})
+        return complaints.sentence({"content": complaints.suspicions(complaints.said())})
     # Zeros are white space to a PDF, but nobody writes them.
     return f"{complaints.WORDS['content']}: its content is zeros" if _is_zeros(content) else ""
 
@@ -63,7 +63,7 @@ def _are_whole(document: Any, index: int) -> bool | None:
 
 
 def _pictures(document: Any, index: int) -> Iterator[tuple[str, bytes]]:
-    """Yields the filter and the data of every larger picture of a page; those with several filters have none to name."""
+    """Yields the filter and the data of every larger picture of a page; "" or a list for several filters."""
     listed = {picture[0]: picture for picture in document.get_page_images(index, full=True)}
     if len(listed) > _MOST_PICTURES:
         return

@@ -20,7 +20,7 @@ _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 
 
 def is_whole(filter_name: str, data: bytes) -> bool | None:
-    """Returns whether data of a PDF filter ("/DCTDecode", ...) came to its proper end; None where that cannot be told."""
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) came to its proper end; None if that cannot be told."""
     if filter_name == "/DCTDecode":
         return _whole_jpeg(data)
     if filter_name == "/JBIG2Decode":

@@ -21,8 +21,9 @@ from tests.faults.model import READS_WORDS, save_words
 
 _SIDES = ("-wal", "-shm")
 # So many that no machine has read them before the database is touched.
-_PAGES = 2000
-_WAIT_S = 120.0
+_PAGES = 800
+_WAIT_S = 240.0
+_ONE_BY_ONE = ("--set", "run.inflight_mb=16", "--set", "decode.max_tokens=20")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forks")
 
 
@@ -50,7 +51,19 @@ def started(starter: Starter, model: Path, documents: Path, tmp_path: Path) -> I
     database = tmp_path / "out" / "results.db"
     database.parent.mkdir()
     settings = [part for setting in READS_WORDS for part in ("--set", setting)]
-    run = starter.start(["run", str(documents), "--db", str(database), "--model", str(model), "--quiet", *settings])
+    run = starter.start(
+        [
+            "run",
+            str(documents),
+            "--db",
+            str(database),
+            "--model",
+            str(model),
+            "--quiet",
+            *settings,
+            *_ONE_BY_ONE,
+        ]
+    )
     try:
         _until(lambda: _num_read(database) >= 5 or run.wait(0))
         yield run, database
@@ -88,7 +101,9 @@ def _holds_a_run(database: Path, least: int) -> None:
     assert not tables.faults(database)
     assert _num_read(database) >= least
     with contextlib.closing(open_for_reading(str(database))) as db:
-        assert db.conn.execute("SELECT state, exit_code FROM runs").fetchall() == [("finished", ExitCode.FATAL)]
+        assert db.conn.execute("SELECT state, exit_code FROM runs").fetchall() == [
+            ("finished", ExitCode.FATAL)
+        ]
 
 
 @pytest.mark.parametrize("with_sides", [False, True], ids=["alone", "with-side-files"])
@@ -100,7 +115,10 @@ def test_a_deleted_database_is_saved_as_a_copy(started: tuple[Running, Path], wi
     said = _ended(run)
     copies = list(database.parent.glob("results.db.rescued-*"))
     assert len(copies) == 1, said
-    assert f"{database}: it was deleted or renamed while the run wrote to it; what was read is in {copies[0]}: " in said
+    assert (
+        f"{database}: it was deleted or renamed while the run wrote to it; what was read is in {copies[0]}: "
+        in said
+    )
     assert f"`mv {copies[0]} {database}`" in said
     _holds_a_run(copies[0], read)
     assert not database.exists()
@@ -119,14 +137,19 @@ def test_a_deleted_folder_takes_no_results_with_it(started: tuple[Running, Path]
 
 
 @pytest.mark.parametrize("with_sides", [False, True], ids=["alone", "with-side-files"])
-def test_a_renamed_database_keeps_all_under_its_new_name(started: tuple[Running, Path], with_sides: bool) -> None:
+def test_a_renamed_database_keeps_all_under_its_new_name(
+    started: tuple[Running, Path], with_sides: bool
+) -> None:
     run, database = started
     read = _num_read(database)
     other = database.with_name("yesterday.db")
     for suffix in ("", *_SIDES) if with_sides else ("",):
         Path(f"{database}{suffix}").rename(f"{other}{suffix}")
     said = _ended(run)
-    assert f"{database}: it was renamed to {other} while the run wrote to it; what was read is in {other}: " in said
+    assert (
+        f"{database}: it was renamed to {other} while the run wrote to it; what was read is in {other}: "
+        in said
+    )
     for suffix in _SIDES:  # what lies there belongs to a database of another name, and is not needed
         Path(f"{other}{suffix}").unlink(missing_ok=True)
     _holds_a_run(other, read)
@@ -146,12 +169,17 @@ def test_another_file_in_its_place_is_noticed_and_left_alone(started: tuple[Runn
 
 
 @pytest.mark.parametrize("suffix", _SIDES)
-def test_a_side_file_deleted_alone_ends_the_run_and_loses_nothing(started: tuple[Running, Path], suffix: str) -> None:
+def test_a_side_file_deleted_alone_ends_the_run_and_loses_nothing(
+    started: tuple[Running, Path], suffix: str
+) -> None:
     run, database = started
     read = _num_read(database)
     Path(f"{database}{suffix}").unlink()
     said = _ended(run)
-    assert f"its side file results.db{suffix} was deleted or renamed while the run wrote to it; nothing is lost" in said
+    assert (
+        f"its side file results.db{suffix} was deleted or renamed while the run wrote to it; nothing is lost"
+        in said
+    )
     _holds_a_run(database, read)
 
 
