@@ -9,9 +9,12 @@ from dataclasses import replace
 
 from ocr.model_files import CONFIDENCE, find_directory
 from pipeline.config import Config
+from pipeline.results import failed_result
 from pipeline.script_check import UNDETERMINED
-from pipeline.types import PageResult
+from pipeline.types import PageError, PageResult
 
+# The category of a page of which nothing could be read because something of it could not be drawn.
+UNREADABLE = "unreadable"
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
 _SEPARATOR = "; "
@@ -77,3 +80,16 @@ def _foreign(script: str) -> str:
     if script == UNDETERMINED:
         return "perhaps in a script that the model was not trained for, or in handwriting"
     return f"in a script that the model was not trained for ({script})"
+
+
+def incomplete(result: PageResult, missing: str) -> PageResult:
+    """Returns a judged attempt at a page of which something could not be drawn: doubtful, failed if nothing was read.
+
+    missing: what, a sentence; "" leaves the attempt as it is. A text layer is as whole as the file has it.
+    """
+    if not missing or result.parsed is None or result.source == "layer":
+        return result
+    if result.parsed.text.strip():
+        return doubted(result, missing)
+    error = PageError(stage="render", category=UNREADABLE, message=missing)
+    return failed_result(result.page, error, result.timings)

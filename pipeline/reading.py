@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
-from pipeline.doubt import doubtful_below, judged
+from pipeline.doubt import doubtful_below, incomplete, judged
 from pipeline.flow.model import Model
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
@@ -88,7 +88,8 @@ class PageReader:
         attempts, outcome = await self._better(outcome, results)
         attempts = self._compared(outcome, attempts)
         flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
-        return [judged(made, below=self._doubtful_below) for made in flagged]
+        below, missing = self._doubtful_below, outcome.missing
+        return [incomplete(judged(made, below=below), missing) for made in flagged]
 
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]

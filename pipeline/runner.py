@@ -38,7 +38,9 @@ from pipeline.timing import Stopwatch
 from pipeline.types import Page, PageError
 from pipeline.walk import walk
 from pipeline.workers import WorkerPool
+from storage.errors import DatabaseGoneError, StorageError
 from storage.files import gone
+from storage.presence import remedy
 from storage.store import Store
 from storage.types import RunRecord
 
@@ -51,6 +53,8 @@ _VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "p
 PAGES_AHEAD = 256
 # How often the run looks whether it should stop.
 POLL_S = 0.1
+# How often it looks whether the database is still there.
+_LOOK_S = 1.0
 # How long a run that ends early counts the files it did not come to.
 _COUNTING_S = 1.0
 # Pages set aside that the summary names.
@@ -140,11 +144,27 @@ class _Run:
             try:
                 self._count_left(inputs)
                 self._finish(exit_code(error), watch.seconds)
+                self._check_database()
+            except DatabaseGoneError as gone:
+                raise gone from error
             except Exception:  # what ended the run is what is to be said
                 LOGGER.debug("the run's end could not be recorded", exc_info=True)
             raise
         self._finish(self._summary.exit_code, watch.seconds)
+        self._check_database()
         return self._summary
+
+    def _check_database(self) -> None:
+        """Raises: DatabaseGoneError saying where all is, where the database is not what its path leads to any more."""
+        try:
+            self._ledger.writer.look().result()
+        except DatabaseGoneError as error:
+            if error.is_side_file:  # what it held is brought into the database when that is closed
+                raise DatabaseGoneError(f"{error}; nothing is lost; run again to go on") from None
+            kept_in = self._ledger.writer.call(Store.kept_in).result()
+            raise DatabaseGoneError(f"{error}; {remedy(self._config.store.database, kept_in)}") from None
+        except StorageError as error:  # nothing about the results
+            LOGGER.debug("the lock: %s", error)
 
     def _count_left(self, inputs: Inputs) -> None:
         """What a run that ended early did not come to."""
@@ -240,10 +260,14 @@ class _Run:
                 raise _cause(error)
 
     async def _watch(self) -> None:
-        """Raises what somebody asked for, or what befell the model."""
+        """Raises what somebody asked for, or what befell the model or the database."""
+        looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
         is_known = False
         while not self._model.failed.done():
             self._stop.check()
+            if look.done() and time.monotonic() - looked >= _LOOK_S:
+                look.result()
+                looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
             if self._model.device is not None and not is_known:
                 self._budget.allow(inflight_mb(self._config, self._model.device) << 20)
                 is_known = True

@@ -31,7 +31,7 @@ _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
 RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
 # Why a page has no pixels although its file is what it was.
-_UNDRAWN = frozenset({"broken", "illegible", "oversized"})
+_UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
 
 def start(memory_bytes: int | None) -> None:

@@ -25,6 +25,14 @@ class DatabaseAccessError(StorageError):
     """The file cannot be opened, read or written: permissions, a full disk, damage."""
 
 
+class DatabaseGoneError(StorageError):
+    """A database that a run writes to was deleted, renamed or replaced. is_side_file: one of its side files was."""
+
+    def __init__(self, message: str, *, is_side_file: bool = False) -> None:
+        super().__init__(message)
+        self.is_side_file = is_side_file
+
+
 class SelectionError(StorageError):
     """What was asked for names no run, date or status."""
 

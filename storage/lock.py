@@ -32,25 +32,51 @@ def lock_path(database: str) -> str:
     return os.path.realpath(database) + ".lock"
 
 
-@contextlib.contextmanager
-def run_lock(database: str) -> Iterator[bool]:
+class RunLock:
     """Holds the database for one run. Raises: DatabaseBusyError, DatabaseAccessError.
 
-    Gives whether its last holder died: who ends in order, by whatever error, takes the lock's file away.
+    died: whether its last holder died; who ends in order, by whatever error, takes the lock's file away.
     """
-    path = lock_path(database)
-    descriptor = _acquire(path, database)
-    try:
-        died = os.fstat(descriptor).st_size > 0
-        with contextlib.suppress(OSError):  # a full disk, or another user's file: locked all the same
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
-        yield died
-    finally:
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._path = lock_path(database)
+        self._descriptor = _acquire(self._path, database)
+        self.died = os.fstat(self._descriptor).st_size > 0
+        self._sign()
+
+    def renew(self) -> None:
+        """Takes the lock anew where somebody removed its file: another run would begin.
+
+        Raises: DatabaseBusyError where one has begun; DatabaseAccessError where the file cannot be made.
+        """
+        if not _still_there(self._descriptor, self._path):
+            renewed = _acquire(self._path, self._database)
+            os.close(self._descriptor)
+            self._descriptor = renewed
+            self._sign()
+
+    def release(self) -> None:
         # Removed while held, so that nobody can hold a lock on a file that is no longer there: see _acquire.
         with contextlib.suppress(OSError):
-            os.unlink(path)
-        os.close(descriptor)
+            if _still_there(self._descriptor, self._path):
+                os.unlink(self._path)
+        os.close(self._descriptor)
+
+    def _sign(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk, or another user's file: locked all the same
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
+
+
+@contextlib.contextmanager
+def run_lock(database: str) -> Iterator[bool]:
+    """Holds the database meanwhile; gives whether its last holder died. Raises: as RunLock."""
+    lock = RunLock(database)
+    try:
+        yield lock.died
+    finally:
+        lock.release()
 
 
 def owner(database: str) -> str | None:
@@ -132,7 +158,7 @@ def _cannot_lock(path: str, database: str, error: OSError) -> DatabaseAccessErro
 def _still_there(descriptor: int, path: str) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

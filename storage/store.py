@@ -13,8 +13,9 @@ from typing import Self
 
 from storage import attempts, files, in_flight
 from storage.database import open_for_writing, transaction
-from storage.lock import run_lock
+from storage.lock import RunLock
 from storage.masking import mask_secrets
+from storage.presence import Presence, save_copy
 from storage.types import DONE_STATUSES, FileRecord, PagePlan, PageRecord, RunRecord
 
 
@@ -23,6 +24,7 @@ class Store:
 
     For use in the thread that opened it. Every method is one transaction: after a kill, what a method
     returned from is there and nothing else is. follows_a_death: whether the process died that held the lock before.
+    presence: tells whether the database is still there; for any one thread.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -34,9 +36,13 @@ class Store:
         self.path = os.fspath(path)
         self._started: dict[int, float] = {}
         with contextlib.ExitStack() as stack:
-            self.follows_a_death = stack.enter_context(run_lock(self.path))
+            lock = RunLock(self.path)
+            stack.callback(lock.release)
+            self.follows_a_death = lock.died
+            self.presence = Presence(self.path, lock)
             self._db = open_for_writing(self.path)
             stack.callback(self._db.close)
+            self.presence.look()
             self._closing = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -197,6 +203,18 @@ class Store:
         began = time.perf_counter()
         with self._transaction() as conn:
             return attempts.record_first(conn, run_id, page, now(), began)
+
+    def kept_in(self) -> str:
+        """Returns where all is that the database holds, where its path does not lead to it: its name, or a new copy's.
+
+        Raises: DatabaseAccessError where it has no name, and no copy can be made.
+        """
+        name = self.presence.where()
+        if name is not None:
+            busy, *_ = self._db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                return name
+        return save_copy(self._db.conn, self.path)
 
     def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
         """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""

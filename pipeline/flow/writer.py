@@ -18,6 +18,7 @@ class Writer:
     """Opens a database in a thread of its own, where all calls run one after the other, in the order of asking.
 
     Marks of pages have another thread and connection: the model waits for them, and results may be long in storing.
+    A third thread looks whether the database is still there, however busy it is.
     Raises: what opening a Store raises.
     """
 
@@ -30,6 +31,7 @@ class Writer:
             self._marking = stack.enter_context(_thread("marks"))
             self._marker = self._marking.submit(Marker, path).result()
             stack.callback(lambda: self._marking.submit(self._marker.close).result())
+            self._looking = stack.enter_context(_thread("presence"))
             self._closing = stack.pop_all()
 
     def __enter__(self) -> "Writer":
@@ -56,6 +58,10 @@ class Writer:
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
         """Returns the future of marking pages (sha256, page_index) as being read; storage.in_flight says what for."""
         return self._marking.submit(self._marker.begin_pages, run_id, pages, alone=alone)
+
+    def look(self) -> Future[None]:
+        """Returns the future of a look whether the database is still there. Raises (the future): DatabaseGoneError."""
+        return self._looking.submit(self._store.presence.look)
 
     def end(self, run_id: int) -> Future[None]:
         """Returns the future of forgetting a run's marks."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.stages import images, pdf, sniff
+from pipeline.stages import complaints, images, pdf, sniff
 from pipeline.stages.content import Content
 from pipeline.types import Page
 
@@ -19,6 +19,7 @@ class OpenDocuments:
     def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
         """Returns the pymupdf document or Pillow image that holds the page, with the content that was hashed.
 
+        What MuPDF says from here on is about this page (pipeline.stages.complaints).
         Raises: DocumentError, PageRenderError, OSError.
         """
         if self._key != (page.path, page.sha256):
@@ -31,6 +32,7 @@ class OpenDocuments:
                 self.close()
                 raise
             self._key = (page.path, page.sha256)
+        complaints.forget()
         return self._document
 
     def check(self) -> None:

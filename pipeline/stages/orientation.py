@@ -30,7 +30,10 @@ _AXIS = 0.99
 
 
 def declared(document: Any, index: int, settings: RenderSettings) -> Orientation | None:
-    """Returns what a PDF page's visible text says, or that the page is not to be turned; None: look at its pixels."""
+    """Returns what a PDF page's visible text says, or that the page is not to be turned; None: look at its pixels.
+
+    What MuPDF says meanwhile counts for the page: a font that it loads here it does not load again to draw it.
+    """
     if settings.orientation == "off":
         return Orientation()
     try:
@@ -44,8 +47,6 @@ def declared(document: Any, index: int, settings: RenderSettings) -> Orientation
     except Exception as error:  # C parsers raise anything, and the pixels can tell too
         LOGGER.debug("text directions of page %d: %s", index + 1, error)
         return None
-    finally:
-        pymupdf.TOOLS.reset_mupdf_warnings()
 
 
 def seen(pixels: UInt8Array, settings: RenderSettings, *, blank: bool) -> Orientation:

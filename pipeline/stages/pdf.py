@@ -10,6 +10,7 @@ import pymupdf
 
 from encoders.views import UInt8Array
 from ocr.tiling import layout
+from pipeline.stages import complaints
 from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.settings import RenderSettings, TileSettings
 
@@ -99,8 +100,11 @@ def render_pdf_page(
 
 def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
     """Returns what the page draws, in order: MuPDF's name ("fill-text", "fill-image", ...) and a box of each thing."""
-    with _as_page_errors():
-        return list(document.load_page(index).get_bboxlog())
+    try:
+        with _as_page_errors():
+            return list(document.load_page(index).get_bboxlog())
+    finally:
+        complaints.forget()  # MuPDF keeps every one of a damaged file otherwise
 
 
 @contextmanager
@@ -168,6 +172,3 @@ def _as_page_errors() -> Iterator[None]:
         raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
     except _ERRORS as error:
         raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
-    finally:
-        # MuPDF keeps every warning of a damaged file otherwise.
-        pymupdf.TOOLS.reset_mupdf_warnings()

@@ -13,7 +13,7 @@ from ocr.orientation.detect import Orientation
 from ocr.parts.plan import plan
 from ocr.parts.types import PartPlan
 from ocr.tiling import layout
-from pipeline.stages import images, orientation, pdf, text_layer
+from pipeline.stages import complaints, images, orientation, page_losses, pdf, text_layer
 from pipeline.stages.blank import is_blank
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import PageRenderError
@@ -33,6 +33,7 @@ class PageImage:
     text_layers: the PDF's own text of each reading (the plan's parts, or the page), None where there is none.
     rotation_deg: the clockwise turn that made the page upright; all of the above is of the page thus turned.
     runner_up_deg: the turn to try instead where that is in doubt.
+    missing: what of the page could not be drawn, a sentence; "" for nothing.
     """
 
     page: Page
@@ -45,6 +46,7 @@ class PageImage:
     text_layers: tuple[str | None, ...] = ()
     rotation_deg: int = 0
     runner_up_deg: int | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,23 @@ def render(
 def _render_page(
     page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
 ) -> PageImage:
+    try:
+        return _rendered(page, settings, tile, documents)
+    finally:
+        if page.kind == "pdf" and complaints.suspicions(complaints.said()):
+            # Of what it keeps for the next page, a font or a picture, MuPDF would not complain again.
+            documents.close()
+
+
+def _rendered(
+    page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
+) -> PageImage:
     start = time.perf_counter()
     document = documents.get(page, settings.passwords)
     drawn, stands, blank = _upright(page, document, settings, tile)
+    missing = page_losses.missing(document, page.page_index) if page.kind == "pdf" else ""
+    if blank and page.kind == "pdf":
+        _check_blank(page, document, missing)
     angle_deg = orientation.taken(stands, settings)
     if page.kind == "image" and images.count_frames(document) == 1:
         documents.check()
@@ -104,6 +120,7 @@ def _render_page(
         text_layers=layers,
         rotation_deg=angle_deg,
         runner_up_deg=stands.runner_up_deg,
+        missing=missing,
     )
 
 
@@ -115,8 +132,6 @@ def _upright(
     drawn_deg = orientation.taken(stands, settings) if stands else 0
     drawn = _draw(page, document, settings, tile, drawn_deg)
     blank = is_blank(drawn.pixels)
-    if blank and page.kind == "pdf":
-        _check_blank(page, document)
     if stands is None:
         stands = orientation.seen(drawn.pixels, settings, blank=blank)
     angle_deg = orientation.taken(stands, settings)
@@ -153,14 +168,18 @@ def _drawn_finely(
     return _Drawn(pixels, dpi, drawn.grid)
 
 
-def _check_blank(page: Page, document: Any) -> None:
-    """Raises: PageRenderError where a PDF page only looks blank."""
+def _check_blank(page: Page, document: Any, missing: str) -> None:
+    """Raises: PageRenderError where a PDF page only looks blank. missing: what of it could not be drawn."""
+    if missing:
+        raise PageRenderError("unreadable", missing)
     if pdf.shows_text(document, page.page_index):
         # Neither blank nor readable: shown such a page, the model invents text.
         raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
     if document.is_repaired:
         # What was lost may have been on this page; calling it blank would hide that.
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
+    if hidden := page_losses.hidden(document, page.page_index):
+        raise PageRenderError("unreadable", hidden)
 
 
 def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:

@@ -56,8 +56,6 @@ def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
     except Exception as error:  # C parsers raise anything, and the page can be read without
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ()
-    finally:
-        pymupdf.TOOLS.reset_mupdf_warnings()
 
 
 def _lines(blocks: Iterable[Any]) -> list[LayerLine]:

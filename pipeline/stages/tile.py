@@ -51,6 +51,7 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
         angle_deg=image.plan.angle_deg,
         rotation_deg=image.rotation_deg,
         runner_up_deg=image.runner_up_deg,
+        missing=image.missing,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
     )
 
@@ -69,4 +70,5 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
         rotation_deg=image.rotation_deg,
         runner_up_deg=image.runner_up_deg,
+        missing=image.missing,
     )

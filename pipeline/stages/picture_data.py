@@ -1,0 +1,118 @@
+"""Whether the data of a picture is whole, told from its form alone. Runs in workers.
+
+For what no decoder says: libjpeg fills up with grey where the data breaks off at a marker that does not belong there,
+jbig2dec leaves out a segment that is cut, and inflating stops at the last pixel, before the checksum.
+"""
+
+import re
+import struct
+import zlib
+
+# A checksum is worth so much inflating, some 0.3 s.
+_MOST_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 20
+_NEVER_WRITTEN = bytes(64)
+# In the data of a JPEG's scan, after 0xFF: nothing, a filler, or a restart.
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_END, _SCAN = 0xD9, 0xDA
+# Between scans: tables, restart interval, lines, comment, applications' own.
+_BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+
+
+def is_whole(filter_name: str, data: bytes) -> bool | None:
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) came to its proper end; None if that cannot be told."""
+    if filter_name == "/DCTDecode":
+        return _whole_jpeg(data)
+    if filter_name == "/JBIG2Decode":
+        return _whole_jbig2(data)
+    if filter_name == "/FlateDecode":
+        return _whole_flate(data)
+    return _ends_as_fax(data) or None if filter_name == "/CCITTFaxDecode" else None
+
+
+def is_cut(data: bytes) -> bool:
+    """Returns whether a zlib stream ends before its last block does; one that lacks its checksum alone is not cut."""
+    unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+    try:
+        rest, num_bytes = data[2:], 0
+        while rest and not unpacker.eof and num_bytes < _MOST_BYTES:
+            num_bytes += len(unpacker.decompress(rest, _CHUNK_BYTES))
+            rest = unpacker.unconsumed_tail
+    except zlib.error:
+        return True
+    return not unpacker.eof and num_bytes < _MOST_BYTES
+
+
+def _whole_jpeg(data: bytes) -> bool | None:
+    """Source: ITU-T T.81, B.1 and B.2."""
+    at = data.find(b"\xff\xd8") + 2
+    if at < 2:
+        return False
+    in_scan = False
+    while at + 4 <= len(data):
+        if in_scan:
+            found = _MARKER.search(data, at)
+            if found is None:
+                return None  # without its end, which a decoder misses if it needs more
+            at = found.start()
+        elif data[at] != 0xFF:
+            return False
+        marker = data[at + 1]
+        if marker == 0xFF:  # a filler
+            at += 1
+            continue
+        if marker == _END:
+            return True
+        if in_scan and marker != _SCAN and marker not in _BETWEEN:
+            return False
+        if at + 4 > len(data):
+            return None
+        at += 2 + int.from_bytes(data[at + 2 : at + 4])
+        in_scan = marker == _SCAN or (in_scan and marker == 0xDC)
+    return data.endswith(b"\xff\xd9") or None
+
+
+def _whole_jbig2(data: bytes) -> bool | None:
+    """Walks the segments' headers. Source: ITU-T T.88, 7.2."""
+    at = 0
+    while data[at:].strip(b"\0"):
+        if len(data) < at + 6:
+            return False
+        number, flags, referred = struct.unpack_from(">IBB", data, at)
+        count, at = referred >> 5, at + 6
+        if count == 7:  # the long form
+            if len(data) < at + 3:
+                return False
+            count = int.from_bytes(data[at - 1 : at + 3]) & 0x1FFFFFFF
+            at += 3 + (count + 8) // 8
+        at += count * (1 if number <= 256 else 2 if number <= 65536 else 4) + (4 if flags & 0x40 else 1)
+        if len(data) < at + 4:
+            return False
+        length = int.from_bytes(data[at : at + 4])
+        if length == 0xFFFFFFFF:
+            return None
+        at += 4 + length
+        if at > len(data):
+            return False
+    return True
+
+
+def _whole_flate(data: bytes) -> bool | None:
+    unpacker = zlib.decompressobj()
+    try:
+        rest, num_bytes = data, 0
+        while rest and not unpacker.eof:
+            num_bytes += len(unpacker.decompress(rest, _CHUNK_BYTES))
+            rest = unpacker.unconsumed_tail
+            if num_bytes > _MOST_BYTES:
+                return None
+    except zlib.error as error:
+        return False if "incorrect data check" in str(error) else None
+    # Zeros where a block was never written go on as pixels for ever; compressed data has no such run.
+    return unpacker.eof or (False if data.endswith(_NEVER_WRITTEN) else None)
+
+
+def _ends_as_fax(data: bytes) -> bool:
+    """Whether the last bytes hold the mark for the end of a group 4 picture, at any bit. Source: ITU-T T.6, 2.4."""
+    tail = int.from_bytes(data[-12:])
+    return any(tail >> shift & 0xFFFFFF == 0x001001 for shift in range(8 * len(data[-12:]) - 23))
