@@ -10,11 +10,19 @@ from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
 # Analysed at about 170 dpi of an A4 page, where an 8 pt digit is some 13 px high.
 _ANALYSIS_PX = 2048
 _MARGIN = 0.02
 _MAX_BORDER = 0.15
 _BORDER_CONTRAST = 40
+# Borders are looked for in cells of so many pixels, in which dust on a scanner's lid is lost and light print is not.
+_CELL_PX = 4
+# How much paper may show between a border and the picture's edge; how far a border's edge is blurred; and over what
+# radius the shade beside it is taken.
+_GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
 _MIN_CONTRAST, _MAX_CONTRAST = 12.0, 64.0
 _NOISE_SIGMAS = 6.0
 _BUSY_SHARE = 0.004
@@ -33,7 +41,7 @@ def is_blank(pixels: UInt8Array) -> bool:
     smooth = np.asarray(grey.filter(ImageFilter.BoxBlur(1)), dtype=np.float32)
     paper = np.asarray(grey.filter(ImageFilter.BoxBlur(max(4, side_px // 60))), dtype=np.float32)
     contrast = np.abs(smooth - paper)
-    sigma = 1.4826 * float(np.median(np.abs(contrast)))
+    sigma = 1.4826 * float(np.median(contrast))
     threshold = min(max(_MIN_CONTRAST, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
     return not _has_cluster(contrast > threshold, max(3, round(_MARK_SIDE * side_px)))
 
@@ -51,30 +59,52 @@ def _is_busy(grey: Image.Image) -> bool:
 
 
 def _without_borders(grey: Image.Image) -> Image.Image:
-    """Returns the page less the dark borders and edge shadows of scanners."""
-    values = np.asarray(grey)
+    """Returns the page with the dark borders and edge shadows of scanners painted over in the shade beside them.
+
+    A border is what is much darker than the page without a break from the picture's edge on, straight inwards: a rule
+    below a header is none, and neither is light print on a dark bar.
+    """
+    values = np.array(grey)
+    usual = np.median(values)
     # A page most of whose pixels are alike never lay on a scanner, and may be printed to its edge.
-    is_clean = float(np.mean(values == np.median(values))) > 0.5
+    is_clean = float(np.mean(values == usual)) > 0.5
     margin = 0 if is_clean else round(_MARGIN * max(grey.size))
-    top, bottom = (max(margin, px) for px in _border_px(np.median(values, axis=1)))
-    left, right = (max(margin, px) for px in _border_px(np.median(values, axis=0)))
-    box = (left, top, grey.width - right, grey.height - bottom)
-    return grey.crop(box) if box[0] < box[2] and box[1] < box[3] else grey
+    dark = _in_cells(grey) < usual - _BORDER_CONTRAST
+    # The sides first: what they leave in the corners the others paint over.
+    for sides in ((1, 3), (0, 2)):
+        depths_px = {turns: _border_px(np.rot90(dark, turns)) for turns in sides}
+        if margin or any(depth_px.any() for depth_px in depths_px.values()):
+            shades = np.asarray(Image.fromarray(values).filter(ImageFilter.BoxBlur(_BESIDE_PX)))
+            for turns, depth_px in depths_px.items():
+                # Turned views: what is painted on them is painted on the page.
+                _paint(np.rot90(values, turns), np.rot90(shades, turns), np.maximum(depth_px, margin))
+    return Image.fromarray(values)
 
 
-def _border_px(medians: npt.NDArray[np.floating]) -> tuple[int, int]:
-    """Returns how many lines at either end are mostly much darker than the page is in general."""
-    limit = int(len(medians) * _MAX_BORDER)
-    dark = medians < np.median(medians) - _BORDER_CONTRAST
-    ends = []
-    for side in (dark[:limit], dark[::-1][:limit]):
-        hits = np.flatnonzero(side)
-        # Beyond the last dark line, its blurred edge.
-        ends.append(int(hits[-1]) + 4 if len(hits) else 0)
-    return ends[0], ends[1]
+def _in_cells(grey: Image.Image) -> UInt8Array:
+    """Each pixel as the mean of its cell."""
+    means = np.asarray(grey.reduce(_CELL_PX))
+    return means.repeat(_CELL_PX, axis=0).repeat(_CELL_PX, axis=1)[: grey.height, : grey.width]
 
 
-def _has_cluster(mask: npt.NDArray[np.bool_], window_px: int) -> bool:
+def _border_px(dark: Mask) -> Ints:
+    """Returns for each column how many pixels from the top on are a border's, its blurred edge included."""
+    near = dark[: int(dark.shape[0] * _MAX_BORDER)].copy()
+    # Between a border and the picture's edge a little paper may show.
+    near[:_GAP_PX] |= near[:_GAP_PX].any(axis=0)
+    depths: Ints = np.logical_and.accumulate(near, axis=0).sum(axis=0)
+    return np.where(depths > 0, depths + _BLUR_PX, 0)
+
+
+def _paint(values: UInt8Array, shades: UInt8Array, depths_px: Ints) -> None:
+    """Paints the top of each column in the shade that the page has below it. values: is painted on."""
+    depths_px = np.minimum(depths_px, len(values) - 1)
+    beside = shades[np.minimum(depths_px + _BESIDE_PX, len(values) - 1), np.arange(values.shape[1])]
+    top = values[: int(depths_px.max())]
+    np.copyto(top, beside[None, :], where=np.arange(len(top))[:, None] < depths_px[None, :])
+
+
+def _has_cluster(mask: Mask, window_px: int) -> bool:
     """Whether some window_px square holds enough marked pixels for the smallest mark that counts."""
     if not mask.any():
         return False

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from pipeline.stages.blank import is_blank
+from tests.benchmarks import empty_sheets
 
 A4_PX = (1357, 1920)
 
@@ -146,3 +147,40 @@ def test_only_the_back_of_the_scanned_sample_is_blank():
     pixmaps = [page.get_pixmap(dpi=164) for page in document]
     pages = [np.frombuffer(p.samples, np.uint8).reshape(p.height, p.width, 3) for p in pixmaps]
     assert [is_blank(page) for page in pages] == [False, True]
+
+
+def headed(
+    rule_at: float, text_at: float, *, thickness: int = 2, size_pt: float = 10, dpi: float = 164
+) -> np.ndarray:
+    """A page whose only text stands outside of a rule across it. rule_at, text_at: shares of the height."""
+    page = pymupdf.open().new_page(width=595, height=842)
+    page.insert_text((72, text_at * 842), "80 CHAPTER 4. MORE TUTORIALS", fontsize=size_pt)
+    page.draw_line((60, rule_at * 842), (535, rule_at * 842), width=thickness / 2)
+    pixmap = page.get_pixmap(dpi=dpi)
+    return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
+
+
+@pytest.mark.parametrize("dpi", [100, 164, 300])
+@pytest.mark.parametrize("thickness", [2, 8])
+@pytest.mark.parametrize("rule_at", [0.03, 0.08, 0.13, 0.9, 0.97])
+def test_text_outside_of_a_rule_is_no_scanners_edge(rule_at: float, thickness: int, dpi: float) -> None:
+    text_at = rule_at - 0.008 if rule_at < 0.5 else rule_at + 0.018
+    assert not is_blank(headed(rule_at, text_at, thickness=thickness, dpi=dpi))
+
+
+def test_light_print_on_a_dark_bar_at_the_edge_is_a_mark() -> None:
+    page = pymupdf.open().new_page(width=595, height=842)
+    page.draw_rect((0, 0, 595, 60), fill=(0.1, 0.1, 0.3), color=None)
+    page.insert_text((72, 35), "Chapter 3", fontsize=14, color=(1, 1, 1))
+    pixmap = page.get_pixmap(dpi=164)
+    assert not is_blank(np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3))
+
+
+@pytest.mark.parametrize("kind", ["black_edges", "skewed_edges", "grey_edges", "streaked", "coloured"])
+@pytest.mark.parametrize("dpi", [100, 200])
+def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -> None:
+    sheet = empty_sheets.sheets(dpi, seed=4, only=kind)[kind]
+    assert is_blank(sheet)
+    # The same with one small digit on it is none.
+    small = resized(digit(9, at=(297, 400)), (sheet.shape[1], sheet.shape[0]))
+    assert not is_blank(onto(sheet, small))
