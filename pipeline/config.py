@@ -15,9 +15,7 @@ from pipeline.ladder_config import LadderConfig
 from pipeline.section import Section
 from pipeline.selection import parse_pages
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.types import LayerUse
-
-_STAND_INS = frozenset({"prefer", "fallback"})
+from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse
 
 
 class IngestConfig(Section):
@@ -173,7 +171,7 @@ class Config(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
-    text_layer: LayerUse = "fallback"
+    text_layer: LayerUse = "auto"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
@@ -203,8 +201,10 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
-    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
-    layer = {"text_layer": config.text_layer} if config.text_layer in _STAND_INS else {}
+    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`. What auto comes to counts: a
+    # model for which it is `fallback` reads no page again that it read with that.
+    use = layer_use(config)
+    layer = {"text_layer": use} if use in TAKEN_FIRST | TAKEN_LAST else {}
     text = json.dumps({**settings, **layer, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -233,8 +233,18 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
         max_image_pixels=config.ingest.max_image_pixels,
         orientation=config.render.orientation,
         passwords=passwords,
-        text_layer=config.text_layer,
+        text_layer=layer_use(config),
     )
+
+
+def layer_use(config: Config) -> LayerUse:
+    """Returns what is done with text layers: "auto" is "fallback" for a model that reads more of a page than its text.
+
+    Those with a character head, as the shipped one, read the text alone, and not as surely as a PDF holds it; others give
+    a page's structure as well, which no layer has in full. Raises: CheckpointError.
+    """
+    is_auto = config.text_layer == "auto"
+    return "fallback" if is_auto and not _has_character_head(config.model) else config.text_layer
 
 
 def tile_settings(config: Config) -> TileSettings:

@@ -116,7 +116,7 @@ class Ladder:
 
         With "prefer" the page is read only because its layer was turned down.
         """
-        if layer_of(ready) is None and step.render.text_layer == "fallback":
+        if layer_of(ready) is None and step.render.text_layer in TAKEN_LAST:
             judged = await asyncio.wrap_future(self._judge(ready))
             if isinstance(judged, PageError):
                 return ready, failed_result(ready.page, judged)

@@ -101,6 +101,7 @@ class Ledger:
         result = best([first, *others])
         self.summary.pages[result.status] += 1
         self.summary.num_low_confidence += self._is_doubtful(result)
+        self.summary.num_unread += first.status == "embedded"
         if result.status in DONE_STATUSES and first.status not in DONE_STATUSES:
             self.summary.num_rescued += 1
             self.progress.page_rescued(first, result)

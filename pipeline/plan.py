@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _AHEAD = 16
 # A task's time limit is that of looking into a file: a book is looked into in pieces.
-_PAGES_A_TASK = 200
+_PAGES_A_TASK = 50
 _POLL_S = 0.1
 
 

@@ -12,7 +12,10 @@ PageStatus = Literal["pending", "ok", "blank", "repeated", "truncated", "failed"
 Kind = Literal["pdf", "image"]
 # Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
 FileStamp = tuple[int, int, int, int, int]
-LayerUse = Literal["ignore", "prefer", "fallback", "compare"]
+# auto: as prefer, and as fallback.
+LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
+# What takes a page's text layer before it is read, and what takes it where reading failed.
+TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[LayerUse]({"auto", "fallback"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

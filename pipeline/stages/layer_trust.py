@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from pipeline.script import script_shares
+from pipeline.stages.layer_bidi import backward_share
 from pipeline.stages.layer_glyphs import Box, Glyph, Span
 from pipeline.stages.layer_ink import Drawn, Ink
 from pipeline.stages.layer_letters import are_words, bits_per_letter
@@ -42,7 +43,6 @@ _BACKWARD, _FEW_COLUMNS = (
     0.2,
     5,
 )  # of lines that stand above the one before: up to 0.08 on good pages, columns and tables too
-_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Syrc", "Thaa"})
 _TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 # What programs write in place of a character that they do not know.
 _UNKNOWN = re.compile(r"\(cid:\d+\)|\?{3,}")
@@ -68,7 +68,10 @@ class Evidence:
 
     @cached_property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text)
+        """Without vowel signs and other marks, which are no letters and would part a word of Hindi or Thai."""
+        return _WORD.findall(
+            "".join(letter for letter in self.text if not unicodedata.category(letter).startswith("M"))
+        )
 
     def share(self, is_counted: Callable[[Span], bool]) -> float:
         """The share of the characters that are in spans of a kind."""
@@ -117,8 +120,9 @@ def _is_unmapped(page: Evidence) -> str:
 
 
 def _is_stacked(page: Evidence) -> str:
-    places = {tuple(round(edge) for edge in glyph.box) for glyph in page.glyphs}
-    share = 1 - len(places) / max(len(page.glyphs), 1)
+    letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
+    places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
+    share = 1 - len(places) / max(len(letters), 1)
     return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
 
 
@@ -175,10 +179,10 @@ def _is_in_pieces(page: Evidence) -> str:
     return ""
 
 
-def _runs_right_to_left(page: Evidence) -> str:
-    shares = script_shares(page.text)
-    share = sum(share for script, share in shares.items() if script in _RIGHT_TO_LEFT)
-    return "it runs from right to left, and often is stored the other way round" if share > _MIXED else ""
+def _is_backward(page: Evidence) -> str:
+    """MuPDF turns words round that were drawn from left to right; where it did not, the letters say something else."""
+    share = backward_share(page.spans)
+    return f"{share:.0%} of its letters from right to left are stored the other way" if share > _MIXED else ""
 
 
 def _is_turned(page: Evidence) -> str:
@@ -215,7 +219,7 @@ def _uncovered(page: Evidence, limit: float) -> str:
 
 _OF_THE_SCAN = (_is_invisible, _has_pictures, _is_under_pictures)
 _OF_THE_TEXT = (
-    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _runs_right_to_left,
+    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _is_backward,
     _is_turned,
 )  # fmt: skip
 _OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out)
