@@ -194,17 +194,16 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of everything that decides a page's text.
 
     Render, tile, prompt, decode, ladder, weights and a text layer that stands in for a reading; not device, dtype,
-    encoder, paths, batch size or version.
+    encoder, paths, batch size or version. config: of `resolved`, so that no page is read again whose model means the
+    same by `auto`.
     """
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
-    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`. What auto comes to counts: a
-    # model for which it is `fallback` reads no page again that it read with that.
-    use = layer_use(config)
-    layer = {"text_layer": use} if use in TAKEN_FIRST | TAKEN_LAST else {}
+    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
+    layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     text = json.dumps({**settings, **layer, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -240,11 +239,16 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
 def layer_use(config: Config) -> LayerUse:
     """Returns what is done with text layers: "auto" is "fallback" for a model that reads more of a page than its text.
 
-    Those with a character head, as the shipped one, read the text alone, and not as surely as a PDF holds it; others give
-    a page's structure as well, which no layer has in full. Raises: CheckpointError.
+    Those with a character head, as the shipped one, read the text alone, and not as surely as a PDF holds it; others
+    give a page's structure as well, which no layer has in full. Raises: CheckpointError.
     """
     is_auto = config.text_layer == "auto"
     return "fallback" if is_auto and not _has_character_head(config.model) else config.text_layer
+
+
+def resolved(config: Config) -> Config:
+    """Returns the configuration with what `auto` means for this model's text layers. Raises: CheckpointError."""
+    return config.model_copy(update={"text_layer": layer_use(config)})
 
 
 def tile_settings(config: Config) -> TileSettings:

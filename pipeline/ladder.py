@@ -21,6 +21,7 @@ from pipeline.second_look import without_scrap
 from pipeline.stages.layer_use import layer_of
 from pipeline.timing import single
 from pipeline.types import (
+    TAKEN_LAST,
     EmbeddedPage,
     Kind,
     Page,

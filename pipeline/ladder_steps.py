@@ -31,8 +31,8 @@ class Step:
 def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, ...]:
     """Returns the first reading and the rungs, of PDF pages or images, without those that would read as one before.
 
-    Where the text layer may stand in for a failed reading it is the last one, whether it is named or not. render: what workers are
-    told at first. Raises: CheckpointError.
+    Where the text layer may stand in for a failed reading it is the last one, whether it is named or not. render: what
+    workers are told at first. Raises: CheckpointError.
     """
     ngram = config.decode.pdf if kind == "pdf" else config.decode.image
     first = Step(

@@ -112,7 +112,7 @@ class Plan:
 
     def _time(self) -> str:
         if self.num_to_read == self.num_unread:
-            return "seconds, without a model" if self.num_to_read else "nothing to read"
+            return "a fraction of a second a page, without a model" if self.num_to_read else "nothing to read"
         if self.pace is None or self.estimated_s is None:
             return "no estimate: no run into this database has ended yet that read pages with this model"
         each = f"{self.pace.seconds_per_page:.2g} s a page, as the last {self.pace.num_pages} pages took"

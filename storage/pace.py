@@ -14,7 +14,7 @@ _RUNS = 10
 class Pace:
     """seconds_per_page: of the last runs together, loading the model included. num_pages: that they read.
 
-    Pages whose text layer was taken instead are left out: they take next to nothing, and the next run has more or fewer.
+    Pages whose text layer was taken instead are left out: they take next to nothing, and other runs have more or fewer.
     """
 
     seconds_per_page: float

@@ -31,8 +31,8 @@ def embedded_page(
 ) -> EmbeddedPage | None:
     """Returns the page with its text layer in place of views, or None where that cannot be trusted.
 
-    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left, so that
-    what another program recognised under a scan will do as well. Raises: DocumentError, OSError.
+    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left, so
+    that what another program recognised under a scan will do as well. Raises: DocumentError, OSError.
     """
     start = time.perf_counter()
     if page.kind != "pdf":

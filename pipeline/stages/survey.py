@@ -19,9 +19,9 @@ def survey(
     """Returns how many of the pages are of which kind.
 
     embedded: has a text layer that a run takes instead of reading the page, where takes_layers says that it takes any;
-    digital: has another text layer, a scan with recognised text under it too; scanned: shows something, but no text; empty:
-    draws nothing; unknown: cannot be told, the page is damaged. The frames of an image are scanned: whether one is
-    blank only its pixels say. Raises: DocumentError, OSError.
+    digital: has another text layer, a scan with recognised text under it too; scanned: shows something, but no text;
+    empty: draws nothing; unknown: cannot be told, the page is damaged. The frames of an image are scanned: whether one
+    is blank only its pixels say. Raises: DocumentError, OSError.
     """
     if kind == "image":
         return Counter[PageKind]({"scanned": len(indices)})
