@@ -54,7 +54,7 @@ for command in (verify, prune, vacuum):
     help="What is done with the text that PDFs hold.  [default: auto]",
 )
 @click.option("--force", is_flag=True, help="Read again what was read before.")
-@click.option("--retry-failed", is_flag=True, help="Read again what failed, however often it did.")
+@click.option("--retry-failed", is_flag=True, help="Read again what failed or is doubtful, however often.")
 @click.option(
     "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
 )
@@ -192,18 +192,27 @@ def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> Non
 @cli.command()
 @click.argument("query")
 @database_option
+@click.option("--doubtful", is_flag=True, help="Also pages whose text is in doubt.")
 @verbose_option
-def search(query: str, database: str, verbose: bool) -> None:
+def search(query: str, database: str, doubtful: bool, verbose: bool) -> None:
     """Find pages that hold every word of QUERY; "two words" are a phrase, a final * any ending."""
     start_logging(verbose)
-    from storage.search import search as find
+    from storage import search as searching
 
     with _reading(database) as db:
-        hits = list(find(db, query))
+        hits = list(searching.search(db, query, doubtful=doubtful))
+        num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
     for hit in hits:
-        say([f"{hit.path}, page {hit.page}: {hit.snippet}"])
+        doubt = "" if hit.doubt is None else f" ({hit.status}: {hit.doubt})"
+        say([f"{hit.path}, page {hit.page}{doubt}: {hit.snippet}"])
+    # What follows is not on stdout: scripts count lines there.
     if not hits:
-        say([f"no page holds {query}"], err=True)  # not on stdout: scripts count lines there
+        say([f"no page holds {query}"], err=True)
+    if num_left_out:
+        say(
+            [f"pages left out because their text is in doubt: {num_left_out}; --doubtful shows them"],
+            err=True,
+        )
 
 
 @cli.command("eval")

@@ -150,6 +150,7 @@ class StoreConfig(Section):
     database: str = "ocrbatch.db"
     attempt_limit: int = Field(default=3, ge=1)
     low_confidence: float = Field(default=0.8, ge=0, le=1)
+    doubtful_below: float | None = Field(default=None, ge=0, le=1)
 
 
 class RunConfig(Section):

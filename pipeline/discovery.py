@@ -105,6 +105,7 @@ class Discovery:
         summary.num_done_before += len(plan.done)
         summary.num_given_up += len(plan.given_up) - len(plan.kept)
         summary.num_kept += len(plan.kept)
+        summary.num_doubtful_before += len(plan.doubtful)
         return plan
 
     async def _probed(self, candidate: Candidate) -> Document:

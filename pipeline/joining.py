@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ocr.types import Block, ParsedText
+from pipeline.doubt import NONE_READ, unread
 from pipeline.results import failed_result, render_timings
 from pipeline.timing import least_favourable
 from pipeline.types import (
@@ -19,7 +20,8 @@ from pipeline.types import (
 )
 
 # Worst first. A part that failed leaves a text that lacks something, as one that was cut short does.
-_WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "blank")
+# One of which nothing was read, among others that were, may be a drawing: alone it does not make the page doubtful.
+_WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "doubtful", "blank")
 _IMAGE = re.compile(r"!\[\]\(images/(\d+)_(\d+)\.jpg\)")
 
 BoxPx = tuple[int, int, int, int]
@@ -70,9 +72,10 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         numbered = _numbered(parsed.markdown, sum(block.label == "image" for block in blocks))
         markdown += (separator if markdown and numbered else "") + numbered
         blocks += parsed.blocks
+    status = _status(results)
     return PageResult(
         page=page.page,
-        status=_status(results),
+        status=status,
         parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks)),
         error=None,
         confidence=_confidence([piece.result for piece, _ in texts]),
@@ -81,6 +84,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         height_px=page.height_px,
         dpi=page.dpi,
         rotation_deg=page.rotation_deg,
+        doubt=NONE_READ if status == "doubtful" else None,
         timings=timings,
     )
 
@@ -112,7 +116,7 @@ def _placed_on(page: DividedPage, part: PagePart, result: PageResult) -> PageRes
 
 
 def _status(results: Sequence[PageResult]) -> PageStatus:
-    found = {"truncated" if result.status == "failed" else result.status for result in results}
+    found = {"truncated" if result.status == "failed" else unread(result).status for result in results}
     return next(status for status in _WORST if status in found)
 
 

@@ -6,7 +6,8 @@ the model failed on (numbers that are none, memory), or whose confidence is unde
 page anew with one thing changed, so that loops which depend on it do not come again.
 
 Which attempt is the page's is the database's rule (storage.attempts): read to its end, before cut short or repeated,
-before failed; then the higher confidence; of equals the earlier.
+before failed; then the higher confidence; of equals the earlier. Until all attempts are made none is doubtful for its
+confidence (pipeline.doubt), only for having read nothing.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ from pipeline.types import (
 from storage.attempts import merit
 
 _UNFINISHED = ("repeated", "truncated")
+_NOTHING = ("blank", "doubtful")
 # Stages whose failure another reading may get round; what cannot be rendered stays so.
 _MODEL_STAGES = ("encode", "decode")
 _NOTHING_READ = PageError(
@@ -100,7 +102,7 @@ class Ladder:
         reading = self._read(readings(rendered), step)
         rendered = rendered.without_views()
         result = self._checked(join(rendered, await reading))
-        if result.status == "blank":  # something was read on it before: that stays
+        if result.status in _NOTHING:  # something was seen on it before: that stays
             return failed_result(page, _NOTHING_READ, result.timings)
         return result
 
@@ -131,7 +133,7 @@ class Ladder:
     def _is_good(self, result: PageResult) -> bool:
         if result.status == "failed":
             return result.error is None or result.error.stage not in _MODEL_STAGES
-        if result.status in _UNFINISHED:
+        if result.status in (*_UNFINISHED, "doubtful"):
             return False
         return result.confidence is None or result.confidence >= self._below
 

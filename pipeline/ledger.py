@@ -16,7 +16,7 @@ from pipeline.stages.store import store_page
 from pipeline.summary import Progress, RunSummary
 from pipeline.types import Page, PageError, PageResult, StageTiming
 from storage.errors import StorageError
-from storage.types import DONE_STATUSES
+from storage.types import FINE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -100,9 +100,9 @@ class Ledger:
         first, *others = await self._recorded([first, *attempts[1:]])
         result = best([first, *others])
         self.summary.pages[result.status] += 1
-        self.summary.num_low_confidence += self._is_doubtful(result)
+        self.summary.num_low_confidence += self._has_low_confidence(result)
         self.summary.num_unread += first.status == "embedded"
-        if result.status in DONE_STATUSES and first.status not in DONE_STATUSES:
+        if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
             self.summary.num_rescued += 1
             self.progress.page_rescued(first, result)
         self.progress.page_done(result)
@@ -131,5 +131,5 @@ class Ledger:
                 ) from again
         return attempts
 
-    def _is_doubtful(self, result: PageResult) -> bool:
+    def _has_low_confidence(self, result: PageResult) -> bool:
         return result.confidence is not None and result.confidence < self.config.store.low_confidence

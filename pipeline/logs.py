@@ -21,7 +21,7 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.summary import Progress, RunSummary
 from pipeline.types import Document, PageError, PageResult
-from storage.types import DONE_STATUSES
+from storage.types import FINE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
 # Not shown on standard error, where the progress says the same for people.
@@ -72,7 +72,7 @@ class LoggedProgress:
         self._log.event(
             "page",
             _what_befell(result),
-            logging.INFO if result.status in DONE_STATUSES else logging.WARNING,
+            logging.INFO if result.status in FINE_STATUSES else logging.WARNING,
             **_where(result),
             status=result.status,
             confidence=result.confidence,
@@ -81,6 +81,8 @@ class LoggedProgress:
             rung=result.rung,
             source=result.source,
             rotation_deg=result.rotation_deg,
+            script=result.script,
+            doubt=result.doubt,
             error=_error(result),
         )
 
@@ -104,7 +106,9 @@ def _where(result: PageResult) -> dict[str, Any]:
 
 
 def _what_befell(result: PageResult) -> str:
-    return result.status if result.error is None else f"{result.status}: {_words(result.error)}"
+    if result.error is not None:
+        return f"{result.status}: {_words(result.error)}"
+    return result.status if result.doubt is None else f"{result.status}: {result.doubt}"
 
 
 def _error(result: PageResult) -> dict[str, str] | None:

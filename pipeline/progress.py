@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.types import Document, PageResult
 from storage.printable import one_line
-from storage.types import DONE_STATUSES
+from storage.types import FINE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -38,7 +38,7 @@ class Counting(Silent):
             self.say(line)
 
     def page_done(self, result: PageResult) -> None:
-        if result.status in DONE_STATUSES:
+        if result.status in FINE_STATUSES:
             self.num_ok += 1
             return
         self.num_faults += 1
@@ -101,5 +101,6 @@ class Lines(Counting):
 
 
 def _what_befell(result: PageResult) -> str:
-    detail = f": {result.error.message}" if result.error else ""
+    reason = result.doubt if result.error is None else result.error.message
+    detail = f": {reason}" if reason else ""
     return f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}"

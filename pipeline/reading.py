@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
+from pipeline.doubt import doubtful_below, judged
 from pipeline.flow.model import Model
 from pipeline.joining import readings
 from pipeline.ladder import Ladder
@@ -32,6 +33,7 @@ class PageReader:
 
     def __init__(self, config: Config, workers: WorkerPool, model: Model) -> None:
         self._model = model
+        self._doubtful_below = doubtful_below(config)
         self._compares = config.text_layer == "compare"
         self._scripts = known_scripts(config.model)
         self._second_look = SecondLook(
@@ -75,7 +77,8 @@ class PageReader:
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
         attempts = self._compared(outcome, attempts)
-        return [replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts]
+        flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
+        return [judged(made, below=self._doubtful_below) for made in flagged]
 
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]

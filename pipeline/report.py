@@ -22,6 +22,10 @@ def status_lines(status: Status) -> list[str]:
     if status.older_pages:
         kept = f"pages kept as other settings than the last run's read them: {status.older_pages}"
         lines.append(f"{kept}; `ocrbatch status --files` says where")
+    if status.pages.get("doubtful"):
+        lines.append(
+            f"pages whose text is doubtful: {status.pages['doubtful']}; `ocrbatch status --files` says why"
+        )
     if status.left_out_pages:
         lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
     lines += ["", "runs"]
@@ -39,8 +43,12 @@ def status_lines(status: Status) -> list[str]:
 
 
 def file_lines(files: Iterable[FileStatus]) -> list[str]:
-    """Returns a line a file: its status and pages, and why it is not fine."""
-    return [_file_line(file) for file in files] or ["no files"]
+    """Returns a line a file: its status and pages, and why it is not fine; below it a line a page that is in doubt."""
+    lines = []
+    for file in files:
+        lines.append(_file_line(file))
+        lines += [f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful]
+    return lines or ["no files"]
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:

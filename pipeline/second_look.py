@@ -6,7 +6,7 @@ not help either, the cuts may be to blame, and a page in parts is read whole. Al
 only what the confidence says went wrong gets one.
 
 Better is a reading to its end, then the higher confidence. But where a text was read, a second reading that finds none
-does not take its place, however it ended.
+does not take its place, however it ended; and where print was seen and none read, it does not become blank.
 """
 
 import asyncio
@@ -94,15 +94,17 @@ class SecondLook:
         return join_pieces(page, kept, tuple(summed(spent)))
 
     def _is_doubtful(self, result: PageResult) -> bool:
-        if result.confidence is None or not self._below:
+        if not self._below or (result.confidence is None and result.status != "doubtful"):
             return False
-        return result.confidence < self._below or result.status not in _ENDED_WELL
+        return (
+            result.confidence is None or result.confidence < self._below or result.status not in _ENDED_WELL
+        )
 
     def _better(self, first: PageResult, second: PageResult) -> PageResult:
         return replace(self._kept(first, second), timings=tuple(summed([first, second])))
 
     def _kept(self, first: PageResult, second: PageResult) -> PageResult:
-        if self._has_text(first) and not self._has_text(second):
+        if not self._has_text(second) and (self._has_text(first) or first.status == "doubtful"):
             return first
         return max(first, second, key=_merit)
 
@@ -120,7 +122,11 @@ def without_scrap(result: PageResult) -> PageResult:
 
     Such as the corners of a pattern.
     """
-    if result.parsed is None or len(set(result.parsed.text) - set(whitespace)) > _SCRAP:
+    if (
+        result.parsed is None
+        or result.status == "doubtful"
+        or len(set(result.parsed.text) - set(whitespace)) > _SCRAP
+    ):
         return result
     return replace(result, status="blank", parsed=ParsedText(text="", markdown=""), confidence=None)
 

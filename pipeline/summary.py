@@ -10,7 +10,7 @@ from pipeline.flow.meter import StageUse, bottleneck
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
-INCOMPLETE = ("repeated", "truncated", "failed", "quarantined")
+INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
 
 
 class Progress(Protocol):
@@ -38,10 +38,10 @@ class RunSummary:
     ok in as many runs as are allowed, before this one. num_kept: not either, but they have the text that other settings
     read. num_quarantined: those given up and the ones that were set aside in this run, of the files that it found;
     quarantined: where the first of them are, path and page number.
-    num_left_out: pages over the limit per document.
+    num_left_out: pages over the limit per document. num_doubtful_before: of num_done_before those in doubt.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
-    num_rescued: pages of this run whose first reading failed, repeated itself or was cut short, and which a rung of the
-    ladder, the text layer included, read to the end.
+    num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or is doubtful, and which
+    a rung of the ladder, the text layer included, read well.
     num_unread: pages of this run whose text layer was taken without reading them.
     load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
@@ -67,6 +67,7 @@ class RunSummary:
     num_left_out: int = 0
     num_missing: int = 0
     num_low_confidence: int = 0
+    num_doubtful_before: int = 0
     num_rescued: int = 0
     num_unread: int = 0
     wall_s: float = 0.0
@@ -93,7 +94,8 @@ class RunSummary:
         if self.stopped is not None:
             return ExitCode.STOPPED
         faults = sum(self.documents[status] for status in UNREADABLE)
-        faults += sum(self.pages[status] for status in INCOMPLETE) + self.num_given_up
+        faults += sum(self.pages[status] for status in INCOMPLETE)
+        faults += self.num_given_up + self.num_doubtful_before
         return ExitCode.INCOMPLETE if faults else ExitCode.OK
 
     def counts(self) -> dict[str, int]:
@@ -102,6 +104,7 @@ class RunSummary:
             **{f"pages_{status}": count for status, count in sorted(self.pages.items())},
             **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
             "pages_done_before": self.num_done_before,
+            "pages_doubtful_before": self.num_doubtful_before,
             "pages_given_up": self.num_given_up,
             "pages_kept": self.num_kept,
             "pages_quarantined": self.num_quarantined,
@@ -133,11 +136,17 @@ class RunSummary:
             "with low confidence": self.num_low_confidence,
             "rescued by another reading or the text layer": self.num_rescued,
             "read before": self.num_done_before,
+            "in doubt since an earlier run": self.num_doubtful_before,
             "given up after repeated attempts": self.num_given_up,
             "kept as other settings read them": self.num_kept,
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
+        if self.pages["doubtful"] or self.num_doubtful_before:
+            status = f"ocrbatch status --files --db {shlex.quote(self.database)}"
+            lines.append(
+                f"doubtful pages may say something else: `{status}` says why; --retry-failed reads them again"
+            )
         if self.num_quarantined:
             lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
             lines += [f"  {path}, page {number}" for path, number in self.quarantined]

@@ -8,7 +8,9 @@ from encoders.views import PageViews
 from ocr.types import Block, ParsedText
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
-PageStatus = Literal["pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined"]
+PageStatus = Literal[
+    "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
+]
 Kind = Literal["pdf", "image"]
 # Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
 FileStamp = tuple[int, int, int, int, int]
@@ -208,7 +210,7 @@ class StageTiming:
 class PageResult:
     """The end of one attempt at a page: a parsed transcript or an error, never both.
 
-    rung, source, rotation_deg, layer_agreement, script: as storage.types.PageRecord has them.
+    rung, source, rotation_deg, layer_agreement, script, doubt: as storage.types.PageRecord has them.
     """
 
     page: Page
@@ -225,7 +227,9 @@ class PageResult:
     rotation_deg: int = 0
     layer_agreement: float | None = None
     script: str | None = None
+    doubt: str | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:
         assert (self.parsed is None) != (self.error is None), "a transcript or an error, never both"
+        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"

@@ -35,6 +35,7 @@ def insert_attempt(
         "rotation_deg": page.rotation_deg,
         "layer_agreement": page.layer_agreement,
         "script": page.script,
+        "doubt": None if page.doubt is None else storable(page.doubt),
         "text_sha256": None if text is None else text_sha256(text),
         "content_sha256": content_sha256(text, markdown, _blocks(page)),
         "text": text,

@@ -1,9 +1,13 @@
 """Attempts at pages: which to make, how they are written, and which one is current.
 
 The rule for what is kept, of the attempts under the same settings: a page read to its end ("ok", "blank", "embedded")
-before one that was cut short or repeats itself, that before one that failed; then the higher confidence; of equals the
-earlier. A trusted text layer counts as certain. A page that was read to its end is read again only where somebody
-forces it, and then the later run's counts.
+before one that is doubtful, was cut short or repeats itself, that before one that failed; then the higher confidence,
+which none is lower than any; of equals the earlier. A trusted text layer counts as certain. A page that was read to its
+end is read again only where somebody forces it, and then the later run's counts. A doubtful text and one cut short are
+of one rank, because the confidence counts what is missing too: more of the half page at 0.9 is right than of the whole
+one at 0.1.
+
+A doubtful page counts as read: it is not read again under the same settings, unless somebody asks for what failed.
 
 Confidences under different settings cannot be compared: an attempt under others takes the current one's place unless
 that is of a higher of these three ranks. So the text of a page that new settings do not read stays, with the settings
@@ -18,10 +22,12 @@ from dataclasses import replace
 from storage import in_flight
 from storage.attempt_rows import insert_attempt, insert_blocks, insert_timings
 from storage.suspects import set_apart
-from storage.types import DONE_STATUSES, LOST_CATEGORIES, PagePlan, PageRecord
+from storage.types import DONE_STATUSES, FINE_STATUSES, LOST_CATEGORIES, PagePlan, PageRecord
 
-_RANK = {"ok": 2, "blank": 2, "embedded": 2, "truncated": 1, "repeated": 1, "failed": 0}
-_DONE_RANK = 2
+_RANK = {"ok": 2, "blank": 2, "embedded": 2, "doubtful": 1, "truncated": 1, "repeated": 1, "failed": 0}
+_FINE_RANK = 2
+# Of an attempt without any, which may have no text: another with a text comes before it, however doubtful that is.
+_NO_CONFIDENCE = -1.0
 
 Merit = tuple[int, float]
 
@@ -29,8 +35,8 @@ Merit = tuple[int, float]
 def merit(status: str, confidence: float | None) -> Merit:
     """Returns how much an attempt is worth: its rank, and what decides between attempts under the same settings."""
     if status == "embedded":
-        return _DONE_RANK, 1.0
-    return _RANK[status], confidence or 0.0
+        return _FINE_RANK, 1.0
+    return _RANK[status], _NO_CONFIDENCE if confidence is None else confidence
 
 
 def plan(
@@ -58,7 +64,7 @@ def plan(
     _adopt(conn, [history[1][index] for index in found.done], settings_hash)
     _quarantine(conn, document, found.given_up)
     in_flight.end_pages(conn, document, (*found.done, *found.given_up))
-    return set_apart(conn, document, replace(found, kept=_kept(conn, document, found.given_up)))
+    return set_apart(conn, document, _judged(conn, document, found))
 
 
 def foresee(
@@ -82,7 +88,7 @@ def foresee(
     document = int(row[0])
     history = _history(conn, document, settings_hash, retry_failed=retry_failed)
     found = _sorted(wanted, history, attempt_limit, retry_failed)
-    return replace(found, kept=_kept(conn, document, found.given_up))
+    return _judged(conn, document, found)
 
 
 def _sorted(
@@ -182,7 +188,7 @@ def _history(
 
     A run's first reading has no rung; the ladder's further ones are no runs. Nor does the first that ended with the
     model count: others were computed beside it. page_index: of this page alone.
-    retry_failed: a text layer that was taken because reading failed does not count.
+    retry_failed: a doubtful reading does not count, nor does a text layer that was taken because reading failed.
     """
     rows = conn.execute(
         "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL,"
@@ -193,35 +199,51 @@ def _history(
         (*LOST_CATEGORIES, document, settings_hash, page_index, page_index),
     )
     tried: dict[int, int] = {}
-    done: dict[int, tuple[tuple[int, Merit], int]] = {}
+    done: set[int] = set()
+    best: dict[int, tuple[tuple[int, int, Merit], int]] = {}
     for index, attempt_id, run_id, status, confidence, is_first, is_first_lost in rows:
         tried[index] = tried.get(index, 0) + (is_first and not is_first_lost)
-        stands_in = status == "embedded" and not is_first
-        if status in DONE_STATUSES and not (retry_failed and stands_in):
-            worth = (run_id, merit(status, confidence))
-            if index not in done or worth > done[index][0]:
-                done[index] = worth, attempt_id
-    return tried, {index: attempt_id for index, (_, attempt_id) in done.items()}
+        if retry_failed and (status == "doubtful" or (status == "embedded" and not is_first)):
+            continue
+        if status in DONE_STATUSES:
+            done.add(index)
+        worth = _standing(run_id, merit(status, confidence))
+        if index not in best or worth > best[index][0]:
+            best[index] = worth, attempt_id
+    return tried, {index: best[index][1] for index in done}
 
 
-def _kept(conn: sqlite3.Connection, document: int, given_up: Sequence[int]) -> tuple[int, ...]:
-    """Returns those of the pages given up that have a text all the same: the current attempt is read to its end."""
-    if not given_up:
-        return ()
-    rows = conn.execute(
-        "SELECT p.page_index FROM pages p JOIN attempts c ON c.id = p.current_attempt_id"
-        " WHERE p.document_id = ? AND c.status IN (?, ?, ?)",
-        (document, *DONE_STATUSES),
+def _standing(run_id: int, worth: Merit) -> tuple[int, int, Merit]:
+    """What decides between the attempts of several runs: of those that are fine the later run's counts."""
+    return worth[0], run_id if worth[0] == _FINE_RANK else 0, worth
+
+
+def _judged(conn: sqlite3.Connection, document: int, found: PagePlan) -> PagePlan:
+    """The plan with those of the pages given up that have a text all the same, and those done that need a look."""
+    if not found.given_up and not found.done:
+        return found
+    current = dict[int, str](
+        conn.execute(
+            "SELECT p.page_index, c.status FROM pages p JOIN attempts c ON c.id = p.current_attempt_id"
+            " WHERE p.document_id = ?",
+            (document,),
+        ).fetchall()
     )
-    return tuple(sorted({index for (index,) in rows}.intersection(given_up)))
+    return replace(
+        found,
+        kept=tuple(index for index in found.given_up if current.get(index) in FINE_STATUSES),
+        doubtful=tuple(index for index in found.done if current.get(index) not in FINE_STATUSES),
+    )
 
 
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:
-    """Makes attempts current where the current one was made under other settings."""
+    """Makes attempts current where the current one was made under other settings, and is of no higher rank."""
+    ranks = " ".join(f"WHEN '{status}' THEN {rank}" for status, rank in _RANK.items())
     conn.executemany(
         "UPDATE pages SET current_attempt_id = a.id, status = a.status FROM attempts a"
         " WHERE a.id = ? AND pages.id = a.page_id AND NOT EXISTS ("
-        "   SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.settings_hash = ?)",
+        "   SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND (c.settings_hash = ?"
+        f"   OR CASE c.status {ranks} END > CASE a.status {ranks} END))",
         [(attempt_id, settings_hash) for attempt_id in attempt_ids],
     )
 
@@ -231,7 +253,7 @@ def _quarantine(conn: sqlite3.Connection, document: int, page_indices: Sequence[
     conn.executemany(
         "UPDATE pages SET status = 'quarantined' WHERE document_id = ? AND page_index = ? AND EXISTS ("
         "  SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.status NOT IN (?, ?, ?))",
-        [(document, index, *DONE_STATUSES) for index in page_indices],
+        [(document, index, *FINE_STATUSES) for index in page_indices],
     )
 
 
@@ -262,4 +284,4 @@ def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool
     old, new = merit(row[1], row[2]), _merit(page)
     if row[0] != page.settings_hash:
         return new[0] >= old[0]
-    return new > old or new[0] == old[0] == _DONE_RANK
+    return new > old or new[0] == old[0] == _FINE_RANK

@@ -18,7 +18,7 @@ from storage.content import stored_content_sha256
 from storage.database import explained
 from storage.lock import is_locked
 from storage.queries import database_path
-from storage.types import DONE_STATUSES
+from storage.types import FINE_STATUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +151,14 @@ def _documents(conn: sqlite3.Connection) -> Found:
 
 
 def _statuses(conn: sqlite3.Connection) -> Found:
-    done = ", ".join(f"'{status}'" for status in DONE_STATUSES)
+    fine = ", ".join(f"'{status}'" for status in FINE_STATUSES)
     for name, page, status, made, asked in conn.execute(
         f"SELECT {_NAME}, p.page_index + 1, p.status, a.status, p.asked FROM pages p"
         " JOIN documents d ON d.id = p.document_id LEFT JOIN attempts a ON a.id = p.current_attempt_id"
         " WHERE NOT CASE WHEN p.current_attempt_id IS NULL"
         "   THEN p.status = 'pending' AND NOT EXISTS (SELECT 1 FROM attempts other WHERE other.page_id = p.id)"
         "   WHEN a.page_id IS NOT p.id OR NOT p.asked THEN 0"
-        f"   WHEN p.status = 'quarantined' THEN a.status NOT IN ({done})"
+        f"   WHEN p.status = 'quarantined' THEN a.status NOT IN ({fine})"
         "   ELSE p.status = a.status END"
     ):
         attempt = "no attempt" if made is None else f"an attempt that is {made}"

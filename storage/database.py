@@ -36,8 +36,10 @@ def open_for_writing(path: str) -> Database:
             _check_writable_version(db, path)
             db.conn.execute("PRAGMA journal_mode = WAL")
             db.conn.execute("PRAGMA synchronous = NORMAL")
-            db.conn.execute("PRAGMA foreign_keys = ON")
+            # A migration may make a table anew: dropping the old one must not take what refers to it along.
+            db.conn.execute("PRAGMA foreign_keys = OFF")
             _migrate(db)
+            db.conn.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             db.close()
             raise

@@ -12,11 +12,21 @@ from storage.types import PAGE_STATUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoubtfulPage:
+    """A page whose text may be wrong or incomplete. page: 1-based. doubt: why, in words."""
+
+    page: int
+    status: str
+    doubt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
     """status: one of DOCUMENT_STATUSES, or "superseded" for content that a path held before it got other content.
 
     num_pages: in the document; pages: status -> those of them that were asked for. reason: why it is not "ok".
     older_pages: those whose current attempt is of other settings than the last run's that found the content.
+    doubtful: its pages whose text is in doubt, by page.
     """
 
     path: str
@@ -25,6 +35,7 @@ class FileStatus:
     pages: dict[str, int]
     reason: str | None
     older_pages: int = 0
+    doubtful: tuple[DoubtfulPage, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
@@ -35,7 +46,7 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
     """Yields them by path (bytewise), what a path held before after what it holds."""
     with explained(database_path(db)):
         rows = db.conn.execute(_FILES)
-        for (path, _, _, status, reason, num_pages), group in groupby(rows, key=lambda row: row[:6]):
+        for (path, _, document, status, reason, num_pages), group in groupby(rows, key=lambda row: row[:6]):
             counts = [(name, number, older) for *_, name, number, older in group if name is not None]
             numbers = {name: number for name, number, _ in counts}
             yield FileStatus(
@@ -45,7 +56,17 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
                 pages={name: numbers[name] for name in PAGE_STATUSES if name in numbers},
                 reason=reason,
                 older_pages=sum(older for *_, older in counts),
+                doubtful=_doubtful(db, document),
             )
+
+
+def _doubtful(db: Database, document: int) -> tuple[DoubtfulPage, ...]:
+    rows = db.conn.execute(
+        "SELECT p.page_index + 1, p.status, a.doubt FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
+        " WHERE p.document_id = ? AND p.asked AND a.doubt IS NOT NULL ORDER BY p.page_index",
+        (document,),
+    )
+    return tuple(DoubtfulPage(page=page, status=status, doubt=doubt) for page, status, doubt in rows)
 
 
 _FILES = f"""

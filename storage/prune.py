@@ -127,7 +127,8 @@ _DOOMED = {
             AND a.settings_hash IN (SELECT settings_hash FROM runs WHERE id NOT IN (SELECT id FROM old_runs))
             AND NOT EXISTS (
                 SELECT 1 FROM attempts d WHERE d.page_id = p.id AND d.settings_hash = a.settings_hash
-                AND d.status IN ({done}) AND d.run_id > a.run_id))""",
+                AND d.status IN ({done}) AND d.run_id > a.run_id
+                AND (a.status = 'doubtful' OR d.status <> 'doubtful')))""",
     "doomed_runs": """
         SELECT id FROM runs WHERE id IN (SELECT id FROM old_runs) AND id <> (SELECT max(id) FROM runs)
         AND id NOT IN (SELECT run_id FROM attempts WHERE id NOT IN (SELECT id FROM doomed_attempts))

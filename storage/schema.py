@@ -76,6 +76,19 @@ def v006_in_flight(db: Database) -> None:
         db.executescript("DROP VIEW results; DROP VIEW IF EXISTS superseded_results;" + _LEDGER_VIEWS)
 
 
+def v007_doubt(db: Database) -> None:
+    """The status doubtful, and doubt: why an attempt's text may be wrong or incomplete; null where nothing says so.
+
+    SQLite changes no CHECK of a table that is there, so the attempts are copied into a new one, their texts last.
+    """
+    # Views and triggers name the table, which is gone for a moment.
+    db.execute("PRAGMA legacy_alter_table = ON")
+    try:
+        db.executescript(_DOUBT)
+    finally:
+        db.execute("PRAGMA legacy_alter_table = OFF")
+
+
 def _has_column(db: Database, table: str, column: str) -> bool:
     return any(row[1] == column for row in db.conn.execute(f"PRAGMA table_info({table})"))
 
@@ -226,6 +239,81 @@ CREATE TABLE in_flight (
 ) WITHOUT ROWID;
 """
 
+_DOUBT = """
+DROP VIEW results;
+DROP VIEW superseded_results;
+CREATE TABLE attempts_anew (
+    id INTEGER PRIMARY KEY,
+    page_id INTEGER NOT NULL REFERENCES pages(id),
+    run_id INTEGER NOT NULL REFERENCES runs(id),
+    settings_hash TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (
+        status IN ('ok', 'blank', 'doubtful', 'repeated', 'truncated', 'failed', 'embedded', 'quarantined')),
+    error_stage TEXT,
+    error_category TEXT,
+    error_message TEXT,
+    finished_at TEXT NOT NULL,
+    seconds REAL NOT NULL,               -- the page's shares of all stages before store
+    confidence REAL,
+    num_tokens INTEGER NOT NULL,
+    width_px INTEGER,
+    height_px INTEGER,
+    dpi REAL,
+    rung TEXT,
+    source TEXT NOT NULL DEFAULT 'ocr' CHECK (source IN ('ocr', 'layer')),
+    rotation_deg INTEGER NOT NULL DEFAULT 0 CHECK (rotation_deg IN (0, 90, 180, 270)),
+    layer_agreement REAL,
+    script TEXT,
+    doubt TEXT,
+    text_sha256 TEXT,
+    content_sha256 TEXT,
+    text TEXT,                           -- last: reading the columns above touches no overflow page
+    markdown TEXT,
+    CHECK ((text IS NULL) = (error_category IS NOT NULL)),
+    CHECK (status <> 'doubtful' OR doubt IS NOT NULL)
+);
+INSERT INTO attempts_anew (
+    id, page_id, run_id, settings_hash, status, error_stage, error_category, error_message, finished_at, seconds,
+    confidence, num_tokens, width_px, height_px, dpi, rung, source, rotation_deg, layer_agreement, script, text_sha256,
+    content_sha256, text, markdown)
+SELECT
+    id, page_id, run_id, settings_hash, status, error_stage, error_category, error_message, finished_at, seconds,
+    confidence, num_tokens, width_px, height_px, dpi, rung, source, rotation_deg, layer_agreement, script, text_sha256,
+    content_sha256, text, markdown
+FROM attempts;
+DROP TABLE attempts;
+ALTER TABLE attempts_anew RENAME TO attempts;
+CREATE INDEX attempts_page ON attempts(page_id, settings_hash, status);
+CREATE INDEX attempts_run ON attempts(run_id, finished_at);
+CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
+    INSERT INTO page_search(page_search, rowid, text)
+        SELECT 'delete', id, old.text FROM pages WHERE current_attempt_id = old.id;
+    INSERT INTO page_search(rowid, text)
+        SELECT id, new.text FROM pages WHERE current_attempt_id = new.id;
+END;
+CREATE VIEW results AS
+    SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script, a.doubt,
+        a.run_id, a.finished_at,
+        f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id
+    FROM listed_files f
+    JOIN documents d ON d.id = f.document_id
+    JOIN pages p ON p.document_id = d.id AND p.asked
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+CREATE VIEW superseded_results AS
+    SELECT s.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status, a.text, a.markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script, a.doubt,
+        a.run_id, a.finished_at, s.document_id, p.id AS page_id, a.id AS attempt_id
+    FROM superseded s
+    JOIN documents d ON d.id = s.document_id
+    JOIN pages p ON p.document_id = d.id AND p.asked
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id;
+"""
+
 # A vanished file is listed as long as no present file has its content: a moved file is not listed twice,
 # and a file taken out of an inbox keeps its text.
 _VIEWS = """
@@ -274,7 +362,15 @@ CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
 END;
 """
 
-_VERSIONS = (v001_pages, v002_block_confidence, v003_run_encoder, v004_run_flow, v005_ledger, v006_in_flight)
+_VERSIONS = (
+    v001_pages,
+    v002_block_confidence,
+    v003_run_encoder,
+    v004_run_flow,
+    v005_ledger,
+    v006_in_flight,
+    v007_doubt,
+)
 NAMES = tuple(version.__name__ for version in _VERSIONS)  # the schema version is how many there are
 migrations = Migrations("ocrbatch")
 for _version in _VERSIONS:

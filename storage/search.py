@@ -16,13 +16,17 @@ _TERM = re.compile(r'"([^"]*)"(\*?)|([^\s"]+)')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A page that matches. page: 1-based. score: larger is better. snippet: one line, matches marked."""
+    """A page that matches. page: 1-based. score: larger is better. snippet: one line, matches marked.
+
+    doubt: why its text may be wrong or incomplete, None where nothing says so.
+    """
 
     path: str
     page: int
     status: str
     snippet: str
     score: float
+    doubt: str | None = None
 
 
 def to_match(query: str) -> str:
@@ -42,25 +46,52 @@ def to_match(query: str) -> str:
 
 
 def search(
-    db: Database, query: str, *, limit: int = 20, marks: tuple[str, str] = ("[", "]")
+    db: Database,
+    query: str,
+    *,
+    limit: int = 20,
+    marks: tuple[str, str] = ("[", "]"),
+    doubtful: bool = False,
 ) -> Iterator[Hit]:
     """Yields the best hits, best first (bm25); a page with several files yields one for each.
 
-    marks: what stands before and after a match in the snippet. Any query is valid.
+    marks: what stands before and after a match in the snippet. doubtful: whether pages whose text is in doubt are
+    looked through too. Any query is valid.
     """
     match = to_match(query)
     if not match:
         return
-    values = {"match": match, "limit": limit, "before": marks[0], "after": marks[1]}
+    values = {
+        "match": match,
+        "limit": limit,
+        "before": marks[0],
+        "after": marks[1],
+        "doubtful": doubtful,
+    }
     with explained(database_path(db)):
         for row in db.query(_SEARCH, values):
             yield Hit(**{**row, "snippet": " ".join(str(row["snippet"]).split())})
 
 
+def num_doubtful(db: Database, query: str) -> int:
+    """Returns how many hits a search has that are on pages whose text is in doubt."""
+    match = to_match(query)
+    if not match:
+        return 0
+    with explained(database_path(db)):
+        (number,) = db.conn.execute(_DOUBTFUL, {"match": match}).fetchone()
+    return int(number)
+
+
 _SEARCH = """
-SELECT r.path, r.page, r.status, -bm25(page_search) AS score,
+SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
     snippet(page_search, 0, :before, :after, '…', 16) AS snippet
 FROM page_search JOIN results r ON r.page_id = page_search.rowid
-WHERE page_search MATCH :match
+WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 ORDER BY bm25(page_search), r.path, r.page LIMIT :limit
+"""
+
+_DOUBTFUL = """
+SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match AND r.doubt IS NOT NULL
 """

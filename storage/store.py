@@ -143,9 +143,10 @@ class Store:
     ) -> PagePlan:
         """Marks the pages as asked for, and returns which of them to read.
 
-        Not to read: pages with an ok or blank attempt under these settings (which becomes current again
-        if other settings were used since), and pages that attempt_limit runs did not read under them: those are
-        quarantined, unless other settings read them. retry_failed: also those. force: all.
+        Not to read: pages that were read to their end under these settings, doubtful ones too (the best attempt becomes
+        current again if other settings were used since and read them no better), and pages that attempt_limit runs did
+        not read under them: those are quarantined, unless other settings read them. retry_failed: also those and the
+        doubtful ones. force: all.
         """
         with self._transaction() as conn:
             return attempts.plan(
@@ -159,11 +160,11 @@ class Store:
             )
 
     def done_pages(self, sha256: str, settings_hash: str) -> set[int]:
-        """Returns the indices of the pages with an ok or blank attempt under these settings."""
+        """Returns the indices of the pages that were read to their end under these settings, in doubt or not."""
         rows = self._db.conn.execute(
             "SELECT DISTINCT p.page_index FROM documents d JOIN pages p ON p.document_id = d.id"
             " JOIN attempts a ON a.page_id = p.id"
-            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?, ?)",
+            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?, ?, ?)",
             (sha256, settings_hash, *DONE_STATUSES),
         )
         return {index for (index,) in rows}

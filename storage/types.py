@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-PAGE_STATUSES = ("pending", "ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined")
-DONE_STATUSES = ("ok", "blank", "embedded")
+PAGE_STATUSES = (
+    "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined",
+)  # fmt: skip
+# A page of these needs no look; one of the next is not read again under the same settings.
+FINE_STATUSES = ("ok", "blank", "embedded")
+DONE_STATUSES = (*FINE_STATUSES, "doubtful")
 DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
 
 
@@ -85,7 +89,8 @@ class PageRecord:
     rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
     document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
     layer_agreement: 0..1, how far text and text layer agree, None where they were not compared. script: ISO 15924
-    code of a script that the model was not trained for.
+    code of a script that the model was not trained for. doubt: why the text may be wrong or incomplete, None where
+    nothing says so; a "doubtful" page has one, and one that was cut short or repeats itself may.
     """
 
     sha256: str
@@ -105,11 +110,13 @@ class PageRecord:
     rotation_deg: int = 0
     layer_agreement: float | None = None
     script: str | None = None
+    doubt: str | None = None
     blocks: tuple[BlockRecord, ...] = field(default=())
     timings: tuple[TimingRecord, ...] = field(default=())
 
     def __post_init__(self) -> None:
         assert (self.text is None) != (self.error is None), "a text or an error, never both"
+        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"
 
     @property
     def seconds(self) -> float:
@@ -127,7 +134,8 @@ PROCESS_DIED = "process_died"
 class PagePlan:
     """What a run has to do with the pages of a document; page indices, ascending.
 
-    done: has an ok or blank attempt under these settings. given_up: tried under them as often as allowed.
+    done: has an ok, blank, embedded or doubtful attempt under these settings. given_up: tried under them as often as
+    allowed. doubtful: of done those whose current attempt is, or was cut short with a text that is less in doubt.
     kept: of given_up those whose current attempt is of other settings, which read the page to its end.
     last: of to_read those that the model had when one run died: to be read after the others, together.
     alone: of to_read those that were being computed when the model was lost at last, or when several runs died, and how
@@ -138,5 +146,6 @@ class PagePlan:
     done: tuple[int, ...]
     given_up: tuple[int, ...]
     kept: tuple[int, ...] = ()
+    doubtful: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     alone: Mapping[int, int] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from ocr.placing.blocks import placed
 from ocr.reading import DecodeSettings
 from ocr.second_opinion import opinion_of, visible
 from pipeline.config import DecodeConfig
+from pipeline.doubt import unread
 from pipeline.ladder_steps import Step
 from pipeline.results import STATUS_OF_FINISH, blank_result
 from pipeline.stages.encode import EncodedPage
@@ -97,7 +98,7 @@ def page_result(loaded: "LoadedModel", decoded: "Decoded") -> PageResult:
         parsed, page.tokens, loaded.characters, rendered.views, rendered.width_px, rendered.height_px
     )
     parsed, confidence = assess(parsed, transcript, loaded.tokenizer, opinion, loaded.calibration)
-    return PageResult(
+    result = PageResult(
         page=rendered.page,
         status=STATUS_OF_FINISH[transcript.finish],
         parsed=parsed,
@@ -110,6 +111,7 @@ def page_result(loaded: "LoadedModel", decoded: "Decoded") -> PageResult:
         rotation_deg=rendered.rotation_deg,
         timings=timings,
     )
+    return unread(result)
 
 
 def _timings(decoded: "Decoded") -> tuple[StageTiming, StageTiming]:

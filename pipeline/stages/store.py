@@ -42,6 +42,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         rotation_deg=result.rotation_deg,
         layer_agreement=result.layer_agreement,
         script=result.script,
+        doubt=result.doubt,
         blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
         timings=tuple(_timing(timing) for timing in result.timings),
     )

@@ -32,8 +32,8 @@ class PageRow(TypedDict):
     """One page of one file. page: 1-based. timings: stage -> the page's share in seconds.
 
     text, markdown, confidence and error are None where there is none; a page not read yet is "pending".
-    source, rung, rotation_deg, layer_agreement, script: as storage.types.PageRecord has them; None where the page was
-    not read yet. superseded: the path has other content by now.
+    source, rung, rotation_deg, layer_agreement, script, doubt: as storage.types.PageRecord has them; None where the
+    page was not read yet. superseded: the path has other content by now.
     """
 
     path: str
@@ -51,6 +51,7 @@ class PageRow(TypedDict):
     rotation_deg: int | None
     layer_agreement: float | None
     script: str | None
+    doubt: str | None
     superseded: bool
 
 
@@ -81,6 +82,7 @@ def export_rows(db: Database, selection: Selection | None = None) -> Iterator[Pa
                 rotation_deg=row["rotation_deg"],
                 layer_agreement=row["layer_agreement"],
                 script=row["script"],
+                doubt=row["doubt"],
                 superseded=superseded,
             )
 
@@ -101,6 +103,8 @@ def shortfall(row: PageRow) -> str | None:
     if error is not None:
         message = one_line(" ".join(error["message"].split()))
         return f"{row['status']}: {error['stage']}: {error['category']}: {message}"
+    if row["doubt"] is not None:
+        return f"{row['status']}: {one_line(row['doubt'])}"
     return None if row["status"] in ("ok", "embedded") else row["status"]
 
 

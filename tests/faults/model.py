@@ -14,6 +14,8 @@ READS_WORDS = (
     "decode.pdf={size: 2, window: 300}",
     "decode.image={size: 2, window: 300}",
     "decode.max_tokens=300",
+    # With random weights it is never sure of anything.
+    "store.doubtful_below=0.0",
 )
 _SEED = 1
 # With random weights the end comes after a hundred words or never; it is to come after some twenty.

@@ -19,6 +19,7 @@ READS_TEXT = (
     "render.workers=1",
     # It is never sure of anything.
     "ladder.below=0.0",
+    "store.doubtful_below=0.0",
     "text_layer=ignore",
 )
 

@@ -88,6 +88,7 @@ OTHER_KEYS = {
     "decode.drafts=false",
     "store.database=other.db",
     "store.low_confidence=0.5",
+    "store.doubtful_below=0.1",
     "run.force=true",
     "run.retry_failed=true",
     "run.inflight_mb=99",

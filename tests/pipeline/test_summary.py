@@ -27,6 +27,8 @@ STAGES = [use("render", 0.1), use("encode", 0.25), use("decode", 0.75), use("sto
         (RunSummary(database="a.db", documents=Counter(encrypted=1)), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", documents=Counter(broken=1)), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", num_given_up=1), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(ok=3, doubtful=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", num_done_before=3, num_doubtful_before=1), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", pages=Counter(failed=1), stopped="SIGINT"), ExitCode.STOPPED),
     ],
 )
@@ -95,7 +97,15 @@ def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
     )
 
 
-def test_doubtful_pages_are_counted_and_no_fault() -> None:
+def test_doubtful_pages_are_counted_and_where_the_reasons_are() -> None:
+    lines = RunSummary(database="my.db", pages=Counter(ok=3, doubtful=2), num_doubtful_before=1).lines()
+    assert "pages: 3 ok, 2 doubtful" in lines
+    assert "pages in doubt since an earlier run: 1" in lines
+    assert any("`ocrbatch status --files --db my.db` says why" in line for line in lines)
+    assert not any("doubt" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
+
+
+def test_pages_of_low_confidence_are_counted_and_no_fault() -> None:
     summary = RunSummary(database="a.db", pages=Counter(ok=3), num_low_confidence=2)
     assert "pages with low confidence: 2" in summary.lines()
     assert summary.counts()["pages_low_confidence"] == 2

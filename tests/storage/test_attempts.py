@@ -13,7 +13,7 @@ from storage.audit import audit
 from storage.database import open_for_reading
 from storage.search import search
 from storage.store import Store
-from storage.types import LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
+from storage.types import DONE_STATUSES, LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
 from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run, rows
 
 OTHER = "settings-2"
@@ -201,7 +201,7 @@ def test_a_page_cut_short_under_other_settings_is_set_aside_with_what_it_has(
     assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(), given_up=(0,))
 
 
-STATUSES = ["ok", "blank", "repeated", "truncated", "failed"]
+STATUSES = ["ok", "blank", "doubtful", "repeated", "truncated", "failed"]
 CURRENT = "SELECT page_index, p.status, a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
 READINGS = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(STATUSES), st.sampled_from([SETTINGS, OTHER])), max_size=12
@@ -218,12 +218,13 @@ def test_plan_and_index_agree_with_the_attempts(
         run_id = new_run(store)
         for number, (index, status, hashed) in enumerate(readings):
             text = None if status == "failed" else "" if status == "blank" else f"word{number} common"
-            store.record_page(run_id, a_page(text, index, status=status, settings_hash=hashed))
+            doubt = "of something" if status == "doubtful" else None
+            store.record_page(run_id, a_page(text, index, status=status, settings_hash=hashed, doubt=doubt))
         planned = plan(store)
         assert sorted(planned.to_read + planned.done + planned.given_up) == [0, 1, 2]
         for index in range(3):
             here = [status for at, status, hashed in readings if (at, hashed) == (index, SETTINGS)]
-            done = "ok" in here or "blank" in here
+            done = any(status in DONE_STATUSES for status in here)
             assert (index in planned.done) == done
             assert (index in planned.given_up) == (not done and len(here) >= 2)
         for index, status, made in rows(path, CURRENT):
@@ -245,6 +246,7 @@ def tries(*wanted: tuple[str, float | None]) -> list[PageRecord]:
             status=status,
             confidence=confidence,
             rung=f"rung{number}" if number else None,
+            doubt="of something" if status == "doubtful" else None,
         )
         for number, (status, confidence) in enumerate(wanted)
     ]
@@ -259,6 +261,12 @@ def tries(*wanted: tuple[str, float | None]) -> list[PageRecord]:
         ([("ok", 0.3), ("blank", None)], 0),
         ([("ok", 0.3), ("embedded", None)], 1),
         ([("failed", None), ("failed", None)], 0),
+        ([("doubtful", 0.9), ("ok", 0.1)], 1),
+        ([("doubtful", 0.1), ("truncated", 0.9), ("doubtful", 0.3)], 1),
+        ([("truncated", 0.1), ("doubtful", 0.3), ("repeated", 0.3)], 1),
+        ([("doubtful", None), ("doubtful", 0.0)], 1),
+        ([("failed", None), ("doubtful", None)], 1),
+        ([("doubtful", 0.3), ("embedded", None)], 1),
     ],
 )
 def test_the_best_of_a_run_s_attempts_is_kept_and_all_are_stored(
@@ -273,6 +281,67 @@ def test_the_best_of_a_run_s_attempts_is_kept_and_all_are_stored(
     assert rows(path, "SELECT current_attempt_id FROM pages WHERE page_index = 0") == [(made,)]
     assert rows(path, "SELECT id FROM attempts ORDER BY id")[best] == (made,)
     assert rows(path, "SELECT count(*) FROM timings WHERE stage = 'store'") == [(len(attempts),)]
+
+
+def a_doubtful(
+    text: str = "garbage", confidence: float | None = 0.1, settings_hash: str = SETTINGS
+) -> PageRecord:
+    return a_page(text, status="doubtful", doubt="why", confidence=confidence, settings_hash=settings_hash)
+
+
+def test_a_doubtful_page_counts_as_read_until_somebody_asks_for_it(store: Store, path: Path) -> None:
+    for _ in range(3):
+        store.record_page(new_run(store), a_doubtful(), attempt_limit=2)
+        assert plan(store) == PagePlan(to_read=(1, 2), done=(0,), given_up=(), doubtful=(0,))
+    assert current(path)[0] == ("doubtful", "garbage"), "and is not set aside"
+    again = store.plan_pages(SHA_A, range(1), SETTINGS, attempt_limit=2, retry_failed=True)
+    assert again == PagePlan(to_read=(0,), done=(), given_up=())
+    store.record_page(new_run(store), a_doubtful("worse", 0.05))
+    store.record_page(new_run(store), a_page(None))
+    assert current(path)[0] == ("doubtful", "garbage"), "a retry hides no text"
+    store.record_page(new_run(store), a_page("read"))
+    assert current(path)[0] == ("ok", "read")
+    assert plan(store).doubtful == ()
+    store.record_page(new_run(store), a_doubtful("forced"))
+    assert current(path)[0] == ("ok", "read")
+
+
+def test_a_page_cut_short_whose_whole_is_garbage_keeps_its_half(store: Store, path: Path) -> None:
+    """It is not read again: the settings have said all they can. Nor does it pass for fine."""
+    half = a_page("the upper half", status="truncated", confidence=0.9)
+    store.record_page(new_run(store), half, replace(a_doubtful(), rung="mode"))
+    assert current(path) == [("truncated", "the upper half")]
+    assert plan(store) == PagePlan(to_read=(1, 2), done=(0,), given_up=(), doubtful=(0,))
+
+
+def test_a_doubtful_text_never_takes_the_place_of_one_that_other_settings_read(
+    store: Store, path: Path
+) -> None:
+    store.record_page(new_run(store), a_page("read", confidence=0.9))
+    store.record_page(new_run(store), a_doubtful(settings_hash=OTHER))
+    for _ in range(2):
+        assert current(path)[0] == ("ok", "read")
+        assert plan(store, OTHER) == PagePlan(to_read=(1, 2), done=(0,), given_up=()), (
+            "read under them, in doubt"
+        )
+    store.record_page(new_run(store), a_page("later", settings_hash="settings-3", confidence=0.9))
+    assert plan(store).done == (0,)
+    assert current(path)[0] == ("ok", "read"), "the best under the settings that are used again"
+    store.record_page(new_run(store), a_doubtful("forced"))
+    assert plan(store, "settings-3").done == plan(store).done == (0,)
+    assert current(path)[0] == ("ok", "read"), "not the latest, which is doubtful"
+    with open_for_reading(str(path)) as db:
+        assert audit(db).problems == []
+
+
+def test_a_page_doubtful_under_other_settings_is_set_aside_with_its_text(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_doubtful())
+    store.record_page(new_run(store), a_page(None, settings_hash=OTHER), attempt_limit=1)
+    assert current(path)[0] == ("quarantined", "garbage")
+    assert plan(store, OTHER, limit=1) == PagePlan(to_read=(1, 2), done=(), given_up=(0,))
+    with open_for_reading(str(path)) as db:
+        assert audit(db).problems == []
+    assert plan(store) == PagePlan(to_read=(1, 2), done=(0,), given_up=(), doubtful=(0,))
 
 
 def test_runs_are_counted_and_not_rungs(store: Store, path: Path) -> None:

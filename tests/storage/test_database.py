@@ -105,7 +105,7 @@ def test_a_newer_schema_is_refused_by_name(path: Path, opener: Opener) -> None:
         conn.commit()
     content = path.read_bytes()
     with pytest.raises(
-        DatabaseVersionError, match=r"test\.db: .*999 \(v999_future\).*newer.*6 \(v006_in_flight\)"
+        DatabaseVersionError, match=r"test\.db: .*999 \(v999_future\).*newer.*7 \(v007_doubt\)"
     ):
         opener(str(path))
     assert path.read_bytes() == content

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from storage.database import open_for_reading
-from storage.listing import FileStatus, file_statuses
+from storage.listing import DoubtfulPage, FileStatus, file_statuses
 from storage.queries import status
 from storage.store import Store
 from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run
@@ -35,7 +35,9 @@ def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path)
         FileStatus(path="locked.pdf", status="encrypted", num_pages=0, pages={}, reason="needs a password"),
     ]
     assert (counted.superseded, counted.files["missing"]) == (1, 1)
-    assert list(found[3].to_json()) == ["path", "status", "num_pages", "pages", "reason", "older_pages"]
+    assert list(found[3].to_json()) == [
+        "path", "status", "num_pages", "pages", "reason", "older_pages", "doubtful",
+    ]  # fmt: skip
 
 
 def test_pages_that_the_last_run_s_settings_did_not_make_are_told(store: Store, path: Path) -> None:
@@ -51,3 +53,20 @@ def test_pages_that_the_last_run_s_settings_did_not_make_are_told(store: Store, 
         found = {file.path: file.older_pages for file in file_statuses(db)}
         assert status(db).older_pages == 2
     assert found == {"a.pdf": 2, "b.pdf": 0, "moved.pdf": 2}
+
+
+def test_doubtful_pages_are_listed_with_their_reasons(store: Store, path: Path) -> None:
+    run_id = new_run(store, a_file("a.pdf"), a_file("b.pdf", SHA_B, num_pages=1))
+    store.record_page(run_id, a_page("garbage", 2, status="doubtful", doubt="confidence 0.11 below 0.35"))
+    store.record_page(run_id, a_page("", 0, status="doubtful", doubt="print seen, none read"))
+    store.record_page(run_id, a_page("fine", 1))
+    store.record_page(run_id, a_page("fine", sha256=SHA_B))
+    with open_for_reading(str(path)) as db:
+        found = {file.path: file for file in file_statuses(db)}
+        assert status(db).pages == {"ok": 2, "doubtful": 2}
+    assert found["a.pdf"].pages == {"ok": 1, "doubtful": 2}
+    assert found["b.pdf"].doubtful == ()
+    assert found["a.pdf"].doubtful == (
+        DoubtfulPage(page=1, status="doubtful", doubt="print seen, none read"),
+        DoubtfulPage(page=3, status="doubtful", doubt="confidence 0.11 below 0.35"),
+    )

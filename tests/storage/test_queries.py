@@ -27,7 +27,7 @@ def timed(stage: str, share_s: float) -> TimingRecord:
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:
     found = read_status(path)
     assert (found.runs, found.pages, found.documents, found.files, found.stages) == ([], {}, {}, {}, [])
-    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 6)
+    assert (found.left_out_pages, found.num_attempts, found.schema_version) == (0, 0, 7)
     assert found.database == str(path)
 
 

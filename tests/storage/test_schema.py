@@ -64,7 +64,7 @@ def test_runs_stored_before_there_were_graphs_have_no_statistics(tmp_path: Path)
         conn.execute(run)
         conn.commit()
     with pytest.raises(
-        DatabaseVersionError, match=r"version 2 is older.*\(6\); update it with `ocrbatch run"
+        DatabaseVersionError, match=r"version 2 is older.*\(7\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
     Store(path).close()
@@ -224,7 +224,7 @@ def test_databases_of_the_first_ledgers_get_what_it_has_now(tmp_path: Path, lack
     with closing(sqlite3.connect(path)) as conn:
         conn.executescript(lacks)
         conn.executescript(
-            "DROP TABLE in_flight; DELETE FROM _sqlite_migrations WHERE name = 'v006_in_flight'"
+            "DROP TABLE in_flight; DELETE FROM _sqlite_migrations WHERE name IN ('v006_in_flight', 'v007_doubt')"
         )
         conn.execute("PRAGMA user_version = 5")
         conn.commit()
@@ -237,6 +237,41 @@ def test_databases_of_the_first_ledgers_get_what_it_has_now(tmp_path: Path, lack
     assert rows(path, "SELECT page_index, asked FROM pages ORDER BY 1") == [(0, 1), (1, 0), (2, 0)]
     with open_for_reading(str(path)) as db:
         assert audit(db).problems == []
+
+
+def test_attempts_stored_before_there_were_doubts_keep_all_that_is_theirs(tmp_path: Path) -> None:
+    """The table is made anew: nothing that refers to an attempt may go with the old one."""
+    path = tmp_path / "old.db"
+    at_version(path, 6)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.executescript(
+            """
+            INSERT INTO runs (id, started_at, state, settings_hash, model, weights_sha256, config, versions)
+            VALUES (1, 't', 'finished', 's', 'small', 'w', '{}', '{}');
+            INSERT INTO documents VALUES (1, 'a', 'ok', NULL, 'pdf', 1, 1);
+            INSERT INTO files VALUES (1, 'a.pdf', 1, 'ok', NULL, 1, 1);
+            INSERT INTO pages (id, document_id, page_index, status, asked) VALUES (7, 1, 0, 'ok', 1);
+            INSERT INTO attempts (id, page_id, run_id, settings_hash, status, finished_at, seconds, confidence,
+                num_tokens, width_px, height_px, dpi, text, markdown, text_sha256, rung, rotation_deg,
+                layer_agreement, script)
+            VALUES (5, 7, 1, 's', 'ok', 't', 1.5, 0.25, 3, 10, 20, 72.0, 'tea', '# tea', 'h', 'mode', 90, 0.5, 'Cyrl');
+            INSERT INTO blocks VALUES (5, 0, 'title', 1, 2, 3, 4, 'tea', 0.5);
+            INSERT INTO timings VALUES (1, 1, 5, 'render', NULL, 0.5, 0.5, 1);
+            UPDATE pages SET current_attempt_id = 5;
+            """
+        )
+        names = [row[1] for row in conn.execute("PRAGMA table_info(attempts)")]
+    kept = f"SELECT {', '.join(names)} FROM attempts"
+    before = rows(path, kept)
+    Store(path).close()
+    assert rows(path, kept) == before
+    assert rows(path, "SELECT doubt FROM attempts") == [(None,)]
+    assert rows(path, "SELECT attempt_id, text FROM blocks") == [(5, "tea")]
+    assert rows(path, "SELECT attempt_id, stage FROM timings") == [(5, "render")]
+    assert rows(path, "SELECT path, text, doubt FROM results") == [("a.pdf", "tea", None)]
+    assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH 'tea'") == [(7,)]
+    with closing(sqlite3.connect(path)) as conn, pytest.raises(sqlite3.IntegrityError):
+        conn.execute("UPDATE attempts SET status = 'doubtful'")  # which says why
 
 
 def test_a_page_is_marked_once_a_run_and_alone_or_not(store: Store, path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from storage.database import open_for_reading
-from storage.search import MAX_TERMS, search, to_match
+from storage.search import MAX_TERMS, num_doubtful, search, to_match
 from storage.store import Store
 from tests.storage.records import SHA_A, SHA_B, a_file, a_page, new_run
 
@@ -130,3 +130,30 @@ def test_results_follow_the_text_of_the_current_attempt(store: Store, path: Path
     with open_for_reading(str(path)) as db:
         assert places(db, "first") == []
         assert places(db, "second") == places(db, "words") == [("docs/a.pdf", 1)]
+
+
+def test_doubtful_text_is_found_only_when_asked_for(store: Store, path: Path) -> None:
+    run_id = new_run(store, a_file("a.pdf"), a_file("b.pdf", SHA_B))
+    store.record_page(
+        run_id, a_page("tea and more tea", status="doubtful", doubt="confidence 0.11 below 0.35")
+    )
+    store.record_page(
+        run_id, a_page("tea cut short", 1, status="truncated", doubt="confidence 0.2 below 0.35")
+    )
+    store.record_page(run_id, a_page("tea cut short", 2, status="truncated"))
+    store.record_page(run_id, a_page("tea", sha256=SHA_B))
+    with open_for_reading(str(path)) as opened:
+        assert sorted(places(opened, "tea")) == [("a.pdf", 3), ("b.pdf", 1)]
+        every = {(hit.path, hit.page): hit.doubt for hit in search(opened, "tea", doubtful=True)}
+        assert (num_doubtful(opened, "tea"), num_doubtful(opened, "more"), num_doubtful(opened, "-")) == (
+            2,
+            1,
+            0,
+        )
+        assert places(opened, "more") == []
+    assert every == {
+        ("a.pdf", 1): "confidence 0.11 below 0.35",
+        ("a.pdf", 2): "confidence 0.2 below 0.35",
+        ("a.pdf", 3): None,
+        ("b.pdf", 1): None,
+    }

@@ -51,7 +51,7 @@ def test_jsonl_is_one_object_a_line(filled: Path) -> None:
     assert "Één" in lines[0]
     assert pages[0]["sha256"] == SHA_A
     fields = "path sha256 page status text markdown confidence blocks timings error"
-    fields += " source rung rotation_deg layer_agreement script superseded"
+    fields += " source rung rotation_deg layer_agreement script doubt superseded"
     assert list(pages[0]) == fields.split()
 
 
@@ -73,6 +73,26 @@ def test_text(filled: Path) -> None:
         "\n==== a.pdf, page 3 ====\n[blank]\n"
         "\n==== b\\n.pdf, page 1 ====\n[truncated]\ncut\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("format_name", "mark"),
+    [
+        ("jsonl", '"status": "doubtful", "text": "Pycckuu"'),
+        ("md", "<!-- page 1: doubtful: confidence 0.11 below 0.35 - -&gt; -->\n\nPycckuu\n"),
+        ("txt", "[doubtful: confidence 0.11 below 0.35 -->]\nPycckuu\n"),
+    ],
+)
+def test_every_format_marks_a_doubtful_page_and_keeps_its_text(
+    store: Store, path: Path, format_name: str, mark: str
+) -> None:
+    doubt = "confidence 0.11 below 0.35 -->"
+    store.record_page(new_run(store), a_page("Pycckuu", status="doubtful", confidence=0.11, doubt=doubt))
+    stream = io.StringIO()
+    with open_for_reading(str(path)) as db:
+        assert export(db, format_name, stream) == 1
+    assert mark in stream.getvalue()
+    assert format_name != "jsonl" or json.loads(stream.getvalue())["doubt"] == doubt
 
 
 @pytest.mark.parametrize("format_name", FORMATS)

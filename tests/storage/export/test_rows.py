@@ -32,6 +32,7 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
         "rotation_deg": 270,
         "layer_agreement": 0.75,
         "script": "Arab",
+        "doubt": "a picture is missing",
     }
     page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings, **made)
     store.record_page(new_run(store), page)
@@ -55,6 +56,7 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             "rotation_deg": 270,
             "layer_agreement": 0.75,
             "script": "Arab",
+            "doubt": "a picture is missing",
             "superseded": False,
         }
     ]

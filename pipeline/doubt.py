@@ -1,0 +1,79 @@
+"""When the text of a page is in doubt, and what is then stored of it: the status doubtful, and why.
+
+A text in doubt is kept. It is one that is as likely wrong as not, that lacks something which could not be read, or that
+is empty although something stands on the page. Torch-free.
+"""
+
+import math
+from dataclasses import replace
+
+from ocr.model_files import CONFIDENCE, find_directory
+from pipeline.config import Config
+from pipeline.script_check import UNDETERMINED
+from pipeline.types import PageResult
+
+NONE_READ = "print seen, none read"
+_NO_CONFIDENCE = "read without a confidence"
+_SEPARATOR = "; "
+# Below which a text is in doubt, of a model with a calibration and of one without, whose confidence is the tokens' mean
+# probability: how sure the model is, not how much of the text is right.
+_CALIBRATED, _UNCALIBRATED = 0.35, 0.2
+
+
+def doubtful_below(config: Config) -> float:
+    """Returns the confidence under which a text is in doubt. Raises: CheckpointError."""
+    if config.store.doubtful_below is not None:
+        return config.store.doubtful_below
+    return _CALIBRATED if (find_directory(config.model) / CONFIDENCE).exists() else _UNCALIBRATED
+
+
+def doubted(result: PageResult, reason: str) -> PageResult:
+    """Returns the result with one more reason to doubt its text; a page without a text stays as it is.
+
+    A page that was cut short or repeats itself keeps that status: it is read again, which a doubtful one is not.
+    """
+    if result.error is not None:
+        return result
+    reasons = result.doubt.split(_SEPARATOR) if result.doubt else []
+    doubt = _SEPARATOR.join(dict.fromkeys((*reasons, reason)))
+    unfinished = result.status in ("truncated", "repeated")
+    return replace(result, status=result.status if unfinished else "doubtful", doubt=doubt)
+
+
+def unread(result: PageResult) -> PageResult:
+    """Returns a reading as it is if it found a text or is finished otherwise, else as doubtful: it found none."""
+    if result.status != "ok" or result.parsed is None or result.parsed.text.strip():
+        return result
+    if result.parsed.blocks and all(block.label == "image" for block in result.parsed.blocks):
+        return replace(result, status="blank")  # a model that names regions saw a picture alone
+    return replace(doubted(result, NONE_READ), confidence=None)
+
+
+def judged(result: PageResult, *, below: float) -> PageResult:
+    """Returns an attempt as it is to be stored: never ok with an empty text, without a confidence, or with a low one.
+
+    below: the confidence under which a text is in doubt; 0: none is for that. A text layer was not read: it has none.
+    """
+    result = unread(result)
+    if result.parsed is None or result.status in ("blank", "embedded"):
+        return result
+    if not result.parsed.text.strip():  # sure of nothing: any text comes before it
+        return replace(doubted(result, NONE_READ), confidence=None)
+    if result.source == "layer":
+        return result
+    if result.confidence is None:
+        result = doubted(result, _NO_CONFIDENCE)
+    elif result.confidence < below:
+        # Rounded down: 0.349 is not "0.35 below 0.35".
+        result = doubted(
+            result, f"confidence {math.floor(result.confidence * 100) / 100:.2f} below {below:g}"
+        )
+    if result.script is not None:
+        result = doubted(result, _foreign(result.script))
+    return result
+
+
+def _foreign(script: str) -> str:
+    if script == UNDETERMINED:
+        return "perhaps in a script that the model was not trained for, or in handwriting"
+    return f"in a script that the model was not trained for ({script})"
