@@ -61,6 +61,7 @@ class Layer:
 
     is_trustworthy: whether it may stand in for a reading. reason: why not, a sentence; "" where it may.
     script: ISO 15924 code of the script that most of its letters are of, None without enough letters.
+    is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
 
     text: str
@@ -69,6 +70,7 @@ class Layer:
     is_trustworthy: bool
     reason: str
     script: str | None
+    is_visible: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pipeline.stages.layer_letters import are_words
 from pipeline.stages.layer_links import find_links
 from pipeline.stages.layer_tables import find_tables
 from pipeline.stages.layer_text import as_parsed
-from pipeline.stages.layer_trust import Evidence, why_not, why_not_even_unread
+from pipeline.stages.layer_trust import Evidence, shows_any, why_not, why_not_even_unread
 from pipeline.stages.settings import RenderSettings
 from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
 
@@ -164,6 +164,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
         is_trustworthy=not reason,
         reason=reason,
         script=main_script(parsed.text),
+        is_visible=shows_any(evidence),
     )
 
 

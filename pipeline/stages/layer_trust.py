@@ -92,6 +92,11 @@ def why_not_even_unread(page: Evidence) -> str:
     return next(_filtered(page, (*_OF_THE_TEXT, _is_out_of_order, _covers_little)), "")
 
 
+def shows_any(page: Evidence) -> bool:
+    """Returns whether any of a layer's text can be seen on the page."""
+    return any(span.is_drawn and span.glyphs and _is_seen(page, span) for span in page.spans)
+
+
 def _filtered(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> Iterator[str]:
     return (reason for test in tests if (reason := test(page)))
 
@@ -199,9 +204,13 @@ def _is_out_of_order(page: Evidence) -> str:
 
 def _is_unseen(page: Evidence) -> str:
     spans = [span for span in page.spans if span.glyphs]
-    unseen = sum(len(span.glyphs) for span in spans if not page.ink.is_seen(_hull(span.glyphs), span.grey))
+    unseen = sum(len(span.glyphs) for span in spans if not _is_seen(page, span))
     share = unseen / max(len(page.glyphs), 1)
     return f"{share:.0%} of its characters cannot be seen" if share > _UNSEEN else ""
+
+
+def _is_seen(page: Evidence, span: Span) -> bool:
+    return page.ink.is_seen(_hull(span.glyphs), span.grey)
 
 
 def _leaves_text_out(page: Evidence) -> str:
