@@ -30,6 +30,8 @@ _STACKED = 0.05  # on the place of the one before; accents that are drawn apart 
 _PICTURES = 0.5  # beyond, a page is a scan, or its text may be in the picture
 _UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
 _UNCOVERED_OF_SCAN = 0.03
+_SMALL_PICTURE = 0.1  # a stamp, a logo, a letterhead
+_WORD_PT2 = 350.0  # a word of six letters in 10 pt
 _ENOUGH_LETTERS = 60
 _ONE_LETTER = 0.3  # of letters: the commonest has up to 0.17
 # The least width_fit: 0.87 and more on good pages.
@@ -217,6 +219,13 @@ def _leaves_text_out(page: Evidence) -> str:
     return _uncovered(page, _UNCOVERED)
 
 
+def _has_words_in_a_picture(page: Evidence) -> str:
+    """Of a large picture the texture may look like as much text; a small one with words is there for the words."""
+    small = [box for box in page.drawn.pictures if page.ink.share_of(box) <= _SMALL_PICTURE]
+    has_words = page.ink.uncovered_within_pt2(small, (glyph.box for glyph in page.glyphs)) > _WORD_PT2
+    return "a picture on it looks like text that it does not hold" if has_words else ""
+
+
 def _covers_little(page: Evidence) -> str:
     return _uncovered(page, _UNCOVERED_OF_SCAN)
 
@@ -231,7 +240,7 @@ _OF_THE_TEXT = (
     _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _is_backward,
     _is_turned,
 )  # fmt: skip
-_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out)
+_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out, _has_words_in_a_picture)
 
 
 def _alphabets(word: str) -> frozenset[str]:
