@@ -48,6 +48,11 @@ for command in (verify, prune, vacuum):
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
+@click.option(
+    "--text-layer",
+    type=click.Choice(["auto", "ignore", "prefer", "fallback", "compare"]),
+    help="What is done with the text that PDFs hold.  [default: auto]",
+)
 @click.option("--force", is_flag=True, help="Read again what was read before.")
 @click.option("--retry-failed", is_flag=True, help="Read again what failed or is doubtful, however often.")
 @click.option(
@@ -69,6 +74,7 @@ def run(
     model: str | None,
     device: str | None,
     pages: str | None,
+    text_layer: str | None,
     force: bool,
     retry_failed: bool,
     max_time: str | None,
@@ -94,6 +100,7 @@ def run(
         "--model": ("model", model),
         "--device": ("device", device),
         "--pages": ("ingest.pages", pages),
+        "--text-layer": ("text_layer", text_layer),
         "--force": ("run.force", force or None),
         "--retry-failed": ("run.retry_failed", retry_failed or None),
         "--log-file": ("run.log_file", log_file),

@@ -15,9 +15,7 @@ from pipeline.ladder_config import LadderConfig
 from pipeline.section import Section
 from pipeline.selection import parse_pages
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.types import LayerUse
-
-_STAND_INS = frozenset({"prefer", "fallback"})
+from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse
 
 
 class IngestConfig(Section):
@@ -174,7 +172,7 @@ class Config(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
-    text_layer: LayerUse = "fallback"
+    text_layer: LayerUse = "auto"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
@@ -198,7 +196,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
 
     Render, tile, prompt, decode, ladder, weights (those that find out which way up a page stands included) and a text
     layer that stands in for a reading; not device, dtype, encoder, paths, batch size or version. weights_sha256: of
-    ocr.fingerprint.
+    ocr.fingerprint. config: of `resolved`, so that no page is read again whose model means the same by `auto`.
     """
     from ocr.fingerprint import orientation_sha256  # numpy and the hub's client, which few commands need
 
@@ -208,7 +206,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         for name, section in sections.items()
     }
     # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
-    layer = {"text_layer": config.text_layer} if config.text_layer in _STAND_INS else {}
+    layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
     text = json.dumps({**settings, **layer, **turns, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -238,8 +236,23 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
         max_image_pixels=config.ingest.max_image_pixels,
         orientation=config.render.orientation,
         passwords=passwords,
-        text_layer=config.text_layer,
+        text_layer=layer_use(config),
     )
+
+
+def layer_use(config: Config) -> LayerUse:
+    """Returns what is done with text layers: "auto" is "fallback" for a model that reads more of a page than its text.
+
+    Those with a character head, as the shipped one, read the text alone, and not as surely as a PDF holds it; others
+    give a page's structure as well, which no layer has in full. Raises: CheckpointError.
+    """
+    is_auto = config.text_layer == "auto"
+    return "fallback" if is_auto and not _has_character_head(config.model) else config.text_layer
+
+
+def resolved(config: Config) -> Config:
+    """Returns the configuration with what `auto` means for this model's text layers. Raises: CheckpointError."""
+    return config.model_copy(update={"text_layer": layer_use(config)})
 
 
 def tile_settings(config: Config) -> TileSettings:

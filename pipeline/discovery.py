@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from pipeline.config import layer_use
 from pipeline.flow.meter import Meter
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
 from pipeline.selection import select_pages
 from pipeline.stages.store import store_document
 from pipeline.timing import split
-from pipeline.types import Document, Page
+from pipeline.types import TAKEN_FIRST, Document, Page
 from pipeline.walk import Candidate, Found
 from pipeline.workers import WorkerPool
 from storage.store import Store
@@ -31,6 +32,7 @@ class Discovery:
     def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], meter: Meter) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
         self._config = ledger.config
+        self._layer_use = layer_use(ledger.config)
         self._meter = meter
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
@@ -78,7 +80,8 @@ class Discovery:
             )
             for index in plan.to_read
         ]
-        if pages and self._config.text_layer != "prefer":  # then perhaps none is read
+        # Of PDFs whose text layers are taken perhaps no page is read.
+        if pages and (document.kind == "image" or self._layer_use not in TAKEN_FIRST):
             self._load()  # while the first of them are rendered
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))
         self.alone += [(plan.alone[page.page_index], page) for page in pages if page.page_index in plan.alone]

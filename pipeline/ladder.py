@@ -22,6 +22,7 @@ from pipeline.second_look import without_scrap
 from pipeline.stages.layer_use import layer_of
 from pipeline.timing import single
 from pipeline.types import (
+    TAKEN_LAST,
     EmbeddedPage,
     Kind,
     Page,
@@ -118,7 +119,7 @@ class Ladder:
 
         With "prefer" the page is read only because its layer was turned down.
         """
-        if layer_of(ready) is None and step.render.text_layer == "fallback":
+        if layer_of(ready) is None and step.render.text_layer in TAKEN_LAST:
             judged = await asyncio.wrap_future(self._judge(ready))
             if isinstance(judged, PageError):
                 return ready, failed_result(ready.page, judged)

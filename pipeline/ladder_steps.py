@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.config import Config, tile_settings
+from pipeline.config import Config, layer_use, tile_settings
 from pipeline.ladder_config import RungConfig
 from pipeline.stages.settings import RenderSettings, TileSettings
-from pipeline.types import Kind
+from pipeline.types import TAKEN_FIRST, TAKEN_LAST, Kind
 
 _FALLBACK = RungConfig(name="layer", text_layer=True)
 
@@ -31,8 +31,8 @@ class Step:
 def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, ...]:
     """Returns the first reading and the rungs, of PDF pages or images, without those that would read as one before.
 
-    With `text_layer: fallback` the text layer is the last one, whether it is named or not. render: what workers are
-    told at first. Raises: CheckpointError.
+    Where the text layer may stand in for a failed reading it is the last one, whether it is named or not. render: what
+    workers are told at first. Raises: CheckpointError.
     """
     ngram = config.decode.pdf if kind == "pdf" else config.decode.image
     first = Step(
@@ -43,10 +43,11 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
         ngram_window=ngram.window,
     )
     rungs = list(config.ladder.rungs)
-    if config.text_layer == "fallback" and not any(rung.text_layer for rung in rungs):
+    use = layer_use(config)
+    if use in TAKEN_LAST and not any(rung.text_layer for rung in rungs):
         rungs.append(_FALLBACK)
-    # No image has a text layer, and only these two modes may take the text from one.
-    if kind == "image" or config.text_layer not in ("prefer", "fallback"):
+    # No image has a text layer, and only these modes may take the text from one.
+    if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
         rungs = [rung for rung in rungs if not rung.text_layer]
     return first, *_anew(first, (_step(config, kind, first, rung) for rung in rungs))
 

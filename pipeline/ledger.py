@@ -121,6 +121,7 @@ class Ledger:
         result = best([first, *others])
         self.summary.pages[result.status] += 1
         self.summary.num_low_confidence += self._has_low_confidence(result)
+        self.summary.num_unread += first.status == "embedded"
         if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
             self.summary.num_rescued += 1
             self.progress.page_rescued(first, result)

@@ -9,7 +9,15 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from ocr.fingerprint import weights_sha256
-from pipeline.config import Config, ingest_settings, own_files, render_settings, settings_hash, tile_settings
+from pipeline.config import (
+    Config,
+    ingest_settings,
+    own_files,
+    render_settings,
+    resolved,
+    settings_hash,
+    tile_settings,
+)
 from pipeline.errors import ConfigError
 from pipeline.inputs import Inputs
 from pipeline.loading import render_workers
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _AHEAD = 16
 # A task's time limit is that of looking into a file: a book is looked into in pieces.
-_PAGES_A_TASK = 200
+_PAGES_A_TASK = 50
 _POLL_S = 0.1
 
 
@@ -52,7 +60,7 @@ def plan(config: Config, stop: Stop) -> Plan:
         _database(config.store.database) as db,
         _workers(config, passwords) as workers,
     ):
-        planner = _Planner(config, settings_hash(config, weights), db, workers, stop)
+        planner = _Planner(config, settings_hash(resolved(config), weights), db, workers, stop)
         return planner.run(inputs, None if db is None else pace(db, planner.settings_hash, weights))
 
 

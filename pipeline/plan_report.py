@@ -11,6 +11,7 @@ from storage.pace import Pace
 
 _LISTED = 20
 _WORDS: Mapping[PageKind, str] = {
+    "embedded": "with a text layer that is taken",
     "digital": "digital (with a text layer)",
     "scanned": "scanned",
     "empty": "empty",
@@ -54,9 +55,16 @@ class Plan:
     pace: Pace | None = None
 
     @property
+    def num_unread(self) -> int:
+        """Pages whose text layers are taken without reading."""
+        return self.kinds["embedded"]
+
+    @property
     def estimated_s(self) -> float | None:
-        """Seconds that reading may take, None where no earlier run says."""
-        return None if self.pace is None else self.num_to_read * self.pace.seconds_per_page
+        """Seconds that reading may take, None where no earlier run says. Taking a text layer takes next to nothing."""
+        return (
+            None if self.pace is None else (self.num_to_read - self.num_unread) * self.pace.seconds_per_page
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the same as values that json.dumps takes."""
@@ -66,7 +74,12 @@ class Plan:
             "refused": [asdict(one) for one in self.refused],
             "pace": None if self.pace is None else asdict(self.pace),
         }
-        return {**values, "num_files": self.documents.total(), "estimated_s": self.estimated_s}
+        return {
+            **values,
+            "num_unread": self.num_unread,
+            "num_files": self.documents.total(),
+            "estimated_s": self.estimated_s,
+        }
 
     def lines(self) -> list[str]:
         """Returns what `ocrbatch run --plan` prints."""
@@ -87,6 +100,8 @@ class Plan:
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
         kinds = Counter({_WORDS[kind]: count for kind, count in self.kinds.items()})
         lines.append(f"pages to read: {self.num_to_read}{_in_brackets(kinds)}")
+        if self.num_unread:
+            lines.append(f"pages that need no reading, as their text layers are taken: {self.num_unread}")
         lines.append(f"time: {self._time()}")
         lines += [
             f"{document.path}: {document.status}: {document.reason}" for document in self.refused[:_LISTED]
@@ -96,8 +111,8 @@ class Plan:
         return lines
 
     def _time(self) -> str:
-        if not self.num_to_read:
-            return "nothing to read"
+        if self.num_to_read == self.num_unread:
+            return "a fraction of a second a page, without a model" if self.num_to_read else "nothing to read"
         if self.pace is None or self.estimated_s is None:
             return "no estimate: no run into this database has ended yet that read pages with this model"
         each = f"{self.pace.seconds_per_page:.2g} s a page, as the last {self.pace.num_pages} pages took"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
-from pipeline.doubt import doubtful_below, incomplete, judged
+from pipeline.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.flow.model import Model
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
@@ -62,6 +62,7 @@ class PageReader:
             read=lambda rendered, step: self._results(rendered, step=step, is_first=False),
             judge=workers.layer,
         )
+        self._judge = workers.layer
         # Each holds a page's views beside those that the budget counts.
         self._again = asyncio.Semaphore(render_workers(config))
 
@@ -101,6 +102,8 @@ class PageReader:
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
+        if first.status == "blank" and first.page.kind == "pdf":
+            first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
             return [first], ready
         self._keep_first(first)
@@ -112,6 +115,14 @@ class PageReader:
         """Where there is a text: that a page has none is nobody's loss."""
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(judged(first, below=self._doubtful_below))
+
+    async def _contradicted(self, blank: PageResult, ready: ReadablePage) -> tuple[PageResult, ReadablePage]:
+        """A page of which nothing was read is in doubt where its text layer can be seen on it."""
+        judged_page = await asyncio.wrap_future(self._judge(ready))
+        layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
+        if isinstance(judged_page, PageError) or layer is None or not layer.is_visible:
+            return blank, ready
+        return doubted(blank, NONE_READ), judged_page
 
     async def _results(
         self,

@@ -18,7 +18,15 @@ from platform import python_version
 from typing import TYPE_CHECKING
 
 from ocr.fingerprint import weights_sha256
-from pipeline.config import Config, ingest_settings, own_files, render_settings, settings_hash, tile_settings
+from pipeline.config import (
+    Config,
+    ingest_settings,
+    own_files,
+    render_settings,
+    resolved,
+    settings_hash,
+    tile_settings,
+)
 from pipeline.discovery import Discovery
 from pipeline.encoder_config import graph_settings
 from pipeline.errors import ConfigError, StopRequest, exit_code
@@ -85,7 +93,7 @@ def run(
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
     weights = stop.while_doing(lambda: weights_sha256(config.model))
-    hash_ = settings_hash(config, weights)
+    hash_ = settings_hash(resolved(config), weights)
     with Writer(config.store.database) as writer, contextlib.closing(Inputs(found)) as inputs:
         record = RunRecord(
             settings_hash=hash_,

@@ -44,6 +44,7 @@ class RunSummary:
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or is doubtful, and which
     a rung of the ladder, the text layer included, read well.
+    num_unread: pages of this run whose text layer was taken without reading them.
     load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
     and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
@@ -71,6 +72,7 @@ class RunSummary:
     num_low_confidence: int = 0
     num_doubtful_before: int = 0
     num_rescued: int = 0
+    num_unread: int = 0
     wall_s: float = 0.0
     load_s: float = 0.0
     capture_s: float = 0.0
@@ -114,6 +116,7 @@ class RunSummary:
             "pages_left": self.num_left,
             "pages_low_confidence": self.num_low_confidence,
             "pages_rescued": self.num_rescued,
+            "pages_unread": self.num_unread,
             "documents_missing": self.num_missing,
             "documents_left": self.num_documents_left,
         }
@@ -135,6 +138,7 @@ class RunSummary:
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
         notes = {
+            "that needed no reading, as their text layers were taken": self.num_unread,
             "with low confidence": self.num_low_confidence,
             "rescued by another reading or the text layer": self.num_rescued,
             "read before": self.num_done_before,

@@ -14,7 +14,10 @@ PageStatus = Literal[
 Kind = Literal["pdf", "image"]
 # Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
 FileStamp = tuple[int, int, int, int, int]
-LayerUse = Literal["ignore", "prefer", "fallback", "compare"]
+# auto: as prefer, and as fallback.
+LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
+# What takes a page's text layer before it is read, and what takes it where reading failed.
+TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[LayerUse]({"auto", "fallback"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Layer:
 
     is_trustworthy: whether it may stand in for a reading. reason: why not, a sentence; "" where it may.
     script: ISO 15924 code of the script that most of its letters are of, None without enough letters.
+    is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
 
     text: str
@@ -66,6 +70,7 @@ class Layer:
     is_trustworthy: bool
     reason: str
     script: str | None
+    is_visible: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

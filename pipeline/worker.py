@@ -22,7 +22,18 @@ from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.survey import PageKind, survey, unknown
 from pipeline.stages.tile import tile
-from pipeline.types import Document, Kind, Page, PageError, ReadablePage, ReadyPage, RenderedPage
+from pipeline.types import (
+    TAKEN_FIRST,
+    TAKEN_LAST,
+    Document,
+    Kind,
+    LayerUse,
+    Page,
+    PageError,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
 
 Result = TypeVar("Result")
 
@@ -30,7 +41,7 @@ Result = TypeVar("Result")
 _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
 RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
-# Why a page has no pixels although its file is what it was.
+# Why a page has no pixels although its file is what it was: of a changed one its layer says nothing.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
 
@@ -57,12 +68,18 @@ def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
 
 
 def survey_task(
-    path: str, kind: Kind, indices: Sequence[int], settings: IngestSettings, limit_s: float
+    path: str,
+    kind: Kind,
+    indices: Sequence[int],
+    settings: IngestSettings,
+    text_layer: LayerUse,
+    limit_s: float,
 ) -> Counter[PageKind]:
     """Returns what kind of pages these are; what fails leaves it unknown."""
     try:
         with _killed_if_hung(limit_s):
-            return survey(path, kind, indices, settings.passwords)
+            takes_layers = text_layer in TAKEN_FIRST
+            return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers)
     except Exception:  # exceptions of C parsers do not survive the way to the parent
         return unknown(len(indices))
 
@@ -110,17 +127,18 @@ def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -
 def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
     """Returns the page's views, or its text layer where that is to be preferred or is all that there is.
 
-    With "fallback" the layer of a page that can be read is not judged before somebody asks for it (layer_task).
+    Where it comes last, the layer of a page that can be read is not judged before somebody asks for it (layer_task).
     """
     first_look = not layout.fine  # a page that is cut finely was read before, so its layer was turned down
-    if settings.text_layer == "prefer" and first_look:
+    if settings.text_layer in TAKEN_FIRST and first_look:
         found = embedded_page(page, settings, _DOCUMENTS)
         if found is not None:
             return found
     try:
         images = render([page], settings, layout, _DOCUMENTS)
     except PageRenderError as error:
-        found = embedded_page(page, settings, _DOCUMENTS) if _may_stand_in(settings, error) else None
+        may_stand_in = settings.text_layer in TAKEN_LAST and error.category in _UNDRAWN
+        found = embedded_page(page, settings, _DOCUMENTS, last=True) if may_stand_in else None
         if found is None:
             raise
         return replace(
@@ -131,11 +149,6 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         return ready
     is_compared = settings.text_layer == "compare"
     return (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
-
-
-def _may_stand_in(settings: RenderSettings, error: PageRenderError) -> bool:
-    """Whether a page that cannot be drawn may have its layer's text: of a changed file it says nothing."""
-    return settings.text_layer == "fallback" and error.category in _UNDRAWN
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:

@@ -226,7 +226,7 @@ class WorkerPool(TaskPool):
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
         """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
         limit_s = self._probe_timeout_s
-        arguments = (path, kind, indices, self._ingest, limit_s)
+        arguments = (path, kind, indices, self._ingest, self.render_settings.text_layer, limit_s)
         return self._submit(worker.survey_task, arguments, limit_s, lambda error: unknown(len(indices)))
 
     def render(

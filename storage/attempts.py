@@ -155,7 +155,7 @@ def record_first(
         "SELECT a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
         (page_id,),
     ).fetchone()
-    if current is not None and _RANK[current[0]] == _DONE_RANK:
+    if current is not None and _RANK[current[0]] == _FINE_RANK:
         return False
     attempt_id = insert_attempt(conn, run_id, page_id, page, finished_at)
     insert_blocks(conn, attempt_id, page)

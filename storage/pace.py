@@ -12,7 +12,10 @@ _RUNS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """seconds_per_page: of the last runs together, loading the model included. num_pages: that they read."""
+    """seconds_per_page: of the last runs together, loading the model included. num_pages: that they read.
+
+    Pages whose text layer was taken instead are left out: they take next to nothing, and other runs have more or fewer.
+    """
 
     seconds_per_page: float
     num_pages: int
@@ -32,5 +35,5 @@ def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
 _SQL = """
 SELECT coalesce(sum(seconds), 0.0), coalesce(sum(num_pages), 0) FROM (
     SELECT r.seconds, count(DISTINCT a.page_id) AS num_pages FROM runs r JOIN attempts a ON a.run_id = r.id
-    WHERE r.{column} = ? AND r.state = 'finished' GROUP BY r.id ORDER BY r.id DESC LIMIT ?)
+    WHERE a.source = 'ocr' AND r.{column} = ? AND r.state = 'finished' GROUP BY r.id ORDER BY r.id DESC LIMIT ?)
 """

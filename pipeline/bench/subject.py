@@ -120,7 +120,7 @@ def bench_config(
     own: list[Layer] = [
         ("PATH", {"ingest": {"paths": list(paths)}}),
         ("--model", {"model": subject.model}),
-        ("the benchmark", {"store": {"database": str(database)}}),
+        ("the benchmark", {"store": {"database": str(database)}, **_reading(sets)}),
         *options,
     ]
     config = config_sources.load(None, sets, own)
@@ -130,7 +130,7 @@ def bench_config(
     fixed: dict[str, Any] = {
         "tile": {"retry_below": 0},
         "ladder": {"rungs": []},
-        "text_layer": "ignore",  # what is measured is reading
+        "text_layer": "ignore",  # whatever was set: a page that is not read writes no tokens
         "decode": {
             "max_tokens": prompt + output_tokens,
             "loop": {"tokens": 0},
@@ -138,6 +138,11 @@ def bench_config(
         },
     }
     return config_sources.load(None, sets, [*own, ("--output-tokens", fixed)])
+
+
+def _reading(sets: Sequence[str]) -> dict[str, str]:
+    """What is measured is reading, unless somebody wants text layers in it."""
+    return {} if any(one.startswith("text_layer=") for one in sets) else {"text_layer": "ignore"}
 
 
 def _vision_tokens(paths: Sequence[str], config: Config) -> int:

@@ -28,6 +28,10 @@ _AROUND_PX = 5
 _SEEN_LEVELS = 24
 # Lighter print needs a darker ground; of darker print the letters themselves may be most of a box.
 _LIGHT = 200
+# By how much a picture is reduced to look for larger letters, and the least it must be then.
+_STEPS, _LEAST_STEPS = (1, 2, 4), 7
+# Of pages that are put together from thousands of pieces only the largest are looked at.
+_MOST_PICTURES = 40
 _IMAGES = frozenset({"fill-image", "fill-imgmask", "clip-imgmask"})
 _TEXTS = frozenset({"fill-text", "stroke-text"})
 
@@ -65,17 +69,41 @@ class Ink:
     def uncovered_share(self, boxes: Iterable[Box]) -> float:
         """Returns the share of the page that looks like lines of text where no box (points) is."""
         covered = self._filled(boxes, _AROUND_PX)
-        return float(np.mean(self._looks_like_text() & ~covered))
+        return float(np.mean(_looks_like_text(self.grey) & ~covered))
+
+    def uncovered_within_pt2(self, pictures: Iterable[Box], boxes: Iterable[Box]) -> float:
+        """Returns the largest area, in square points, that looks like text in a picture and outside of the boxes.
+
+        Looked at in steps: at a half and a quarter of the size, larger letters look like text as well.
+        """
+        places = {self._pixels(picture, 0) for picture in pictures}
+        if not places:
+            return 0.0
+        covered = self._filled(boxes, _AROUND_PX)
+        largest = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))[
+            :_MOST_PICTURES
+        ]
+        return max(self._uncovered_px(*place, covered) for place in largest) / self.scale**2
+
+    def _uncovered_px(self, x0: int, y0: int, x1: int, y1: int, covered: Flags) -> float:
+        inside, found = self.grey[y0:y1, x0:x1], 0
+        for step in _STEPS:
+            if min(inside.shape) < _LEAST_STEPS * step:
+                break
+            looks = _looks_like_text(_reduced(inside, step))
+            rows, columns = looks.shape
+            looks &= ~covered[y0:y1:step, x0:x1:step][:rows, :columns]
+            found = max(found, int(looks.sum()) * step * step)
+        return float(found)
 
     def covered_share(self, boxes: Iterable[Box]) -> float:
         """Returns the share of the page that the boxes (points) cover together."""
         return float(np.mean(self._filled(boxes, 0)))
 
-    def _looks_like_text(self) -> Flags:
-        edges = np.zeros_like(self.grey)
-        edges[:, 1:] = np.where(np.abs(np.diff(self.grey.astype(np.int16), axis=1)) > _EDGE_LEVELS, 255, 0)
-        dense: Flags = _mean(edges, *_WINDOW_PX) > 255 * _EDGES_OF_TEXT
-        return dense
+    def share_of(self, box: Box) -> float:
+        """Returns the share of the page that one box (points) covers."""
+        x0, y0, x1, y1 = self._pixels(box, 0)
+        return (x1 - x0) * (y1 - y0) / self.grey.size
 
     def _filled(self, boxes: Iterable[Box], around_px: int) -> Flags:
         filled = np.zeros(self.grey.shape, np.bool_)
@@ -118,6 +146,21 @@ class Drawn:
                 x, y = (rectangle.x0 + rectangle.x1) / 2, (rectangle.y0 + rectangle.y1) / 2
                 num_hidden += any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in pictures)
         return cls(pictures, num_hidden / max(num_texts, 1))
+
+
+def _looks_like_text(grey: GreyImage) -> Flags:
+    edges = np.zeros_like(grey)
+    edges[:, 1:] = np.where(np.abs(np.diff(grey.astype(np.int16), axis=1)) > _EDGE_LEVELS, 255, 0)
+    dense: Flags = _mean(edges, *_WINDOW_PX) > 255 * _EDGES_OF_TEXT
+    return dense
+
+
+def _reduced(grey: GreyImage, step: int) -> GreyImage:
+    """The mean of squares of step x step pixels; what is left over at the edges is cut off."""
+    height, width = grey.shape[0] // step, grey.shape[1] // step
+    squares = grey[: height * step, : width * step].reshape(height, step, width, step)
+    reduced: GreyImage = squares.mean(axis=(1, 3)).astype(np.uint8)
+    return reduced
 
 
 def _mean(values: GreyImage, width: int, height: int) -> npt.NDArray[np.float32]:

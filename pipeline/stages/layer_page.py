@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,30 +11,35 @@ import pymupdf
 from pipeline.script import main_script
 from pipeline.stages import pdf
 from pipeline.stages.documents import OpenDocuments
-from pipeline.stages.layer_glyphs import read_spans, read_text
+from pipeline.stages.layer_glyphs import Span, read_spans, read_text
 from pipeline.stages.layer_ink import Drawn, Ink
 from pipeline.stages.layer_letters import are_words
+from pipeline.stages.layer_links import find_links
+from pipeline.stages.layer_tables import find_tables
 from pipeline.stages.layer_text import as_parsed
-from pipeline.stages.layer_trust import Evidence, why_not, why_not_even_unread
+from pipeline.stages.layer_trust import Evidence, shows_any, why_not, why_not_even_unread
 from pipeline.stages.settings import RenderSettings
-from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, ReadablePage, RenderedPage
+from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
 
 LOGGER = logging.getLogger("ocrbatch")
 
 BoxPx = tuple[int, int, int, int]
 
 
-def embedded_page(page: Page, settings: RenderSettings, documents: OpenDocuments) -> EmbeddedPage | None:
+def embedded_page(
+    page: Page, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
+) -> EmbeddedPage | None:
     """Returns the page with its text layer in place of views, or None where that cannot be trusted.
 
-    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. Raises: DocumentError, OSError.
+    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left, so
+    that what another program recognised under a scan will do as well. Raises: DocumentError, OSError.
     """
     start = time.perf_counter()
     if page.kind != "pdf":
         return None
     document = documents.get(page, settings.passwords)
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
-    found = judged(document, page.page_index, settings.text_layer, dpi)
+    found = judged(document, page.page_index, dpi, last=last)
     if found is None or not found.is_trustworthy:
         return None
     documents.check()
@@ -68,14 +74,14 @@ def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDo
 def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
     """Returns the page with its layer judged, and the script that this is in; as it is where there is no layer.
 
-    For "fallback" the text that another program recognised under a scan will do as well. The page may be without its
-    views. Raises: DocumentError, PageRenderError, OSError.
+    Where the layer comes last, the text that another program recognised under a scan will do as well. The page may be
+    without its views. Raises: DocumentError, PageRenderError, OSError.
     """
-    page, use = ready.page, settings.text_layer
+    page, last = ready.page, settings.text_layer in TAKEN_LAST
     if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
         return ready
     start = time.perf_counter()
-    found = judged(documents.get(page, settings.passwords), page.page_index, use, ready.dpi)
+    found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
     if found is None:
         return ready
     documents.check()  # the layer is of the content that was drawn
@@ -110,13 +116,13 @@ def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Laye
     return replace(layer, blocks=tuple(blocks))
 
 
-def judged(document: Any, index: int, use: LayerUse, dpi: float) -> Layer | None:
+def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
     """Returns a page's layer with boxes in pixels at dpi; None without any, or where it cannot be read.
 
-    document: a pymupdf document. use: "fallback" trusts more easily.
+    document: a pymupdf document. last: trusts more easily, as there is nothing else.
     """
     try:
-        return _judge(document.load_page(index), use, dpi / pdf.POINTS_PER_INCH)
+        return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last)
     except Exception as error:  # C parsers raise anything, and the page can be read without
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return None
@@ -124,14 +130,33 @@ def judged(document: Any, index: int, use: LayerUse, dpi: float) -> Layer | None
         pymupdf.TOOLS.reset_mupdf_warnings()
 
 
-def _judge(page: Any, use: LayerUse, px_per_pt: float) -> Layer | None:
+def is_trusted(document: Any, index: int) -> bool:
+    """Returns whether a page's layer is taken before it is read: what `judged` says, without making its text."""
+    try:
+        page = document.load_page(index)
+        display = page.get_displaylist()
+        spans = read_spans(display)
+        return any(span.glyphs for span in spans) and not why_not(_evidence(page, display, spans))
+    except Exception as error:  # C parsers raise anything, and the page can be read without
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return False
+    finally:
+        pymupdf.TOOLS.reset_mupdf_warnings()
+
+
+def _evidence(page: Any, display: Any, spans: Sequence[Span]) -> Evidence:
+    return Evidence(spans=spans, ink=Ink.of(display), drawn=Drawn.of(page))
+
+
+def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
     display = page.get_displaylist()
     spans = read_spans(display)
     if not any(span.glyphs for span in spans):
         return None
-    evidence = Evidence(spans=spans, ink=Ink.of(display), drawn=Drawn.of(page))
-    reason = why_not_even_unread(evidence) if use == "fallback" else why_not(evidence)
-    parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt))
+    evidence = _evidence(page, display, spans)
+    reason = why_not_even_unread(evidence) if last else why_not(evidence)
+    structure = () if reason else (find_links(page), find_tables(page))
+    parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
         text=parsed.text,
         markdown=parsed.markdown,
@@ -139,6 +164,7 @@ def _judge(page: Any, use: LayerUse, px_per_pt: float) -> Layer | None:
         is_trustworthy=not reason,
         reason=reason,
         script=main_script(parsed.text),
+        is_visible=shows_any(evidence),
     )
 
 

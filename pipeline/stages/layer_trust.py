@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from pipeline.script import script_shares
+from pipeline.stages.layer_bidi import backward_share
 from pipeline.stages.layer_glyphs import Box, Glyph, Span
 from pipeline.stages.layer_ink import Drawn, Ink
 from pipeline.stages.layer_letters import are_words, bits_per_letter
@@ -29,6 +30,8 @@ _STACKED = 0.05  # on the place of the one before; accents that are drawn apart 
 _PICTURES = 0.5  # beyond, a page is a scan, or its text may be in the picture
 _UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
 _UNCOVERED_OF_SCAN = 0.03
+_SMALL_PICTURE = 0.1  # a stamp, a logo, a letterhead
+_WORD_PT2 = 350.0  # a word of six letters in 10 pt
 _ENOUGH_LETTERS = 60
 _ONE_LETTER = 0.3  # of letters: the commonest has up to 0.17
 # The least width_fit: 0.87 and more on good pages.
@@ -42,7 +45,6 @@ _BACKWARD, _FEW_COLUMNS = (
     0.2,
     5,
 )  # of lines that stand above the one before: up to 0.08 on good pages, columns and tables too
-_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Syrc", "Thaa"})
 _TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 # What programs write in place of a character that they do not know.
 _UNKNOWN = re.compile(r"\(cid:\d+\)|\?{3,}")
@@ -68,7 +70,10 @@ class Evidence:
 
     @cached_property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text)
+        """Without vowel signs and other marks, which are no letters and would part a word of Hindi or Thai."""
+        return _WORD.findall(
+            "".join(letter for letter in self.text if not unicodedata.category(letter).startswith("M"))
+        )
 
     def share(self, is_counted: Callable[[Span], bool]) -> float:
         """The share of the characters that are in spans of a kind."""
@@ -87,6 +92,11 @@ def why_not_even_unread(page: Evidence) -> str:
     Here the text that another program recognised under a scan will do, if it looks like text and covers the page.
     """
     return next(_filtered(page, (*_OF_THE_TEXT, _is_out_of_order, _covers_little)), "")
+
+
+def shows_any(page: Evidence) -> bool:
+    """Returns whether any of a layer's text can be seen on the page."""
+    return any(span.is_drawn and span.glyphs and _is_seen(page, span) for span in page.spans)
 
 
 def _filtered(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> Iterator[str]:
@@ -117,8 +127,9 @@ def _is_unmapped(page: Evidence) -> str:
 
 
 def _is_stacked(page: Evidence) -> str:
-    places = {tuple(round(edge) for edge in glyph.box) for glyph in page.glyphs}
-    share = 1 - len(places) / max(len(page.glyphs), 1)
+    letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
+    places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
+    share = 1 - len(places) / max(len(letters), 1)
     return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
 
 
@@ -175,10 +186,10 @@ def _is_in_pieces(page: Evidence) -> str:
     return ""
 
 
-def _runs_right_to_left(page: Evidence) -> str:
-    shares = script_shares(page.text)
-    share = sum(share for script, share in shares.items() if script in _RIGHT_TO_LEFT)
-    return "it runs from right to left, and often is stored the other way round" if share > _MIXED else ""
+def _is_backward(page: Evidence) -> str:
+    """MuPDF turns words round that were drawn from left to right; where it did not, the letters say something else."""
+    share = backward_share(page.spans)
+    return f"{share:.0%} of its letters from right to left are stored the other way" if share > _MIXED else ""
 
 
 def _is_turned(page: Evidence) -> str:
@@ -195,13 +206,24 @@ def _is_out_of_order(page: Evidence) -> str:
 
 def _is_unseen(page: Evidence) -> str:
     spans = [span for span in page.spans if span.glyphs]
-    unseen = sum(len(span.glyphs) for span in spans if not page.ink.is_seen(_hull(span.glyphs), span.grey))
+    unseen = sum(len(span.glyphs) for span in spans if not _is_seen(page, span))
     share = unseen / max(len(page.glyphs), 1)
     return f"{share:.0%} of its characters cannot be seen" if share > _UNSEEN else ""
 
 
+def _is_seen(page: Evidence, span: Span) -> bool:
+    return page.ink.is_seen(_hull(span.glyphs), span.grey)
+
+
 def _leaves_text_out(page: Evidence) -> str:
     return _uncovered(page, _UNCOVERED)
+
+
+def _has_words_in_a_picture(page: Evidence) -> str:
+    """Of a large picture the texture may look like as much text; a small one with words is there for the words."""
+    small = [box for box in page.drawn.pictures if page.ink.share_of(box) <= _SMALL_PICTURE]
+    has_words = page.ink.uncovered_within_pt2(small, (glyph.box for glyph in page.glyphs)) > _WORD_PT2
+    return "a picture on it looks like text that it does not hold" if has_words else ""
 
 
 def _covers_little(page: Evidence) -> str:
@@ -215,10 +237,10 @@ def _uncovered(page: Evidence, limit: float) -> str:
 
 _OF_THE_SCAN = (_is_invisible, _has_pictures, _is_under_pictures)
 _OF_THE_TEXT = (
-    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _runs_right_to_left,
+    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _is_backward,
     _is_turned,
 )  # fmt: skip
-_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out)
+_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out, _has_words_in_a_picture)
 
 
 def _alphabets(word: str) -> frozenset[str]:

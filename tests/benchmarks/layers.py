@@ -68,7 +68,7 @@ def survey(folder: Path, num: int) -> None:
     reasons: Counter[str] = Counter()
     for file in rng.sample(files, min(num, len(files))):
         with pymupdf.open(file) as document:
-            layer = judged(document, rng.randrange(len(document)), "prefer", _DPI)
+            layer = judged(document, rng.randrange(len(document)), _DPI)
         reason = (
             "no layer" if layer is None else "".join(c for c in layer.reason if not c.isdigit()) or "accepted"
         )
@@ -78,12 +78,12 @@ def survey(folder: Path, num: int) -> None:
 
 
 def _count(counts: dict[str, Counter[str]], name: str, document: Any, page: str) -> None:
-    layer = judged(document, 0, "prefer", _DPI)
+    layer = judged(document, 0, _DPI)
     found = counts.setdefault(name, Counter())
     found["none" if layer is None else "accepted" if layer.is_trustworthy else "turned down"] += 1
     if layer is not None and layer.is_trustworthy == (name != "good"):
         print(f"{page}: {name}: {layer.reason or 'accepted: ' + repr(layer.text[:70])}", flush=True)
-    unread = judged(document, 0, "fallback", _DPI)
+    unread = judged(document, 0, _DPI, last=True)
     if name != "good" and unread is not None and unread.is_trustworthy:
         found["accepted for fallback"] += 1
 

@@ -22,6 +22,6 @@ def test_a_spoilt_layer_is_not_trusted(spoil: Maker) -> None:
     spoilt = spoil(pymupdf.open("pdf", document.tobytes()), random.Random(3))
     if spoilt is None:
         pytest.skip("cannot be done to this page")
-    layer = judged(spoilt, 0, "prefer", 144)
+    layer = judged(spoilt, 0, 144)
     assert layer is None or not layer.is_trustworthy
     assert layer is None or layer.reason

@@ -1,24 +1,36 @@
 from pathlib import Path
+from typing import get_args
 
+import click
 import pytest
 
-from pipeline.config import Config, ingest_settings, render_settings, settings_hash, tile_settings
+from pipeline.cli import cli
+from pipeline.config import (
+    Config,
+    ingest_settings,
+    layer_use,
+    render_settings,
+    resolved,
+    settings_hash,
+    tile_settings,
+)
 from pipeline.config_sources import load
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import LayerUse
 
 WEIGHTS = "0" * 64
 
 
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
-    assert render_settings(Config()) == RenderSettings(text_layer="fallback")
+    assert render_settings(Config()) == RenderSettings(text_layer="auto")
     assert tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
     config = load(None, ["ingest.include=['*.pdf']", "ingest.max_image_pixels=9", "render.dpi=72.0"])
     assert ingest_settings(config) == IngestSettings(include=("*.pdf",), max_image_pixels=9)
-    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="fallback")
+    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="auto")
 
 
 def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
@@ -32,6 +44,7 @@ def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) 
 
 
 TEXT_KEYS = {
+    "text_layer=fallback",
     "text_layer=prefer",
     "text_layer=ignore",
     "text_layer=compare",
@@ -92,6 +105,31 @@ def test_what_does_not_decide_the_text_keeps_the_settings_hash(text: str) -> Non
     assert settings_hash(load(None, [text]), WEIGHTS) == settings_hash(Config(), WEIGHTS)
 
 
+def test_auto_means_the_layer_first_for_the_shipped_model_and_last_for_those_that_give_structure(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
+    published = load(None, [f"model={tmp_path}"])
+    assert (layer_use(Config()), layer_use(published)) == ("auto", "fallback")
+    assert render_settings(published).text_layer == "fallback"
+    explicit = [load(None, [f"model={tmp_path}", f"text_layer={use}"]) for use in ("prefer", "ignore")]
+    assert [layer_use(config) for config in explicit] == ["prefer", "ignore"]
+
+
+def test_what_a_model_read_with_fallback_is_done_where_auto_means_that(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    both = [load(None, [f"model={tmp_path}", f"text_layer={use}"]) for use in ("auto", "fallback")]
+    assert len({settings_hash(resolved(config), WEIGHTS) for config in both}) == 1
+    ours = [load(None, [f"text_layer={use}"]) for use in ("auto", "fallback")]
+    assert len({settings_hash(resolved(config), WEIGHTS) for config in ours}) == 2
+
+
+def test_the_command_knows_every_use_of_a_layer() -> None:
+    (option,) = (option for option in cli.commands["run"].params if option.name == "text_layer")
+    assert isinstance(option.type, click.Choice)
+    assert set(option.type.choices) == set(get_args(LayerUse))
+
+
 def test_comparing_with_a_text_layer_is_as_ignoring_it() -> None:
     both = [load(None, [f"text_layer={use}"]) for use in ("ignore", "compare")]
     assert len({settings_hash(config, WEIGHTS) for config in both}) == 1
@@ -105,5 +143,5 @@ def test_the_settings_hash_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     monkeypatch.setattr("ocr.fingerprint.orientation_sha256", lambda: "2" * 64)
     assert (
-        settings_hash(Config(), WEIGHTS) == "c7172fd1dcecfe0512451304d20b0798145de4fb1794b0bd14e2ece09801a691"
+        settings_hash(Config(), WEIGHTS) == "28fad2aa0aaf07866b4e57140840ecaf00417d9129a666b62afd7d5733735c8e"
     )

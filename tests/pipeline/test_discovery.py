@@ -17,7 +17,7 @@ from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
 from pipeline.progress import Silent
 from pipeline.summary import RunSummary
-from pipeline.types import Document, Page
+from pipeline.types import Document, Kind, LayerUse, Page
 from pipeline.walk import Candidate, Found
 from storage.store import Store
 from tests.pipeline.runs import rows
@@ -25,17 +25,17 @@ from tests.storage.records import a_run, died_with
 
 
 class Workers:
-    """A file named 7:3 has the content 7 and three pages."""
+    """A file named 7:3 has the content 7 and three pages, one named 7:3:image three frames."""
 
     def probe(self, path: str) -> Future[Document]:
-        content, num_pages, *_ = path.split(":")
+        content, num_pages, *kind = path.split(":")
         found: Future[Document] = Future()
         found.set_result(
             Document(
                 path=path,
                 sha256=content * 64,
                 size_bytes=1,
-                kind="pdf",
+                kind="image" if kind == ["image"] else "pdf",
                 num_pages=int(num_pages),
                 status="ok",
                 seconds=0.5,
@@ -75,7 +75,7 @@ class Discovered:
 
 
 def test_pages_come_in_the_order_of_files_and_a_copy_gives_none(database: str) -> None:
-    found = Discovered(Config(), database, files("1:2", "2:1", "1:2:copy"))
+    found = Discovered(Config(text_layer="ignore"), database, files("1:2", "2:1", "1:2:copy"))
     assert [(page.path, page.page_number) for page in found.pages] == [("1:2", 1), ("1:2", 2), ("2:1", 1)]
     assert (found.summary.documents, found.summary.num_to_read) == ({"ok": 3}, 3)
     assert found.meter.use("discover", 3.0).busy == pytest.approx(0.5)
@@ -98,11 +98,22 @@ def test_pages_that_are_not_wanted_are_counted_as_left_out(database: str) -> Non
     assert (found.summary.num_left_out, found.loads) == (3, 0)
 
 
+@pytest.mark.parametrize(
+    ("use", "kind", "loads"), [("auto", "pdf", 0), ("fallback", "pdf", 1), ("auto", "image", 1)]
+)
+def test_no_model_is_loaded_for_pdfs_before_one_of_them_is_to_be_read(
+    database: str, use: LayerUse, kind: Kind, loads: int
+) -> None:
+    found = Discovered(Config(text_layer=use), database, files(f"1:2:{kind}"))
+    assert (len(found.pages), found.loads) == (2, loads)
+
+
 def test_pages_that_runs_died_with_are_kept_for_the_end(database: str) -> None:
-    Discovered(Config(), database, files("1:4"))
+    config = Config(text_layer="ignore")
+    Discovered(config, database, files("1:4"))
     for indices in [(1, 2, 3), (3,)]:
         died_with(database, "1" * 64, indices)
-    found = Discovered(Config(), database, files("1:4"))
+    found = Discovered(config, database, files("1:4"))
     assert [page.page_number for page in found.pages] == [1]
     assert (found.last, found.alone) == ([2, 3], [(2, 4)])
     assert (found.summary.num_to_read, found.loads) == (4, 1)

@@ -88,7 +88,7 @@ def test_headings_are_told_by_their_size(tmp_path: Path) -> None:
     path = written(tmp_path / "a.pdf")
     with pymupdf.open(path) as document:
         document[0].insert_text((50, 40), "A heading", fontsize=18)
-        layer = judged(document, 0, "prefer", 72)
+        layer = judged(document, 0, 72)
     assert layer is not None
     assert {(block.label, block.text) for block in layer.blocks if block.label != "text"} == {
         ("title", "A heading")
@@ -115,7 +115,7 @@ def test_headings_are_told_by_their_size(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, how: dict[str, object], reason: str) -> None:
     path = written(tmp_path / "a.pdf", **how)  # type: ignore[arg-type]
     with pymupdf.open(path) as document:
-        layer = judged(document, 0, "prefer", 144)
+        layer = judged(document, 0, 144)
     assert layer is not None
     assert not layer.is_trustworthy
     assert reason in layer.reason
@@ -146,7 +146,7 @@ def test_a_page_with_a_picture_of_text_is_read(tmp_path: Path) -> None:
     assert isinstance(found, RenderedPage)
     assert found.layer is None
     with pymupdf.open(path) as document:
-        layer = judged(document, 0, "prefer", 144)
+        layer = judged(document, 0, 144)
     assert layer is not None
     assert "does not hold" in layer.reason
 
@@ -276,4 +276,4 @@ def test_boxes_turn_with_the_page(angle: int, box: tuple[int, int, int, int]) ->
 
 
 def test_a_file_that_cannot_be_taken_apart_has_no_layer() -> None:
-    assert judged(None, 0, "prefer", 144) is None
+    assert judged(None, 0, 144) is None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.config import Config, render_settings
+from pipeline.ladder import best
 from pipeline.reading import PageReader, needs_model
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
@@ -82,6 +83,35 @@ def test_agreement_is_told_only_where_it_is_asked_for(use: str, expected: float 
     untrusted = replace(ready, layer=replace(LAYER, is_trustworthy=False, reason="holes"))
     (made,) = attempts(untrusted, read("as printed", confidence=0.95), text_layer=use)
     assert made.layer_agreement is None
+
+
+def nothing() -> PageResult:
+    return replace(read("", confidence=None), status="blank")
+
+
+@pytest.mark.parametrize(
+    ("layer", "use", "expected"),
+    [
+        (replace(LAYER, is_visible=True), "auto", ["doubtful", "embedded"]),
+        (replace(LAYER, is_visible=True), "ignore", ["doubtful"]),
+        (
+            replace(LAYER, is_visible=True, is_trustworthy=False, reason="holes"),
+            "auto",
+            ["doubtful"],
+        ),
+        (replace(LAYER, is_visible=False, is_trustworthy=False, reason="hidden"), "auto", ["blank"]),
+        (None, "auto", ["blank"]),
+    ],
+)
+def test_no_page_is_blank_whose_text_layer_can_be_seen_on_it(
+    layer: Layer | None, use: str, expected: list[str]
+) -> None:
+    keys: dict[str, Any] = {"text_layer": use, "ladder": {"rungs": []}}
+    made = attempts(rendered(), nothing(), found=layer, **keys)
+    assert [attempt.status for attempt in made] == expected
+    if expected[0] == "doubtful":
+        assert made[0].doubt == "print seen, none read"
+        assert best(made).status == expected[-1]
 
 
 def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_again() -> None:
