@@ -83,10 +83,10 @@ class Ledger:
         storing.add_done_callback(self._storing.discard)
         await asyncio.shield(storing)
 
-    def keep_first(self, first: PageResult) -> None:
+    def keep_first(self, first: PageResult) -> "asyncio.Task[None]":
         """Stores a page's first reading now: it may be long until a better one comes, and a kill would cost both.
 
-        One that the database refuses is refused once more in the end, and said then.
+        Returns the task that does. One that the database refuses is refused once more in the end, and said then.
         """
         discovery = self._discovery.get(first.page)
         if discovery is not None:
@@ -94,6 +94,7 @@ class Ledger:
         keeping = asyncio.create_task(self._keep(first))
         self._storing.add(keeping)
         keeping.add_done_callback(self._storing.discard)
+        return keeping
 
     async def _keep(self, first: PageResult) -> None:
         try:

@@ -43,7 +43,7 @@ from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
 from pipeline.timing import Stopwatch
-from pipeline.types import Page, PageError
+from pipeline.types import Page, PageError, PageResult
 from pipeline.walk import walk
 from pipeline.workers import WorkerPool
 from storage.errors import DatabaseGoneError, StorageError
@@ -248,7 +248,7 @@ class _Run:
         self._workers = workers
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
         self._discovery = Discovery(self._ledger, workers, self._model.start, self._discovering)
-        self._reader = PageReader(self._config, workers, self._model, self._ledger.keep_first)
+        self._reader = PageReader(self._config, workers, self._model, self._keep_first)
         watching = asyncio.create_task(self._watch())
         reading = asyncio.create_task(self._read_inputs(inputs))
         try:
@@ -306,6 +306,15 @@ class _Run:
             await self._budget.take(self._page_bytes)
             await self._page(page, alone=True)
 
+    def _keep_first(self, first: PageResult) -> None:
+        keeping = self._ledger.keep_first(first)
+        keeping.add_done_callback(lambda _: self._note_stored(first.page))
+
+    def _note_stored(self, page: Page) -> None:
+        """How long after its last token a page has a row, unless that is known of it."""
+        if (ended_at := self._model.ended_at.pop(page, None)) is not None:
+            self._summary.stored_after.append(time.monotonic() - ended_at)
+
     async def _page(self, page: Page, *, alone: bool = False) -> None:
         """One page from its file to its row. It comes with the heaviest page's share of the budget.
 
@@ -326,8 +335,7 @@ class _Run:
             attempts = await reading
             share.change_to(_RESULT_BYTES)
             await self._ledger.store(attempts)
-            if (ended_at := self._model.ended_at.pop(page, None)) is not None:
-                self._summary.stored_after.append(time.monotonic() - ended_at)
+            self._note_stored(page)
         finally:
             share.change_to(0)
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from threadpoolctl import threadpool_limits
+
 from pipeline.arena import Slot, pack
 from pipeline.limits import cpu_time, limit_process
 from pipeline.stages.discover import probe
@@ -53,6 +55,8 @@ def start(memory_bytes: int | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _silence()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # There is a process for each of its tasks: threads that wait for the next product, spinning, only take from others.
+    threadpool_limits(1)
     limit_process(memory_bytes)
 
 

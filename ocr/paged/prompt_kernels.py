@@ -73,17 +73,18 @@ def rotate_write(
         tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
         states = tl.load(value + token * (H * D) + at, mask=real)
         tl.store(values + target, states.to(values.dtype.element_ty), mask=real)
-        at = tl.arange(0, WIDTH_Q)
-        real = at < H * GROUP * D
-        d = at % D
-        sign = tl.where(d < D // 2, -1.0, 1.0)
-        base = query + token * (H * GROUP * D)
-        rotated = tl.load(base + at, mask=real, other=0.0).to(tl.float32)
-        rotated *= tl.load(cos + t * D + d).to(tl.float32)
-        other = tl.load(base + at - d + (d + D // 2) % D, mask=real, other=0.0).to(tl.float32) * sign
-        rotated += other * tl.load(sin + t * D + d).to(tl.float32)
+        # Other names than above: those are of another width, and a branch may not change what a name stands for.
+        at_q = tl.arange(0, WIDTH_Q)
+        real_q = at_q < H * GROUP * D
+        d_q = at_q % D
+        sign_q = tl.where(d_q < D // 2, -1.0, 1.0)
+        base_q = query + token * (H * GROUP * D)
+        rotated_q = tl.load(base_q + at_q, mask=real_q, other=0.0).to(tl.float32)
+        rotated_q *= tl.load(cos + t * D + d_q).to(tl.float32)
+        other_q = tl.load(base_q + at_q - d_q + (d_q + D // 2) % D, mask=real_q, other=0.0).to(tl.float32)
+        rotated_q += other_q * sign_q * tl.load(sin + t * D + d_q).to(tl.float32)
         turned = turned_query + token * (H * GROUP * D)
-        tl.store(turned + at, rotated.to(turned_query.dtype.element_ty), mask=real)
+        tl.store(turned + at_q, rotated_q.to(turned_query.dtype.element_ty), mask=real_q)
     else:
         zeros = tl.zeros([WIDTH], tl.float32)
         tl.store(keys + target, zeros.to(keys.dtype.element_ty), mask=real)

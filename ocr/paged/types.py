@@ -38,7 +38,7 @@ class EngineSettings:
     lag: int | None = None
     graphs: bool | None = None
     fused_layers: bool = True
-    prompts: Prompts = "transformers"
+    prompts: Prompts = "tiles"
     step_tokens: int | None = None
     kv_fp8: bool = False
 
