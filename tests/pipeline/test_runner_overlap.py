@@ -103,7 +103,8 @@ class InlineModel:
     def __init__(self, config: Config, load: object) -> None:
         self.failed: Future[None] = Future()
         self.load_s = self.capture_s = 0.0
-        self.gpu = None
+        self.gpu = self.device = self.arena = None
+        self.ended_at: dict[Page, float] = {}
         self.read_pages: list[Page] = []
 
     def start(self) -> None: ...
@@ -111,7 +112,12 @@ class InlineModel:
     async def ready(self, *, alone: bool = False) -> None: ...
 
     async def read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Any = None
+        self,
+        rendered: RenderedPage,
+        dropped: Callable[[int], None] | None = None,
+        step: Any = None,
+        *,
+        is_urgent: bool = False,
     ) -> PageResult:
         for _ in range(7 - rendered.page.page_index % 7):
             await asyncio.sleep(0)
@@ -339,7 +345,8 @@ def test_every_page_has_exactly_one_row_and_the_stages_their_shares(
         found = status(db)
     assert (found.num_attempts, found.pages) == (11, {"ok": 11})
 
-    assert [stage.name for stage in summary.stages] == ["discover", "render", "encode", "decode", "store"]
+    names = ["discover", "render", "encode", "decode", "place", "flow", "store"]
+    assert [stage.name for stage in summary.stages] == names
     for stage in summary.stages:
         shares = (stage.busy, stage.waiting_input, stage.waiting_output)
         assert all(0 <= share <= 1 for share in shares), stage

@@ -13,6 +13,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 from PIL import Image
+from threadpoolctl import threadpool_info
 
 from pipeline import worker, workers
 from pipeline.errors import WorkersError

@@ -389,3 +389,49 @@ def test_a_failure_in_one_of_the_attempts_leaves_none(store: Store, path: Path) 
     with pytest.raises((sqlite3.IntegrityError, KeyError)):
         store.record_page(new_run(store), *tries(("repeated", 0.5)), odd)
     assert rows(path, "SELECT count(*) FROM attempts") == [(0,)]
+
+
+def first_reading(store: Store, run_id: int, text: str = "the first word", **changes: object) -> bool:
+    return store.record_first(run_id, replace(a_page(text, 0), **changes))
+
+
+def attempts_of(path: Path) -> list[tuple[str, str | None]]:
+    return rows(path, "SELECT settings_hash, text FROM attempts ORDER BY id")
+
+
+def test_a_first_reading_is_there_at_once_and_the_page_still_to_be_read(store: Store, path: Path) -> None:
+    assert first_reading(store, new_run(store))
+    plan(store)
+    assert current(path)[0] == ("ok", "the first word")
+    assert found(path, "first") == [1]
+    assert plan(store).to_read == (0, 1, 2), "a run that is killed now leaves it to the next one"
+    assert store.done_pages(SHA_A, SETTINGS) == set()
+    with open_for_reading(str(path)) as db:
+        assert audit(db) == []
+
+
+@pytest.mark.parametrize("run_ends", [True, False])
+def test_what_is_read_in_the_end_takes_the_first_readings_place(
+    store: Store, path: Path, run_ends: bool
+) -> None:
+    run_id = new_run(store)
+    first_reading(store, run_id)
+    store.record_page(run_id if run_ends else new_run(store), a_page("better", 0))
+    assert attempts_of(path) == [(SETTINGS, "better")], "as if nothing had been kept before"
+    assert (found(path, "first"), found(path, "better")) == ([], [1])
+    assert 0 in plan(store).done
+
+
+def test_a_page_that_fails_in_the_end_keeps_its_first_reading(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    first_reading(store, run_id)
+    store.record_page(run_id, a_page(None, 0))
+    plan(store)
+    assert current(path)[0] == ("ok", "the first word")
+    assert 0 in plan(store).to_read
+
+
+def test_a_first_reading_hides_no_text_that_was_read_to_its_end(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_page("old", 0))
+    assert not first_reading(store, new_run(store))
+    assert current(path)[0] == ("ok", "old")

@@ -147,3 +147,14 @@ def test_an_end_wakes_everybody_who_waits(end: Callable[[Handover[str]], None]) 
     assert all(ends(thread) for thread, _ in takers + putters)
     assert [taken for _, taken in takers] == [[[]], [[]]]
     assert len(full) == (1 if end is Handover.finish else 0)
+
+
+def test_what_is_urgent_goes_before_the_rest_and_in_its_own_order() -> None:
+    queue = filled("a", "b")
+    queue.put("first", 1, first=True)
+    queue.put("second", 1, first=True)
+    assert queue.take(3) == ["first", "second", "a"]
+    queue.put_back(["a"])
+    queue.put("third", 1, first=True)
+    queue.finish()
+    assert queue.take(9) == ["a", "third", "b"], "what is put back was there before"

@@ -1,9 +1,12 @@
 """Where a stage's time goes adds up to the time that passed."""
 
+import asyncio
+import time
+
 import pytest
 
 from pipeline.flow import meter as module
-from pipeline.flow.meter import Meter, StageUse, bottleneck
+from pipeline.flow.meter import Meter, StageUse, bottleneck, metered_loop
 
 
 class Clock:
@@ -87,3 +90,20 @@ def test_the_bottleneck_is_the_busiest() -> None:
     assert bottleneck(stages) is stages[1]
     assert bottleneck([use("render", 0.0)]) is None
     assert bottleneck([]) is None
+
+
+def test_a_loops_callbacks_are_its_work_and_its_waits_are_none() -> None:
+    meter = Meter()
+
+    async def work() -> None:
+        await asyncio.sleep(0.2)
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+
+    with asyncio.Runner(loop_factory=lambda: metered_loop(meter)) as runner:
+        runner.run(work())
+    assert meter.state is None
+    use = meter.use("flow", 1.0)
+    assert use.waiting_input >= 0.15
+    assert use.busy >= 0.09

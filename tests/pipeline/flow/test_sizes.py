@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.flow import sizes
-from pipeline.flow.sizes import DECODE_SLOTS, ENCODE_PAGES, decode_slots, encode_pages, kv_bytes
+from pipeline.flow.sizes import DECODE_SLOTS, ENCODE_PAGES, decode_slots, encode_pages, inflight_mb, kv_bytes
 
 
 def sized(batch_size: int | None) -> Config:
@@ -49,3 +49,27 @@ def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Path, "read_text", missing)
     assert sizes._available_bytes() is None
+
+
+@pytest.mark.parametrize(
+    ("configured", "device", "available_gib", "expected"),
+    [
+        (None, None, 64, 512),
+        (None, "cpu", 64, 512),
+        (None, "cuda", 64, 4096),
+        (None, "cuda", 8, 2048),
+        (None, "cuda", 1, 512),
+        (None, "cuda", None, 512),
+        (100, "cuda", 64, 100),
+    ],
+)
+def test_beside_a_gpu_more_pages_wait_for_their_turn(
+    configured: int | None,
+    device: str | None,
+    available_gib: int | None,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    available = None if available_gib is None else available_gib << 30
+    monkeypatch.setattr(sizes, "_available_bytes", lambda: available)
+    assert inflight_mb(Config.model_validate({"run": {"inflight_mb": configured}}), device) == expected
