@@ -14,6 +14,7 @@ from pipeline.types import PageResult
 
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
+_NO_WORDS = "no letter and no digit among what was read"
 _SEPARATOR = "; "
 # Below which a text is in doubt, of a model with a calibration and of one without, whose confidence is the tokens' mean
 # probability: how sure the model is, not how much of the text is right.
@@ -61,6 +62,8 @@ def judged(result: PageResult, *, below: float) -> PageResult:
         return replace(doubted(result, NONE_READ), confidence=None)
     if result.source == "layer":
         return result
+    if not any(letter.isalnum() for letter in result.parsed.text):
+        result = doubted(result, _NO_WORDS)
     if result.confidence is None:
         result = doubted(result, _NO_CONFIDENCE)
     elif result.confidence < below:
