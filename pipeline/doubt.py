@@ -14,6 +14,7 @@ from pipeline.types import PageResult
 
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
+_UNFINISHED = {"repeated": "it began to repeat itself", "truncated": "it was cut short"}
 _NO_WORDS = "no letter and no digit among what was read"
 _SEPARATOR = "; "
 # Below which a text is in doubt, of a model with a calibration and of one without, whose confidence is the tokens' mean
@@ -31,7 +32,7 @@ def doubtful_below(config: Config) -> float:
 def doubted(result: PageResult, reason: str) -> PageResult:
     """Returns the result with one more reason to doubt its text; a page without a text stays as it is.
 
-    A page that was cut short or repeats itself keeps that status: it is read again, which a doubtful one is not.
+    One that was cut short or repeats itself keeps that status, which says what is wrong with a text that is right.
     """
     if result.error is not None:
         return result
@@ -68,12 +69,19 @@ def judged(result: PageResult, *, below: float) -> PageResult:
         result = doubted(result, _NO_CONFIDENCE)
     elif result.confidence < below:
         # Rounded down: 0.349 is not "0.35 below 0.35".
-        result = doubted(
-            result, f"confidence {math.floor(result.confidence * 100) / 100:.2f} below {below:g}"
-        )
+        shown = math.floor(result.confidence * 100) / 100
+        result = _nonsense(result, f"confidence {shown:.2f} below {below:g}")
     if result.script is not None:
-        result = doubted(result, _foreign(result.script))
+        result = _nonsense(result, _foreign(result.script))
     return result
+
+
+def _nonsense(result: PageResult, reason: str) -> PageResult:
+    """The result as doubtful even where it did not end: that nonsense goes on is no reason to read it every night."""
+    doubtful = doubted(result, reason)
+    if doubtful.status == "doubtful":
+        return doubtful
+    return doubted(replace(doubtful, status="doubtful"), _UNFINISHED[result.status])
 
 
 def _foreign(script: str) -> str:

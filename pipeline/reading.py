@@ -91,7 +91,7 @@ class PageReader:
             first = await self._second_look(ready, results)
         if not self._ladder.wants(first):
             return [first], ready
-        is_foreign = foreign_script(ready.script, self._scripts) is not None
+        is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
         async with self._again:
             return await self._ladder(ready, first, reads=not is_foreign)
 

@@ -6,17 +6,21 @@ The reading itself is an engine's (ocr.engine, ocr.paged), in pipeline.flow.deco
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tokenizers import Tokenizer
+
 from ocr import grounding
 from ocr.confidence import assess
 from ocr.drafts.page import drafts_for
 from ocr.engine.types import PageRequest
 from ocr.placing.blocks import placed
 from ocr.reading import DecodeSettings
-from ocr.second_opinion import opinion_of, visible
+from ocr.second_opinion import SecondOpinion, opinion_of, visible
+from ocr.unlike import is_unlike_text
 from pipeline.config import DecodeConfig
 from pipeline.doubt import NONE_READ, doubted, unread
 from pipeline.ladder_steps import Step
 from pipeline.results import STATUS_OF_FINISH, blank_result
+from pipeline.script_check import DOUBTED, UNDETERMINED
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import Kind, PageResult, StageTiming
 
@@ -120,7 +124,15 @@ def page_result(loaded: "LoadedModel", decoded: "Decoded") -> PageResult:
         rotation_deg=rendered.rotation_deg,
         timings=timings,
     )
-    return unread(result)
+    return unread(_with_script(result, opinion, loaded.tokenizer))
+
+
+def _with_script(result: PageResult, opinion: SecondOpinion | None, tokenizer: Tokenizer) -> PageResult:
+    """The result, flagged where neither the reading nor what the character head sees is text."""
+    is_doubtful = result.confidence is None or result.confidence < DOUBTED
+    if opinion is None or not is_doubtful or not is_unlike_text(opinion, tokenizer):
+        return result
+    return replace(result, script=UNDETERMINED)
 
 
 def _timings(decoded: "Decoded") -> tuple[StageTiming, StageTiming]:
