@@ -129,7 +129,7 @@ def test_what_is_doubtful_without_a_reason_is_a_mistake() -> None:
 
 
 def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
-    assert doubtful_below(Config()) == 0.35
+    assert doubtful_below(Config()) == 0.4
     other = Config(model=str(save_reader(tmp_path / "reader")))
     assert doubtful_below(other) == 0.2
     assert doubtful_below(changed(other, store={"doubtful_below": 0.1})) == 0.1

@@ -111,7 +111,7 @@ def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
     assert (made.status, made.parsed.text, made.doubt) == (
         "doubtful",
         "Pycckuu",
-        "confidence 0.10 below 0.35",
+        "confidence 0.10 below 0.4",
     )
     (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), store={"doubtful_below": 0.0}, **alone)
     assert made.status == "ok"
