@@ -25,6 +25,9 @@ _SHORT = 5
 # Patterns in pictures pass for a few characters, and what the decoder makes of them shares none with those.
 _FEW = 64
 _INVENTED = 0.1
+# A pattern of dots or strokes passes for hundreds of characters, which make up no words.
+_MANY, _FEW_IN_WORDS = 60, 12
+_WORD = re.compile(r"[^\W_]{3,}")
 _WINDOW_CELLS = 12
 _SAME_LINE = (
     0.25  # neighbouring rows of one line of text agree in more than half of their cells, others in 6%
@@ -66,6 +69,18 @@ class SecondOpinion:
         own = frozenset(grams(marks(text)))
         seen = [gram for line in self.lines for gram in grams(line)]
         return sum(gram in own for gram in seen) / len(seen) if seen else None
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether what is seen are many marks and hardly a word among them: dots, hatching, a halftone; not text.
+
+        Of words are three letters or digits in a row, all different: dots pass for "oooo" with a "c" here and there.
+        Contents with leaders and blank forms have words, however many dots stand beside them.
+        """
+        if self.num_marks < _MANY:
+            return False
+        words = (word for line in self.lines for word in _WORD.findall(line))
+        return sum(len(set(gram)) == _GRAM for word in words for gram in grams(word)) < _FEW_IN_WORDS
 
     def is_none_of(self, text: str) -> bool:
         """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text, if any."""

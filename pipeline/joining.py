@@ -84,6 +84,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         height_px=page.height_px,
         dpi=page.dpi,
         rotation_deg=page.rotation_deg,
+        script=_script(results),
         doubt=NONE_READ if status == "doubtful" else None,
         timings=timings,
     )
@@ -118,6 +119,15 @@ def _placed_on(page: DividedPage, part: PagePart, result: PageResult) -> PageRes
 def _status(results: Sequence[PageResult]) -> PageStatus:
     found = {"truncated" if result.status == "failed" else unread(result).status for result in results}
     return next(status for status in _WORST if status in found)
+
+
+def _script(results: Sequence[PageResult]) -> str | None:
+    """The flag of the parts that are the larger share of what was written."""
+    flagged = [result for result in results if result.script is not None]
+    written = sum(result.num_tokens for result in flagged)
+    return (
+        flagged[0].script if flagged and 2 * written > sum(result.num_tokens for result in results) else None
+    )
 
 
 def _confidence(results: Sequence[PageResult]) -> float | None:

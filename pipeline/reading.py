@@ -107,7 +107,7 @@ class PageReader:
         if not self._ladder.wants(first):
             return [first], ready
         self._keep_first(first)
-        is_foreign = foreign_script(ready.script, self._scripts) is not None
+        is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
         async with self._again:
             return await self._ladder(ready, first, reads=not is_foreign)
 

@@ -9,6 +9,8 @@ UNDETERMINED = "Zyyy"
 # with a confidence of 0.03 to 0.3: character head and text do not agree at all. Of 303 pictures of pages in Latin
 # script, a third of them worn like scans, none has less than 0.6.
 _CONFIDENCE = 0.4
+# What the character head sees may say so too, of fewer characters; but it alone would flag tables of figures.
+DOUBTED = 0.5
 # Of a few characters, such as a drawing's, nothing can be said.
 _ENOUGH_MARKS = 200
 
@@ -18,8 +20,9 @@ def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | No
 
     known: the model's scripts, as pipeline.script.known_scripts gives them; None for a model that reads any, which
     flags nothing. By the page's text layer where it has one. A scan whose reading is not to be believed at all is Zyyy,
-    as is a page whose layer was judged and cannot be trusted: in an unknown script, as a rule, or in handwriting. A
-    page whose text layer is its text was not read: no flag.
+    as is one in doubt of which the character head saw no text either (pipeline.stages.decode), and a page whose layer
+    was judged and cannot be trusted: in an unknown script, as a rule, or in handwriting. A page whose text layer is its
+    text was not read: no flag.
     """
     if known is None or isinstance(ready, EmbeddedPage) or result.source == "layer":
         return None
@@ -27,7 +30,7 @@ def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | No
     if foreign is not None:
         return foreign
     says_known = ready.script is not None and (ready.layer is None or ready.layer.is_trustworthy)
-    return UNDETERMINED if not says_known and _is_unread(result) else None
+    return UNDETERMINED if not says_known and (result.script is not None or _is_unread(result)) else None
 
 
 def _is_unread(result: PageResult) -> bool:

@@ -15,8 +15,8 @@ from pipeline.flow.handover import Handover
 from pipeline.flow.meter import Meter
 from pipeline.flow.streams import own_stream
 from pipeline.flow.types import Ticket
-from pipeline.results import blank_result, failed_result, render_timings
-from pipeline.stages.decode import page_request
+from pipeline.results import failed_result, render_timings
+from pipeline.stages.decode import page_request, unread_result
 from pipeline.stages.encode import EncodedPage, encode
 
 if TYPE_CHECKING:
@@ -130,9 +130,9 @@ class EncoderLoop:
         return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
 
     def _is_readable(self, ticket: Ticket, page: EncodedPage, request: PageRequest | None) -> bool:
-        """Whether anything is to be read on it; if not it is blank."""
+        """Whether anything is to be read on it; if not it has come to its end."""
         if request is None:
-            ticket.settle(blank_result(page.rendered, page.timings))
+            ticket.settle(unread_result(self._loaded, page))
             return False
         if self._loaded.characters is None:  # only boxes by the character head need them any longer
             num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()

@@ -12,10 +12,12 @@ from ocr.engine.types import PageRequest
 from ocr.reading import DecodeSettings
 from ocr.second_opinion import opinion_of
 from pipeline.config import DecodeConfig
+from pipeline.doubt import NONE_READ, doubted
 from pipeline.ladder_steps import Step
+from pipeline.results import blank_result
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.place import ReadPage, Wording
-from pipeline.types import Kind, StageTiming
+from pipeline.types import Kind, PageResult, StageTiming
 
 if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
 def page_request(
     loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
 ) -> PageRequest | None:
-    """Returns what an engine is to read of a page; None where the character head sees nothing on it.
+    """Returns what an engine is to read of a page; None where the character head sees nothing on it, or a pattern.
+
+    The model would write a page of dots dot by dot, for minutes. What becomes of such a page says `unread_result`.
 
     step: how it is read, None for as configured.
     """
     opinion = opinion_of(page.tokens, loaded.characters)
-    if opinion is not None and not opinion.num_marks:
+    if opinion is not None and (not opinion.num_marks or opinion.is_pattern):
         return None
     draft = None
     if drafts_pay(loaded, config):
@@ -38,6 +42,13 @@ def page_request(
         draft = drafts.of(page.tokens, page.rendered.text_layer)
     settings = page_settings(config, page.rendered.page.kind, step)
     return PageRequest(vision=page.tokens, settings=settings, opinion=opinion, draft=draft)
+
+
+def unread_result(loaded: "LoadedModel", page: EncodedPage) -> PageResult:
+    """Returns the result of a page that there is no request for: blank, or doubtful where marks are seen on it."""
+    result = blank_result(page.rendered, page.timings)
+    opinion = opinion_of(page.tokens, loaded.characters)
+    return result if opinion is None or not opinion.num_marks else doubted(result, NONE_READ)
 
 
 def drafts_pay(loaded: "LoadedModel", config: DecodeConfig) -> bool:

@@ -12,10 +12,12 @@ from tokenizers import Tokenizer
 from ocr import grounding
 from ocr.confidence import Calibration, assess
 from ocr.placing.blocks import placed
-from ocr.second_opinion import read_cells, visible
+from ocr.second_opinion import SecondOpinion, read_cells, visible
 from ocr.types import Transcript
+from ocr.unlike import is_unlike_text
 from pipeline.doubt import unread
 from pipeline.results import STATUS_OF_FINISH, blank_result
+from pipeline.script_check import DOUBTED, UNDETERMINED
 from pipeline.timing import Stopwatch, single
 from pipeline.types import PageResult, RenderedPage, StageTiming
 
@@ -79,4 +81,12 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         dpi=rendered.dpi,
         rotation_deg=rendered.rotation_deg,
     )
-    return unread(result)
+    return unread(_with_script(result, opinion, wording.tokenizer))
+
+
+def _with_script(result: PageResult, opinion: SecondOpinion | None, tokenizer: Tokenizer) -> PageResult:
+    """The result, flagged where neither the reading nor what the character head sees is text."""
+    is_doubtful = result.confidence is None or result.confidence < DOUBTED
+    if opinion is None or not is_doubtful or not is_unlike_text(opinion, tokenizer):
+        return result
+    return replace(result, script=UNDETERMINED)

@@ -39,8 +39,8 @@ from tests.faults.model import READS_WORDS, save_words
 _MIB = 1 << 20
 _ENDED = (0, 3)
 _MOST_PAGES = 20
-_FINAL = {"ok", "blank", "repeated", "truncated", "failed", "embedded", "quarantined"}
-_WITH_TEXT = {"ok", "blank", "repeated", "truncated", "embedded"}
+_FINAL = {"ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"}
+_WITH_TEXT = {"ok", "blank", "doubtful", "repeated", "truncated", "embedded"}
 
 
 @dataclass(slots=True, kw_only=True)

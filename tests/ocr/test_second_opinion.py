@@ -78,3 +78,15 @@ def test_without_head_or_names_there_is_no_opinion() -> None:
     found = opinion_of(seen, CHARACTERS)
     assert found is not None
     assert found.lines == ("ab",)
+
+
+def test_many_marks_that_make_up_no_word_are_a_pattern() -> None:
+    """Dots and strokes pass for a few letters, over and over; contents with leaders have words beside their dots."""
+    dots = ["o o o o c o o o o e o o o o o o o o o o", ""] * 6
+    assert read_cells(cells(*dots), CHARACTERS).is_pattern
+    assert not read_cells(cells(*dots[:4]), CHARACTERS).is_pattern, "too few to tell"
+    assert not read_cells(
+        cells(*dots, "", "cchhaapptteerroonnee", "", "wwiitthhiinnddeexx"), CHARACTERS
+    ).is_pattern
+    assert read_cells(cells(*dots, "", "wwiittoooo"), CHARACTERS).is_pattern, "a word or two it may pass for"
+    assert not read_cells(cells("  "), CHARACTERS).is_pattern

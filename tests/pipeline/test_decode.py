@@ -12,8 +12,16 @@ from ocr.engine.types import PageRequest
 from ocr.paged.reader import PagedReader
 from ocr.paged.types import EngineSettings
 from pipeline.config import DecodeConfig
+from pipeline.doubt import NONE_READ
 from pipeline.flow.types import Decoded
-from pipeline.stages.decode import drafts_pay, page_request, page_settings, read_page, wording_of
+from pipeline.stages.decode import (
+    drafts_pay,
+    page_request,
+    page_settings,
+    read_page,
+    unread_result,
+    wording_of,
+)
 from pipeline.stages.place import place
 from pipeline.types import PageResult, StageTiming
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, tokenizer
@@ -63,6 +71,15 @@ def test_text_that_nothing_on_the_page_supports_is_not_kept() -> None:
     assert result.parsed is not None
     assert result.parsed.text == ""
     assert {timing.stage for timing in result.timings} == {"decode_prefill", "decode_generate", "place"}
+
+
+def test_a_pattern_is_not_read_and_not_blank() -> None:
+    """The model would write it dot by dot, for minutes, and be sure of it."""
+    loaded, dots = loaded_reader(), encoded("w5" * 40)
+    assert page_request(loaded, dots, DecodeConfig()) is None
+    seen = unread_result(loaded, dots)
+    assert (seen.status, seen.doubt, seen.confidence) == ("doubtful", NONE_READ, None)
+    assert unread_result(loaded, encoded("")).status == "blank"
 
 
 def test_confidence_reaches_page_and_blocks() -> None:

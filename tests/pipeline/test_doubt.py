@@ -58,6 +58,9 @@ def test_ok_never_comes_without_a_text_or_a_confidence(reading: PageResult) -> N
     assert text(kept) == text(reading)
     if reading.status == "ok":
         assert kept.status == ("ok" if is_sound(reading) else "doubtful")
+    elif reading.status in ("truncated", "repeated"):
+        low = bool(text(reading)) and reading.confidence is not None and reading.confidence < BELOW
+        assert kept.status == ("doubtful" if low else reading.status)
     else:
         assert kept.status == reading.status
     assert judged(kept, below=BELOW) == kept
@@ -109,9 +112,15 @@ def test_reasons_are_in_words_and_each_is_there_once() -> None:
     assert doubted(layer, "a picture is missing").status == "doubtful"
 
 
-def test_a_reading_that_did_not_end_keeps_its_status_and_says_what_else_is_wrong() -> None:
+def test_nonsense_that_did_not_end_is_doubtful_and_says_both() -> None:
     cut = judged(read("garb", "truncated", confidence=0.1), below=0.35)
-    assert (cut.status, cut.doubt) == ("truncated", "confidence 0.10 below 0.35")
+    assert (cut.status, cut.doubt) == ("doubtful", "confidence 0.10 below 0.35; it was cut short")
+    loop = judged(replace(read("garb", "repeated", confidence=0.4), script="Zyyy"), below=0.35)
+    assert loop.status == "doubtful"
+    assert loop.doubt is not None
+    assert loop.doubt.endswith("; it began to repeat itself")
+    half = doubted(read("half of it", "truncated", confidence=0.9), "a picture is missing")
+    assert (half.status, half.doubt) == ("truncated", "a picture is missing")
 
 
 def test_what_is_doubtful_without_a_reason_is_a_mistake() -> None:
@@ -120,7 +129,7 @@ def test_what_is_doubtful_without_a_reason_is_a_mistake() -> None:
 
 
 def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
-    assert doubtful_below(Config()) == 0.35
+    assert doubtful_below(Config()) == 0.4
     other = Config(model=str(save_reader(tmp_path / "reader")))
     assert doubtful_below(other) == 0.2
     assert doubtful_below(changed(other, store={"doubtful_below": 0.1})) == 0.1

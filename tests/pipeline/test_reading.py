@@ -132,3 +132,26 @@ def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
     made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
     assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
     assert made[0].script == flag
+
+
+def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}, "text_layer": "ignore"}
+    (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), **alone)
+    assert made.parsed is not None
+    assert (made.status, made.parsed.text, made.doubt) == (
+        "doubtful",
+        "Pycckuu",
+        "confidence 0.10 below 0.4",
+    )
+    (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), store={"doubtful_below": 0.0}, **alone)
+    assert made.status == "ok"
+    (made,) = attempts(rendered(), read("", confidence=None), **alone)
+    assert (made.status, made.doubt) == ("doubtful", "print seen, none read")
+    (made,) = attempts(replace(rendered(), script="Cyrl"), read("Pycckuu", confidence=0.9), **alone)
+    assert (made.status, made.script) == ("doubtful", "Cyrl")
+
+
+def test_a_doubtful_reading_is_replaced_by_a_layer_that_can_be_trusted() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    made = attempts(rendered(), read("Pycckuu", confidence=0.1), found=LAYER, **alone)
+    assert [attempt.status for attempt in made] == ["doubtful", "embedded"]
