@@ -14,7 +14,7 @@ from torch import Tensor
 from encoders.deepseek import DeepEncoder
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, UniformPath, Unit, watch
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import EncodedViews
 from encoders.views import PageViews, UInt8Array
 
 TILE_PX = 640
@@ -113,7 +113,7 @@ class DeepSeekPath(UniformPath):
 
 
 class PagesEncoder:
-    """Pages through a manager, as DeepEncoder.encode does without one: each path's views in full batches."""
+    """Pages' views through a manager, one path at a time: those of many pages in full batches."""
 
     def __init__(
         self, encoder: DeepEncoder, paths: tuple[DeepSeekPath, DeepSeekPath], manager: EncoderGraphManager
@@ -121,17 +121,6 @@ class PagesEncoder:
         self._encoder = encoder
         self._global_path, self._local_path = paths
         self._manager = manager
-
-    def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
-        """The pages' tokens, in order. Both paths are under way before the host waits for either."""
-        units = {
-            self._global_path.name: self._global_units(pages),
-            self._local_path.name: self._local_units(pages),
-        }
-        encoded = self._manager.encode(units)
-        global_views, _ = self._by_page(encoded[self._global_path.name], [1] * len(pages))
-        local_views, _ = self._by_page(encoded[self._local_path.name], [page.num_tiles for page in pages])
-        return self._encoder.assemble_pages(pages, global_views, local_views)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Each page's global view, and "hit", "miss" or "eager" for it. Read where there are no tiles."""

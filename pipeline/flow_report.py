@@ -15,7 +15,7 @@ def flow_lines(flow: Mapping[str, Any]) -> Iterator[str]:
     if tokens := flow.get("num_tokens"):
         parts.append(f"{tokens:,} tokens, {tokens / max(flow.get('num_steps') or 0, 1):.1f} a step")
     if (busy := flow.get("gpu_busy")) is not None:
-        parts.append(f"GPU busy {busy:.1%} of the time since the model was loaded")
+        parts.append(f"a kernel ran on the GPU for {busy:.1%} of the time since the model was loaded")
     if (median := flow.get("stored_after_median_s")) is not None:
         parts.append(
             f"a page's row {median:.2f} s after its last token, {flow['stored_after_max_s']:.2f} at most"

@@ -27,7 +27,43 @@ LOGGER = logging.getLogger("ocrbatch")
 CAPTURE_AFTER = 16
 
 
-class RunEncoder:
+class PathsEncoder:
+    """What pipeline.stages.encode needs: a model's encoder whose views go through a graph manager's paths."""
+
+    def __init__(self, encoder: DeepEncoder, pages: PagesEncoder) -> None:
+        self._encoder, self._pages = encoder, pages
+
+    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Returns each page's global view, and "hit", "miss" or "eager" for it."""
+        return self._pages.encode_global(pages)
+
+    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Returns each page's tiles, and "hit", "miss" or "eager" for each of them."""
+        return self._pages.encode_local(pages)
+
+    def assemble(
+        self,
+        pages: Sequence[PageViews],
+        global_views: Sequence[EncodedViews],
+        local_views: Sequence[EncodedViews],
+    ) -> list[VisionTokens]:
+        """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
+
+        Where there are cells, the current stream is waited for.
+        """
+        return with_cells_on_host(self._encoder.assemble_pages(pages, global_views, local_views))
+
+    def synchronize(self) -> None:
+        """Waits for the current stream, so that a time is the work's and not its launch's."""
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).synchronize()
+
+    @property
+    def _device(self) -> torch.device:
+        return self._encoder.image_newline.device
+
+
+class RunEncoder(PathsEncoder):
     """Encodes pages, through graphs where there are any that win; on a CPU eagerly, with the same statistics.
 
     A run starts without graphs. Those of sizes that the user lists are captured by warm_up(), others when enough
@@ -86,31 +122,6 @@ class RunEncoder:
             if captured:
                 LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's global view, and "hit", "miss" or "eager" for it."""
-        return self._pages.encode_global(pages)
-
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's tiles, and "hit", "miss" or "eager" for each of them."""
-        return self._pages.encode_local(pages)
-
-    def assemble(
-        self,
-        pages: Sequence[PageViews],
-        global_views: Sequence[EncodedViews],
-        local_views: Sequence[EncodedViews],
-    ) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
-
-        Where there are cells, the current stream is waited for.
-        """
-        return with_cells_on_host(self._encoder.assemble_pages(pages, global_views, local_views))
-
-    def synchronize(self) -> None:
-        """Waits for the current stream, so that a time is the work's and not its launch's."""
-        if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).synchronize()
-
     def record(self) -> dict[str, dict[str, Any]]:
         """Returns the statistics of each path as JSON values, for the database; also after close()."""
         return {name: stats.summary() for name, stats in self._stats().items()}
@@ -131,10 +142,6 @@ class RunEncoder:
         """Frees all graphs. Closing twice is harmless, and so is a device that is lost already."""
         with _harmless("the encoder's graphs could not be freed"):
             self._manager.close()
-
-    @property
-    def _device(self) -> torch.device:
-        return self._encoder.image_newline.device
 
     def _start(self, settings: GraphSettings) -> None:
         self._manager = EncoderGraphManager(self._paths, settings, self._device)

@@ -162,7 +162,7 @@ class RunSummary:
         if self.num_pages and (slowest := bottleneck(self.stages)):
             others = [stage for stage in self.stages if stage is not slowest]
             shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)
-            gpu = "" if self.gpu_busy is None else f"; the GPU was idle for {1 - self.gpu_busy:.0%}"
+            gpu = "" if self.gpu_busy is None else f"; no kernel ran on the GPU for {1 - self.gpu_busy:.0%}"
             lines.append(
                 f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
                 f"{self._loading()}"

@@ -59,7 +59,10 @@ class Graph:
 
 
 class Capture(ABC):
-    """Captures forwards on one device. poison: outputs are filled with NaN before every replay, for tests."""
+    """Captures forwards on one device. poison: outputs are filled with NaN before every replay, for tests.
+
+    It may be changed at any time: the graphs are the same.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Capture(ABC):
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.device = device
-        self._poison = poison
+        self.poison = poison
         self._clock = clock
 
     @property
@@ -109,7 +112,7 @@ class Capture(ABC):
 
     def replay(self, graph: Graph) -> None:
         """Runs the graph on what its inputs hold; its outputs are overwritten."""
-        if self._poison:
+        if self.poison:
             for output in graph.outputs.values():
                 _fill_with_nonsense(output)
         graph.launch()

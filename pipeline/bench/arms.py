@@ -19,6 +19,8 @@ from ocr.model import LanguageConfig, OcrConfig, OcrModel
 from ocr.random_weights import redraw
 from pipeline.bench.reference import load_reference, page_tokens
 from pipeline.bench.subject import RANDOM
+from pipeline.run_encoder import PathsEncoder
+from pipeline.stages.encode import encode_views
 
 ARMS = ("reference", "eager", "graph")
 
@@ -99,7 +101,10 @@ class EagerArm(Arm):
 
 
 class GraphArm(Arm):
-    """Our forward through the graph manager. capture: how; by default CUDA graphs on a CUDA device, else none."""
+    """Our forward through the graph manager, as a run goes through it (pipeline.stages.encode.encode_views).
+
+    capture: how; by default CUDA graphs on a CUDA device, else none.
+    """
 
     name = "graph"
 
@@ -116,7 +121,7 @@ class GraphArm(Arm):
             model.encoder.image_newline.device,
             capture,
         )
-        self._pages = PagesEncoder(model.encoder, self.paths, self.manager)
+        self._steps = PathsEncoder(model.encoder, PagesEncoder(model.encoder, self.paths, self.manager))
         self._before: dict[str, dict[str, int]] = {}
 
     def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
@@ -126,7 +131,7 @@ class GraphArm(Arm):
         self.manager.warm_up({"global": sorted(sizes), "local": [TILE_PX]}, histogram)
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        return [page.tokens_TD for page in self._pages.encode(pages)]
+        return [page.tokens_TD for page in encode_views(self._steps, pages).tokens]
 
     def start(self) -> None:
         self._before = {

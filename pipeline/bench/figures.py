@@ -12,10 +12,15 @@ FLAT_FROM = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """A part of the run. name: which. gpu_busy: share of its time, None where nobody counted."""
+    """A part of the run. name: which. num_pages: that were read; num_failed: that were not.
+
+    gpu_busy: share of its time in which at least one kernel ran, however little of the GPU that filled; None where
+    nobody counted.
+    """
 
     name: str
     num_pages: int
+    num_failed: int
     seconds: float
     pages_s: float
     tokens_s: float
@@ -111,6 +116,7 @@ def _speed(name: str, part: Stretch, measured: Measured) -> Speed:
     return Speed(
         name=name,
         num_pages=part.num_pages,
+        num_failed=part.num_failed,
         seconds=part.seconds,
         pages_s=part.pages_s,
         tokens_s=part.tokens_s,

@@ -133,7 +133,7 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
         with stop_on_signals(stop, config.run.time_limit_s):
             summary = runner.run(config, track, stop, loader)
         wall_s = time.perf_counter() - started.at_s
-    if not track.pages or loader.loaded is None:
+    if not track.num_read or loader.loaded is None:
         raise ConfigError(
             f"{', '.join(settings.paths)}: no page was read; name PDFs or images that show something"
         )

@@ -16,9 +16,11 @@ _FIRST, _WIDTH = 28, 12
 def lines(result: "PipelineBenchResult") -> Iterator[str]:
     """Yields the report: what was read on what, how fast, and where the time went."""
     yield from _head(result)
-    yield _row("", "Pages", "Seconds", "Pages/s", "Tokens/s", "CPU s/page", "GPU busy")
+    yield _row("", "Pages read", "Failed", "Seconds", "Pages/s", "Tokens/s", "CPU s/page", "GPU busy")
     for speed in result.speeds:
         yield _speed(speed)
+    if any(speed.gpu_busy is not None for speed in result.speeds):
+        yield "GPU busy: the share of the time in which any kernel ran, however little of the GPU it filled"
     yield from _steady(result)
     yield from flow_lines(result.flow)
     if result.bottleneck is not None:
@@ -48,7 +50,7 @@ def _head(result: "PipelineBenchResult") -> Iterator[str]:
     drafts = "with" if (result.device == "cpu" if asked is None else asked) else "without"
     yield (
         f"model {result.model}, {result.dtype}, {result.at_once} pages at once, {drafts} drafts; "
-        f"{len(result.stored_s)} pages ({pages}), {result.num_tokens / len(result.stored_s):,.0f} tokens a page"
+        f"{len(result.stored_s)} pages ({pages}), {result.num_tokens / result.num_read:,.0f} tokens a page read"
     )
     if result.stopped is not None:
         yield f"stopped before the end: {result.stopped}"
@@ -58,6 +60,7 @@ def _speed(speed: "Speed") -> str:
     return _row(
         speed.name,
         f"{speed.num_pages}",
+        f"{speed.num_failed}",
         f"{speed.seconds:.2f}",
         f"{speed.pages_s:.2f}",
         f"{speed.tokens_s:,.0f}",

@@ -25,9 +25,9 @@ from storage.database import open_for_reading
 class PipelineBenchResult:
     """statuses: page status -> pages. speeds: of the whole run, and of its parts. at_once: pages decoded at once.
 
-    flow: as the database keeps it (RunSummary.flow). stopped: why the run ended early. wall_s: until its workers had
-    ended. stored_s: when each page was stored, since the run began. rates, bound, work: None where the device's rates
-    are not known. bound_share: what the last of the speeds is of it.
+    num_read: pages that did not fail. flow: as the database keeps it (RunSummary.flow). stopped: why the run ended
+    early. wall_s: until its workers had ended. stored_s: when each page was stored, since the run began. rates, bound,
+    work: None where the device's rates are not known. bound_share: what the last of the speeds is of it.
     """
 
     settings: PipelineBenchSettings
@@ -37,6 +37,7 @@ class PipelineBenchResult:
     device: str
     at_once: int
     num_tokens: int
+    num_read: int
     statuses: dict[str, int]
     speeds: tuple[Speed, ...]
     start_up: StartUp
@@ -80,6 +81,7 @@ def result_of(
         device=model.device.type,
         at_once=measured.at_once,
         num_tokens=sum(page.num_tokens for page in track.pages),
+        num_read=track.num_read,
         statuses=dict(track.statuses),
         speeds=speeds,
         start_up=start_up_of(measured),
@@ -100,7 +102,7 @@ def result_of(
 
 def _work(measured: Measured) -> PageWork | None:
     """From the encoder's counts, which the database keeps; None where it has none."""
-    config, loaded, num_pages = measured.config, measured.model, len(measured.track.pages)
+    config, loaded, num_pages = measured.config, measured.model, measured.track.num_read
     with closing(open_for_reading(config.store.database)) as db:
         encoder = queries.runs(db)[-1].encoder
     if encoder is None:

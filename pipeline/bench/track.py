@@ -10,6 +10,8 @@ from pipeline.gpu_meter import GpuMark, GpuMeter
 from pipeline.progress import Silent
 from pipeline.types import PageResult
 
+_NOT_READ = frozenset({"failed", "quarantined"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
@@ -22,18 +24,23 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored(Moment):
-    """One page just stored."""
+    """One page just stored. is_read: whether anything was read of it; a page that failed is none that was read."""
 
     num_tokens: int
+    is_read: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A part of a run and the pages stored in it."""
+    """A part of a run and the pages stored in it. num_pages: those that were read; num_failed: the others.
+
+    What the others took is part of the time all the same.
+    """
 
     start: Moment
     end: Moment
     num_pages: int
+    num_failed: int
     num_tokens: int
 
     @property
@@ -65,7 +72,20 @@ class PageTrack(Silent):
     def page_done(self, result: PageResult) -> None:
         now = self.moment()
         self.statuses[result.status] += 1
-        self.pages.append(Stored(at_s=now.at_s, gpu=now.gpu, host=now.host, num_tokens=result.num_tokens))
+        self.pages.append(
+            Stored(
+                at_s=now.at_s,
+                gpu=now.gpu,
+                host=now.host,
+                num_tokens=result.num_tokens,
+                is_read=result.status not in _NOT_READ,
+            )
+        )
+
+    @property
+    def num_read(self) -> int:
+        """Pages that were read."""
+        return sum(page.is_read for page in self.pages)
 
     def moment(self) -> Moment:
         """Now."""
@@ -73,7 +93,7 @@ class PageTrack(Silent):
         return Moment(at_s=time.perf_counter(), gpu=mark, host=self._host.latest)
 
     def since(self, start: Moment) -> Stretch | None:
-        """From then until the last page was stored; None if none was."""
+        """From then until the last page was stored; None if none was read."""
         return self._stretch(start, [page for page in self.pages if page.at_s >= start.at_s])
 
     def steady(self, at_once: int) -> Stretch | None:
@@ -88,11 +108,13 @@ class PageTrack(Silent):
 
     @staticmethod
     def _stretch(start: Moment, pages: Sequence[Stored]) -> Stretch | None:
-        if not pages or pages[-1].at_s <= start.at_s:
+        num_read = sum(page.is_read for page in pages)
+        if not num_read or pages[-1].at_s <= start.at_s:
             return None
         return Stretch(
             start=start,
             end=pages[-1],
-            num_pages=len(pages),
+            num_pages=num_read,
+            num_failed=len(pages) - num_read,
             num_tokens=sum(page.num_tokens for page in pages),
         )

@@ -36,14 +36,23 @@ class Encoder(Protocol):
     def synchronize(self) -> None: ...
 
 
-@torch.inference_mode()
-def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
-    """Returns one encoded page for each page, in order.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedBatch:
+    """Tokens of a batch of pages. *_s: seconds of each path. *_uses: what became of each page's views on it."""
 
-    The wall time of a path is shared by the views that a page has on it. A page's tiles may have been replayed
-    or not; its timing says the least favourable of them.
+    tokens: list[VisionTokens]
+    global_s: float
+    local_s: float
+    global_uses: list[list[str]]
+    local_uses: list[list[str]]
+
+
+@torch.inference_mode()
+def encode_views(encoder: Encoder, views: Sequence[PageViews]) -> EncodedBatch:
+    """Returns the pages' tokens, in order: what a run does with the views of its pages, and what the benchmark times.
+
+    The device is waited for after each path, so that each has a time of its own.
     """
-    views = [page.views for page in pages]
     global_watch, local_watch = Stopwatch(), Stopwatch()
     with global_watch.measure():
         global_views, global_uses = encoder.encode_global(views)
@@ -52,8 +61,24 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
         local_views, local_uses = encoder.encode_local(views)
         tokens = encoder.assemble(views, global_views, local_views)
         encoder.synchronize()
-    global_shares = _shares("encode_global", global_watch, global_uses)
-    local_shares = _shares("encode_local", local_watch, local_uses)
+    return EncodedBatch(
+        tokens=tokens,
+        global_s=global_watch.seconds,
+        local_s=local_watch.seconds,
+        global_uses=global_uses,
+        local_uses=local_uses,
+    )
+
+
+def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
+    """Returns one encoded page for each page, in order.
+
+    The wall time of a path is shared by the views that a page has on it. A page's tiles may have been replayed
+    or not; its timing says the least favourable of them.
+    """
+    batch = encode_views(encoder, [page.views for page in pages])
+    global_shares = _shares("encode_global", batch.global_s, batch.global_uses)
+    local_shares = _shares("encode_local", batch.local_s, batch.local_uses)
     return [
         EncodedPage(
             rendered=page,
@@ -61,13 +86,11 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
             timings=(*render_timings(page), global_share, local_share),
         )
         for page, page_tokens, global_share, local_share in zip(
-            pages, tokens, global_shares, local_shares, strict=True
+            pages, batch.tokens, global_shares, local_shares, strict=True
         )
     ]
 
 
-def _shares(stage: str, watch: Stopwatch, uses: Sequence[Sequence[str]]) -> list[StageTiming]:
+def _shares(stage: str, seconds: float, uses: Sequence[Sequence[str]]) -> list[StageTiming]:
     """uses: of each page's views on the path."""
-    return split(
-        stage, watch.seconds, [len(page) for page in uses], [least_favourable(page) for page in uses]
-    )
+    return split(stage, seconds, [len(page) for page in uses], [least_favourable(page) for page in uses])

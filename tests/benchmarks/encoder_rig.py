@@ -99,17 +99,17 @@ class Rig:
     def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> ArmSettings:
         return ArmSettings(max_items=self.effort.max_items, budgets=budgets, repeats=self.effort.repeats)
 
-    def graph_arm(self, settings: ArmSettings, *, poison: bool = False) -> GraphArm:
+    def graph_arm(self, settings: ArmSettings, capture: Capture | None = None) -> GraphArm:
         """A graph arm of its own, warmed up."""
-        arm = GraphArm(self.model, settings, self.capture(poison=poison))
+        arm = GraphArm(self.model, settings, capture or self.capture())
         arm.prepare([[self.page]])
         return arm
 
-    def capture(self, *, poison: bool = False) -> Capture:
+    def capture(self) -> Capture:
         """CUDA graphs; without a CUDA device the same steps run eagerly, so that all code here is tried."""
         if self.device.type == "cuda":
-            return CudaGraphCapture(self.device, poison=poison)
-        return EagerCapture(self.device, poison=poison)
+            return CudaGraphCapture(self.device)
+        return EagerCapture(self.device)
 
     def drop(self, name: str) -> None:
         """Frees an arm."""

@@ -79,7 +79,9 @@ def test_every_section_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert [name for name, result in found.items() if "error" in result] == []
     assert set(found["single"]["cases"]["one A4 page"]) == {"reference", "eager", "graph"}
     assert max(found["numerics"]["largest"]["graph"].values()) < 1e-5
-    assert found["numerics"]["poisoned"]["largest_difference"] < 1e-5
+    poisoned = found["numerics"]["poisoned"]
+    assert (poisoned["same_bits"], poisoned["largest_difference"]) == (True, 0.0)
+    assert poisoned["hits"][0] == poisoned["hits"][1], "a batch is replayed in both passes or in neither"
     assert [row["views"] for row in found["counts"]["counts"]["local"]] == [1, 2, 3]
     assert [size["views"] for size in found["counts"]["sizes"]["global"]] == [1, 2]
     assert found["padding"]["pages"] == 2

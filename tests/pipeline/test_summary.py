@@ -67,7 +67,7 @@ def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
     pages = Counter(ok=1)
     summary = RunSummary(database="a.db", pages=pages, wall_s=20.0, stages=STAGES, gpu_busy=0.97)
     (line,) = (line for line in summary.lines() if line.startswith("bottleneck"))
-    assert line.endswith("; the GPU was idle for 3%")
+    assert line.endswith("; no kernel ran on the GPU for 3%")
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,8 @@ from pipeline.types import Page
 from pipeline.workers import WorkerPool
 from tests.pipeline import test_workers
 
-worker.render_task = test_workers.worker_pid
-if __name__ == "__main__":
+if __name__ == "__main__":  # workers import this file as well, and have the real task
+    worker.render_task = test_workers.worker_pid
     with WorkerPool(max_workers=1, page_timeout_s=3.0, **test_workers.SETTINGS) as pool:
         print(pool.render(test_workers.page()).result(), flush=True)
         worker.render_task = getattr(test_workers, sys.argv[1])
@@ -255,12 +255,14 @@ def test_workers_end_with_a_killed_parent(fate, tmp_path):
     script.write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HANGS": str(hangs)}
     with subprocess.Popen([sys.executable, script, fate], stdout=subprocess.PIPE, env=environment) as parent:
-        pid = int(parent.stdout.readline())
-        if fate == "hang_in_c":
-            wait_for(hangs.exists)
-        else:
-            time.sleep(0.3)
-        parent.kill()
+        try:
+            pid = int(parent.stdout.readline())
+            if fate == "hang_in_c":
+                wait_for(hangs.exists)
+            else:
+                time.sleep(0.3)
+        finally:
+            parent.kill()
     deadline = time.monotonic() + WAIT_S
     while (
         Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1][:3]

@@ -12,14 +12,16 @@ from pipeline.gpu_meter import GpuMark
 from pipeline.types import PageResult
 
 
-def tracked(times: list[float], monkeypatch: pytest.MonkeyPatch) -> PageTrack:
+def tracked(
+    times: list[float], monkeypatch: pytest.MonkeyPatch, statuses: list[str] | None = None
+) -> PageTrack:
     """Pages of 10 tokens stored at these seconds; the CPU worked all the time, on two cores."""
     host = SimpleNamespace(latest=HostUse())
     found = PageTrack(cast(HostMeter, host))
-    for at_s in times:
+    for at_s, status in zip(times, statuses or ["ok"] * len(times), strict=True):
         host.latest = HostUse(cpu_s=2 * at_s)
         monkeypatch.setattr(time, "perf_counter", lambda at_s=at_s: at_s)
-        found.page_done(cast(PageResult, SimpleNamespace(status="ok", num_tokens=10)))
+        found.page_done(cast(PageResult, SimpleNamespace(status=status, num_tokens=10 * (status == "ok"))))
     return found
 
 
@@ -34,6 +36,19 @@ def test_all_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (whole.num_pages, whole.seconds, whole.pages_s, whole.tokens_s) == (3, 6.0, 0.5, 5.0)
     assert whole.cpu_s_a_page == pytest.approx(12 / 3)
     assert track.statuses == {"ok": 3}
+
+
+def test_pages_that_failed_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses = ["ok", "failed", "blank", "quarantined", "failed", "failed"]
+    track = tracked([2.0, 3.0, 4.0, 5.0, 6.0, 9.0], monkeypatch, statuses)
+    whole, steady = track.since(start(1.0)), track.steady(1)
+    assert whole is not None
+    assert steady is not None
+    assert (track.num_read, whole.num_pages, whole.num_failed) == (2, 2, 4)
+    assert (whole.seconds, whole.pages_s) == (8.0, 0.25), "what they took is part of the time"
+    assert whole.cpu_s_a_page == pytest.approx(16 / 2)
+    assert (steady.num_pages, steady.num_failed) == (1, 4)
+    assert track.since(start(5.0)) is None, "none was read any more"
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
