@@ -12,7 +12,6 @@ from pipeline.cli import main
 from pipeline.config import Config
 from pipeline.errors import ExitCode
 from pipeline.verify import verify
-from storage.export.selection import Selection
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly
 
@@ -76,7 +75,6 @@ def test_export_finds_files_by_the_end_of_their_path(
         assert str(docs / "a.pdf") in capsys.readouterr().out
     assert main(["export", "--db", database, "--path", "other/*.pdf"]) == 0
     assert capsys.readouterr().out == ""
-    assert Selection().wants_path is None
 
 
 def test_verify_works_from_any_folder(
@@ -114,11 +112,6 @@ def _share(docs: Path, make_pdf: MakePdf) -> Path:
     return docs
 
 
-def _quiet(config: Config, *paths: Path) -> list[str]:
-    sets = [part for path in config.tile for part in ()]
-    return ["run", *map(str, paths), "--db", config.store.database, "--model", config.model, "--quiet", *sets]
-
-
 def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
     docs: Path, config: Config, make_pdf: MakePdf, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,7 +125,8 @@ def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
         assert summary.exit_code == ExitCode.INCOMPLETE
         assert summary.empty_paths == [(str(docs), 2)]
         assert f"{docs}: nothing to read is there any more, of 2 files" in "\n".join(summary.lines())
-    assert main(_quiet(config, docs)) == ExitCode.INCOMPLETE
+    command = ["run", str(docs), "--db", config.store.database, "--model", config.model, "--quiet"]
+    assert main(command) == ExitCode.INCOMPLETE
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"{docs}: nothing to read is there any more, of 2 files" in printed.err
