@@ -258,6 +258,8 @@ def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
         summary = reported_run(config, progress, stop)
     if not quiet:
         say(summary.lines())
+    elif warnings := summary.warnings():
+        say(warnings, err=True)
     return summary.exit_code
 
 

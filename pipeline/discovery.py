@@ -1,6 +1,7 @@
 """From the inputs of a run to the pages that it is to read: looked into, recorded, and those left out that are done."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from pipeline.config import layer_use
@@ -111,4 +112,4 @@ class Discovery:
     async def _probed(self, candidate: Candidate) -> Document:
         document = await asyncio.wrap_future(self._workers.probe(candidate.path))
         self._meter.add("busy", document.seconds)
-        return document
+        return dataclasses.replace(document, given=candidate.given)

@@ -35,5 +35,11 @@ def _statuses(text: str) -> tuple[str, ...]:
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
     """The globs of `ingest.include` on the whole stored path, which they may begin with a slash or not."""
-    matches = matcher([os.path.normpath(pattern) for pattern in patterns])
+    matches = matcher([glob for pattern in patterns for glob in _globs(os.path.normpath(pattern))])
     return lambda path: matches(os.path.normpath(path).lstrip("/"))
+
+
+def _globs(pattern: str) -> list[str]:
+    """Stored paths are absolute: one that is not, and names folders, may stand for the end of one."""
+    is_relative = "/" in pattern and not pattern.startswith(("/", "**"))
+    return [pattern, f"**/{pattern}"] if is_relative else [pattern]

@@ -12,6 +12,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import metadata
 from operator import itemgetter
 from platform import python_version
@@ -43,11 +44,12 @@ from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
 from pipeline.summary import Progress, RunSummary
 from pipeline.timing import Stopwatch
+from pipeline.turns import Turns
 from pipeline.types import Page, PageError, PageResult
-from pipeline.walk import walk
+from pipeline.walk import canonical, walk
 from pipeline.workers import WorkerPool
 from storage.errors import DatabaseGoneError, StorageError
-from storage.files import gone
+from storage.files import are_gone, gone
 from storage.presence import remedy
 from storage.store import Store
 from storage.types import RunRecord
@@ -138,6 +140,7 @@ class _Run:
         self._budget = Budget(inflight_mb(config, None) << 20)
         self._page_bytes = heaviest_page_bytes(self._tile)
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()
+        self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(config))
 
     def execute(self, inputs: Inputs) -> RunSummary:
         """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
@@ -237,11 +240,16 @@ class _Run:
 
     def _mark_missing(self) -> None:
         """Looks for the files that the walk did not find: their server may be gone by now, so nothing waits for it."""
-        ledger = self._ledger
-        unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, self._config.ingest.paths).result()
+        ledger, paths = self._ledger, self._config.ingest.paths
+        roots = self._stop.while_doing(lambda: [canonical(path) for path in paths])
+        unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, roots).result()
         if unseen:
             missing = self._stop.while_doing(lambda: gone(unseen))
             self._summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
+        for root, files in ledger.writer.call(Store.empty_roots, ledger.run_id, roots).result().items():
+            some = files[:_LISTED]
+            if self._stop.while_doing(partial(are_gone, some)):
+                self._summary.empty_paths.append((paths[roots.index(root)], len(files)))
 
     async def _flow(self, inputs: Inputs, workers: WorkerPool) -> None:
         """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
@@ -288,6 +296,10 @@ class _Run:
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
+        async with asyncio.TaskGroup() as tasks:
+            for page in self._turns.rest():
+                await self._budget.take(self._page_bytes)
+                tasks.create_task(self._page(page))
         await self._read_suspects(self._discovery.last, self._discovery.alone)
 
     async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
@@ -322,7 +334,12 @@ class _Run:
         """
         share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
         try:
-            outcome = await asyncio.wrap_future(self._workers.render(page))
+            # No more are given to the workers than they soon come to: what is known of a document by then counts.
+            async with self._in_workers:
+                if self._turns.puts_off(page):
+                    return
+                outcome = await asyncio.wrap_future(self._workers.render(page))
+                self._turns.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 self._rendering.add("busy", sum(outcome.seconds.values()))
                 share.change_to(outcome.num_bytes)

@@ -50,6 +50,7 @@ class RunSummary:
     and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
     did anything, from when the model was loaded; None without one, or where its driver does not say.
     stored_after: seconds from a page's last token to its row, a number a page that was read.
+    empty_paths: paths that were given and under which nothing to read is any more, and how many files were there.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
     num_to_read: pages of the documents looked into that were to be read. num_documents_left: files that the run ended
     before it looked into; at least so many where all_documents_known is False.
@@ -69,6 +70,7 @@ class RunSummary:
     quarantined: list[tuple[str, int]] = field(default_factory=list)
     num_left_out: int = 0
     num_missing: int = 0
+    empty_paths: list[tuple[str, int]] = field(default_factory=list)
     num_low_confidence: int = 0
     num_doubtful_before: int = 0
     num_rescued: int = 0
@@ -98,9 +100,18 @@ class RunSummary:
         if self.stopped is not None:
             return ExitCode.STOPPED
         faults = sum(self.documents[status] for status in UNREADABLE)
+        faults += len(self.empty_paths)
         faults += sum(self.pages[status] for status in INCOMPLETE)
         faults += self.num_given_up + self.num_doubtful_before
         return ExitCode.INCOMPLETE if faults else ExitCode.OK
+
+    def warnings(self) -> list[str]:
+        """Returns what is to be said even where nothing else is."""
+        return [
+            f"{path}: nothing to read is there any more, of {count} files that earlier runs found; mount it again if "
+            "it is a share or a disk, or leave the path out; `ocrbatch prune --missing` forgets what is gone for good"
+            for path, count in self.empty_paths
+        ]
 
     def counts(self) -> dict[str, int]:
         """Returns what the database keeps of a run."""
@@ -119,6 +130,7 @@ class RunSummary:
             "pages_unread": self.num_unread,
             "documents_missing": self.num_missing,
             "documents_left": self.num_documents_left,
+            "paths_empty": len(self.empty_paths),
         }
 
     def flow(self) -> dict[str, Any]:
@@ -159,6 +171,7 @@ class RunSummary:
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
+        lines += self.warnings()
         if self.num_pages and (slowest := bottleneck(self.stages)):
             others = [stage for stage in self.stages if stage is not slowest]
             shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)

@@ -24,7 +24,8 @@ TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[Lay
 class Document:
     """One input file after a look inside it.
 
-    path: as it was found (never resolved). sha256 is None where the file could not be read.
+    path: absolute (pipeline.walk.canonical). given: as it was named, None where nobody knows. sha256 is None where the
+    file could not be read.
     num_pages: pages or frames found, 0 unless status is "ok". reason: why status is not "ok".
     seconds: what looking inside took. stamp: the file's while sha256 was taken.
     """
@@ -38,6 +39,7 @@ class Document:
     reason: str | None = None
     seconds: float = 0.0
     stamp: FileStamp | None = None
+    given: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ def verify(database: str, *, with_files: bool = True) -> Verification:
         uncounted=[],
     )
     if with_files:
-        _check_files(result, files, config)
+        _check_files(result, files, config, result.checked.get("documents", 0))
     return result
 
 
@@ -121,7 +121,10 @@ def last_config(db: Database) -> Config:
         return Config()
 
 
-def _check_files(result: Verification, files: Iterable[ListedFile], config: Config) -> None:
+def _check_files(
+    result: Verification, files: Iterable[ListedFile], config: Config, num_documents: int
+) -> None:
+    """num_documents: in the database; where there are any, and no file to compare, nothing was proved."""
     compared, counted = 0, 0
     for file, document in _looked_into(files, config):
         kind, reason = _compare(file, document)
@@ -135,6 +138,12 @@ def _check_files(result: Verification, files: Iterable[ListedFile], config: Conf
         elif kind != "same":
             getattr(result, kind).append(f"{file.path}: {reason}")
     result.checked.update({"files": compared, "pages_in_files": counted})
+    if not compared and num_documents:
+        message = f"not one of the files of {num_documents} documents could be compared with the database"
+        remedy = (
+            "mount the share or disk that they are on, or verify where they are; --no-files looks at none"
+        )
+        result.problems.append(Problem(check="files", message=message, remedy=remedy))
 
 
 def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:

@@ -17,13 +17,28 @@ _DATABASE_COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A regular file to look into. relative: its path below the folder being read, with "/"."""
+    """A regular file to look into. relative: its path below the folder being read, with "/".
+
+    given: its path with the folder as that was named, which is how earlier versions stored it.
+    """
 
     path: str
     relative: str
+    given: str | None = None
 
 
 Found = Candidate | Document
+
+
+def canonical(path: str) -> str:
+    """Returns the one name of a file or folder that is to be read: absolute, without links in its folder's path.
+
+    A folder that is a link itself goes by what it leads to. A link to a file keeps its name, as a copy would.
+    """
+    if os.path.isdir(path):
+        return os.path.realpath(path)
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def walk(
@@ -31,7 +46,8 @@ def walk(
 ) -> Iterator[Candidate | Document]:
     """Yields every input once: a Candidate to be probed, or a Document of what cannot be opened.
 
-    Each folder: its files by name, then its folders by name; folders reached through a link come last, and
+    Paths are absolute, and the same however the folder is named (see `canonical`); a link to a folder within it keeps
+    its name. Each folder: its files by name, then its folders by name; folders reached through a link come last, and
     only if they were not read already, which also ends link loops. Hidden names, what the globs leave out
     and this program's databases (and `databases`, with their side files; any file of its own) are no inputs.
 
@@ -52,19 +68,20 @@ class _Walk:
         }
         self._seen_files: set[str] = set()
         self._seen_folders: set[tuple[int, int]] = set()
-        self._linked: list[tuple[str, str]] = []
+        self._linked: list[tuple[str, str, str]] = []
 
     def run(self, paths: Sequence[str]) -> Iterator[Candidate | Document]:
-        for path in (str(PurePath(path)) for path in paths):
+        for given in (str(PurePath(path)) for path in paths):
+            path = canonical(given)
             if os.path.isdir(path):
-                yield from self._tree(path, "")
+                yield from self._tree(path, "", given)
             else:
-                yield from self._file(path, os.path.basename(path))
+                yield from self._file(path, os.path.basename(path), given)
         while self._linked:
-            folder, prefix = self._linked.pop(0)
-            yield from self._tree(folder, prefix)
+            yield from self._tree(*self._linked.pop(0))
 
-    def _tree(self, root: str, root_prefix: str) -> Iterator[Candidate | Document]:
+    def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
+        """given: how the whole folder, of which this is a part, was named."""
         # A stack, not recursion: trees may be deeper than Python's stack.
         stack = [(root, root_prefix)]
         while stack:
@@ -85,9 +102,9 @@ class _Walk:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((path, relative + "/"))
                 elif _is_linked_folder(entry):
-                    self._linked.append((path, relative + "/"))
+                    self._linked.append((path, relative + "/", given))
                 elif self._included(relative):
-                    yield from self._file(path, relative)
+                    yield from self._file(path, relative, str(PurePath(given, relative)))
             stack.extend(reversed(folders))
 
     def _is_new(self, folder: str) -> bool:
@@ -98,11 +115,10 @@ class _Walk:
         self._seen_folders.add(key)
         return True
 
-    def _file(self, path: str, relative: str) -> Iterator[Candidate | Document]:
-        absolute = os.path.abspath(path)
-        if absolute in self._seen_files or self._is_database(absolute):
+    def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
+        if path in self._seen_files or self._is_database(path):
             return
-        self._seen_files.add(absolute)
+        self._seen_files.add(path)
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -114,7 +130,7 @@ class _Walk:
             if not stat.S_ISREG(mode):
                 yield _unreadable(path, "skipped", f"not a regular file but {_special(mode)}")
             elif not sniff.is_own_database(_head(path)):
-                yield Candidate(path=path, relative=relative)
+                yield Candidate(path=path, relative=relative, given=given)
         except OSError as error:
             yield _unreadable(path, _status(path), f"cannot be read: {error.strerror}")
 

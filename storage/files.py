@@ -14,6 +14,7 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
     Content that was at the path before is noted as superseded, until the path holds it again.
     """
     path = storable(file.path)
+    _rename(conn, path, file)
     reason = None if file.reason is None else storable(file.reason)
     row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
     known = None if row is None else int(row[0])
@@ -34,6 +35,35 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
         )
         # A document without content belongs to one file only; readable now, the file has no use for it.
         conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
+
+
+def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
+    """Gives the rows of other names of this file its one name: earlier versions stored paths as they were given.
+
+    A name counts as this file's where its row has the same content, and it is either how the file was given now, or a
+    relative path that this one ends with: relative to what folder it was, nobody knows any more.
+    """
+    if file.sha256 is None or not os.path.isabs(path):
+        return
+    given = None if file.given is None else storable(file.given)
+    names = conn.execute(
+        "SELECT f.path FROM files f JOIN documents d ON d.id = f.document_id WHERE d.sha256 = ? AND f.path <> ?",
+        (file.sha256, path),
+    ).fetchall()
+    for (name,) in names:
+        if name == given or os.path.normpath(name) == path or _is_tail(name, path):
+            conn.execute("UPDATE OR IGNORE superseded SET path = ? WHERE path = ?", (path, name))
+            conn.execute("DELETE FROM superseded WHERE path = ?", (name,))
+            conn.execute("UPDATE OR IGNORE files SET path = ? WHERE path = ?", (path, name))
+            conn.execute("DELETE FROM files WHERE path = ?", (name,))
+
+
+def _is_tail(name: str, path: str) -> bool:
+    """Whether an absolute path may be what a relative one was."""
+    tail = os.path.normpath(name)
+    while tail.startswith("../"):
+        tail = tail[3:]
+    return not os.path.isabs(name) and path.endswith(f"/{tail}")
 
 
 def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, known: int | None) -> int:
@@ -74,12 +104,40 @@ def _make_pages(conn: sqlite3.Connection, document: int) -> None:
 
 
 def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
-    """Returns id and path of the files under roots that the run did not find, without those known to be missing."""
+    """Returns id and path of the files under roots that the run did not find, without those known to be missing.
+
+    roots: as pipeline.walk.canonical names them.
+    """
     tops = [os.path.abspath(root) for root in roots]
     rows = conn.execute(
         "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
     )
     return [(file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops)]
+
+
+def empty_roots(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
+    """Returns those of the roots under which the run found nothing to read, with the files once found there.
+
+    roots: as pipeline.walk.canonical names them.
+    """
+    known: dict[str, list[str]] = {root: [] for root in roots}
+    filled: set[str] = set()
+    rows = conn.execute(
+        "SELECT f.path, f.last_run_id, f.status FROM files f JOIN documents d ON d.id = f.document_id"
+        " WHERE d.sha256 IS NOT NULL AND d.status <> 'skipped'"
+    )
+    for path, last_run_id, status in rows:
+        for root in roots:
+            if _is_under(path, root):
+                known[root].append(path)
+                if last_run_id == run_id and status == "ok":
+                    filled.add(root)
+    return {root: paths for root, paths in known.items() if paths and root not in filled}
+
+
+def are_gone(paths: Iterable[str]) -> bool:
+    """Returns whether all of these files are known to be gone; as for `gone`, nothing may wait for it."""
+    return not any(_is_there(path) for path in paths)
 
 
 def gone(files: Iterable[tuple[int, str]]) -> list[int]:

@@ -137,6 +137,10 @@ class Store:
         """
         return files.unseen(self._db.conn, run_id, roots)
 
+    def empty_roots(self, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
+        """Returns those of the roots under which run_id found nothing to read, with the files once found there."""
+        return files.empty_roots(self._db.conn, run_id, roots)
+
     def mark_missing(self, file_ids: Sequence[int]) -> int:
         """Marks files as missing, by their ids; returns how many were not yet."""
         with self._transaction() as conn:

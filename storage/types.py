@@ -33,6 +33,7 @@ class FileRecord:
 
     sha256: of the whole content; None where the file could not be read.
     status: one of DOCUMENT_STATUSES. num_pages: pages or frames found. reason: why it is not "ok".
+    given: the path as it was named, by which a row of an earlier version may go; None where nobody knows.
     """
 
     path: str
@@ -42,6 +43,7 @@ class FileRecord:
     kind: str | None = None
     num_pages: int = 0
     reason: str | None = None
+    given: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,7 @@ def file_record(document: Document) -> FileRecord:
         kind=document.kind,
         num_pages=document.num_pages,
         reason=document.reason,
+        given=document.given,
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.errors import ConfigError
 from pipeline.stages.settings import IngestSettings
 from pipeline.types import Document
-from pipeline.walk import Candidate, walk
+from pipeline.walk import walk
 
 
 def found(*paths, databases=(), **settings) -> list[str]:
@@ -35,14 +35,34 @@ def test_files_come_in_a_stable_order(tmp_path):
     assert found(tmp_path) == expected
 
 
-def test_path_is_kept_as_given(tmp_path, monkeypatch):
+def test_a_file_has_one_path_however_its_folder_is_named(tmp_path, monkeypatch):
     write(tmp_path, "docs/a.pdf")
+    (tmp_path / "link").symlink_to("docs")
     monkeypatch.chdir(tmp_path)
-    for given in ("docs", "./docs/", "docs//"):
+    path = str((tmp_path / "docs" / "a.pdf").resolve())
+    for given in (
+        "docs",
+        "./docs/",
+        "docs//",
+        "docs/../docs",
+        "link",
+        "link/../docs",
+        str(tmp_path / "docs"),
+    ):
         (item,) = walk([given], IngestSettings())
-        assert item == Candidate(path="docs/a.pdf", relative="a.pdf")
-    (item,) = walk(["."], IngestSettings())
-    assert item.path == "docs/a.pdf"
+        assert (item.path, item.relative) == (path, "a.pdf")
+    for given in (".", "docs/a.pdf", "link/a.pdf", path):
+        (item,) = walk([given], IngestSettings())
+        assert item.path == path
+    (item,) = walk(["./docs/"], IngestSettings())
+    assert item.given == "docs/a.pdf", "by which earlier versions stored it"
+
+
+def test_a_linked_file_keeps_its_name(tmp_path):
+    write(tmp_path, "store/1f3a.pdf")
+    (tmp_path / "letter.pdf").symlink_to("store/1f3a.pdf")
+    (item,) = walk([str(tmp_path / "letter.pdf")], IngestSettings())
+    assert item.path == str(tmp_path.resolve() / "letter.pdf")
 
 
 def test_several_paths_yield_each_file_once(tmp_path):
