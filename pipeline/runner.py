@@ -31,7 +31,7 @@ from pipeline.loading import import_ahead, load_model, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
-from pipeline.summary import Progress, RunSummary
+from pipeline.summary import Phase, Progress, RunSummary
 from pipeline.timing import Stopwatch
 from pipeline.types import Page, PageError
 from pipeline.walk import walk
@@ -238,8 +238,14 @@ class _Run:
         """Raises what somebody asked for, or what befell the model."""
         while not self._model.failed.done():
             self._stop.check()
+            self._ledger.progress.at_work(self._phase(), self._model.decoded()[0])
             await asyncio.sleep(POLL_S)
         self._model.failed.result()
+
+    def _phase(self) -> Phase:
+        if self._model.is_loading:
+            return "loading the model"
+        return "reading" if self._model.is_ready else "looking into files"
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -247,6 +253,7 @@ class _Run:
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
+            self._ledger.progress.all_found()
         await self._read_suspects(self._discovery.last, self._discovery.alone)
 
     async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
