@@ -33,7 +33,7 @@ class IngestConfig(Section):
     password_env: str | None = None
     password_file: str | None = None
 
-    @field_validator("paths", "include", "exclude", mode="before")
+    @field_validator("include", "exclude", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
         """A single text stands for a list of it, as in --set ingest.exclude=drafts."""
