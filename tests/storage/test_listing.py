@@ -72,7 +72,9 @@ def test_doubtful_pages_are_listed_with_their_reasons(store: Store, path: Path) 
     )
 
 
-def test_pages_read_with_a_low_confidence_are_listed_by_the_last_run_s_bound(store: Store, path: Path) -> None:
+def test_pages_read_with_a_low_confidence_are_listed_by_the_last_run_s_bound(
+    store: Store, path: Path
+) -> None:
     run_id = store.start_run(a_run(config={"store": {"low_confidence": 0.7}}))
     store.record_file(run_id, a_file("a.pdf"))
     for index, confidence in enumerate((0.69, 0.7, None)):

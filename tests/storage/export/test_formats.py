@@ -171,7 +171,9 @@ def test_a_pipe_is_written_to_and_not_replaced(filled: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_folder_gets_a_file_for_each_document_below_the_folder_they_share(path: Path, tmp_path: Path) -> None:
+def test_a_folder_gets_a_file_for_each_document_below_the_folder_they_share(
+    path: Path, tmp_path: Path
+) -> None:
     with Store(path) as store:
         run_id = new_run(store, a_file("/in/x/a.pdf"), a_file("/in/y/a.pdf", SHA_B))
         for index, sha256 in ((0, SHA_A), (1, SHA_A), (0, SHA_B)):
