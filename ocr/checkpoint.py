@@ -196,7 +196,7 @@ def _convert(
             whole[place.parameter] = tensor
             continue
         if place.parameter not in whole:
-            whole[place.parameter] = torch.empty_like(likes[place.parameter], device=device)
+            whole[place.parameter] = _room(likes[place.parameter], device)
         whole[place.parameter][place.index] = tensor
     return whole
 
@@ -209,7 +209,7 @@ def _stream(
     device: torch.device,
 ) -> dict[str, Tensor]:
     """The same straight into the device's memory, past the host's, but for what is stored in eight bits."""
-    whole = {name: torch.empty_like(like, device=device) for name, like in likes.items()}
+    whole = {name: _room(like, device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
     for key, place in places.items():
@@ -223,6 +223,11 @@ def _stream(
     except (OSError, EOFError) as error:
         raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
     return whole
+
+
+def _room(like: Tensor, device: torch.device) -> Tensor:
+    """A new tensor on the device. Not by empty_like, for which of a tensor on meta PyTorch imports its compiler."""
+    return torch.empty(like.shape, dtype=like.dtype, device=device)
 
 
 def _open(file: Path, stack: ExitStack) -> Any:

@@ -48,6 +48,23 @@ def find_directory(name_or_path: str) -> Path:
     )
 
 
+def is_here(name_or_path: str) -> bool:
+    """Returns False for a model of the hub that find_directory would have to download first."""
+    if (
+        name_or_path == SHIPPED
+        or Path(name_or_path).expanduser().exists()
+        or not _HUB_ID.fullmatch(name_or_path)
+    ):
+        return True
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot_download(name_or_path, allow_patterns=_PATTERNS, local_files_only=True)
+    except (OSError, ValueError):  # the library's own are one or the other
+        return False
+    return True
+
+
 def _shipped() -> Path:
     directory = Path(str(files("ocr").joinpath("weights", SHIPPED)))
     if not (directory / "config.json").exists():

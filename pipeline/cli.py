@@ -1,11 +1,13 @@
 """The command line: parse, load, call, print, exit. Everything heavy is imported by the command it serves."""
 
+import errno
 import io
 import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from pipeline.stop import Stop
     from pipeline.summary import Progress
 
-# tqdm's own, but never as seconds a page.
-BAR_FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
+
+# What writing to a stream fails with, and opening a file hardly ever.
+_NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,6 +50,8 @@ for command in (verify, prune, vacuum):
 @click.option("--db", "database", metavar="FILE", help="Results go here.  [default: ocrbatch.db]")
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
+@click.option("--include", metavar="GLOB", multiple=True, help='Only files like this: "*.pdf". Repeatable.')
+@click.option("--exclude", metavar="GLOB", multiple=True, help='No files or folders like this: "drafts".')
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
 @click.option(
     "--text-layer",
@@ -73,6 +78,8 @@ def run(
     database: str | None,
     model: str | None,
     device: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     pages: str | None,
     text_layer: str | None,
     force: bool,
@@ -99,6 +106,8 @@ def run(
         "--db": ("store.database", database),
         "--model": ("model", model),
         "--device": ("device", device),
+        "--include": ("ingest.include", list(include) or None),
+        "--exclude": ("ingest.exclude", list(exclude) or None),
         "--pages": ("ingest.pages", pages),
         "--text-layer": ("text_layer", text_layer),
         "--force": ("run.force", force or None),
@@ -129,7 +138,12 @@ def run(
 @click.option(
     "--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), default="jsonl", show_default=True
 )
-@click.option("-o", "output", metavar="PATH", help="Write here instead of standard output.")
+@click.option(
+    "-o",
+    "output",
+    metavar="PATH",
+    help="Write to this file; to a folder (FOLDER/): a file for each document.",
+)
 @click.option(
     "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
 )
@@ -137,7 +151,14 @@ def run(
     "--status", "statuses", metavar="A,B", help="Only pages with one of these statuses: failed,truncated"
 )
 @click.option(
-    "--path", "patterns", metavar="GLOB", multiple=True, help='Only these files: "*.pdf", "**/2026/**".'
+    "--path",
+    "patterns",
+    metavar="GLOB",
+    multiple=True,
+    help='Only these files or folders: "*.pdf", "2026/*".',
+)
+@click.option(
+    "--max-confidence", type=click.FloatRange(0, 1), metavar="0.8", help="Only pages read with at most this."
 )
 @click.option("--superseded", is_flag=True, help="Also what files held before their content changed.")
 @verbose_option
@@ -148,22 +169,35 @@ def export(
     since: str | None,
     statuses: str | None,
     patterns: tuple[str, ...],
+    max_confidence: float | None,
     superseded: bool,
     verbose: bool,
 ) -> None:
     """Write all pages as JSON lines, markdown or text, ordered by path, then page; or those the options leave."""
     start_logging(verbose)
-    from pipeline.export_options import selection
+    from pipeline.export_options import HOW_GLOBS_MATCH, selection
     from storage.export import formats
 
     with _reading(database) as db:
-        chosen = selection(db, since=since, statuses=statuses, patterns=patterns, superseded=superseded)
+        chosen = selection(
+            db,
+            since=since,
+            statuses=statuses,
+            patterns=patterns,
+            superseded=superseded,
+            max_confidence=max_confidence,
+        )
         if output is None:
             if isinstance(sys.stdout, io.TextIOWrapper):  # JSON and markdown are UTF-8 in every locale
                 sys.stdout.reconfigure(encoding="utf-8")
-            formats.export(db, format_name, on_screen(sys.stdout), chosen)
+            number = formats.export(db, format_name, on_screen(sys.stdout), chosen)
         else:
-            formats.export_to_file(db, format_name, output, chosen)
+            number = formats.export_to(db, format_name, output, chosen)
+    if not number:
+        globs = f" ({HOW_GLOBS_MATCH})" if patterns else ""
+        say(
+            [f"no page to export: {'none matches' if chosen.is_narrow else 'there is none'}{globs}"], err=True
+        )
 
 
 @cli.command()
@@ -193,21 +227,32 @@ def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> Non
 @click.argument("query")
 @database_option
 @click.option("--doubtful", is_flag=True, help="Also pages whose text is in doubt.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many hits."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @verbose_option
-def search(query: str, database: str, doubtful: bool, verbose: bool) -> None:
+def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool, verbose: bool) -> None:
     """Find pages that hold every word of QUERY; "two words" are a phrase, a final * any ending."""
     start_logging(verbose)
     from storage import search as searching
 
     with _reading(database) as db:
-        hits = list(searching.search(db, query, doubtful=doubtful))
+        hits = list(searching.search(db, query, limit=limit, doubtful=doubtful))
+        num_hits = searching.num_hits(db, query, doubtful=doubtful)
         num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
+    if as_json:
+        found = {"query": query, "num_hits": num_hits, "num_doubtful_left_out": num_left_out}
+        click.echo(json.dumps({**found, "hits": [asdict(hit) for hit in hits]}, indent=2))
+        return
     for hit in hits:
         doubt = "" if hit.doubt is None else f" ({hit.status}: {hit.doubt})"
         say([f"{hit.path}, page {hit.page}{doubt}: {hit.snippet}"])
     # What follows is not on stdout: scripts count lines there.
     if not hits:
         say([f"no page holds {query}"], err=True)
+    if num_hits > len(hits):
+        say([f"{len(hits)} of {num_hits} hits; --limit {num_hits} shows all"], err=True)
     if num_left_out:
         say(
             [f"pages left out because their text is in doubt: {num_left_out}; --doubtful shows them"],
@@ -284,11 +329,22 @@ def _run_command(args: Sequence[str] | None) -> int:
         error.show(on_screen(sys.stderr, always=True))
         return error.exit_code
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return 1
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NOT_WRITTEN:
+            return _report(error)
+        _forget_stdout()
+        say([f"ocrbatch: standard output: cannot be written: {error.strerror}"], err=True)
+        return ExitCode.FATAL
     except (Exception, KeyboardInterrupt, StopRequest, click.Abort) as error:
         return _report(error)
     return result if isinstance(result, int) else 0
+
+
+def _forget_stdout() -> None:
+    """What it still holds would fail again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -321,7 +377,7 @@ def _progress(quiet: bool) -> Iterator["Progress"]:
     elif sys.stderr.isatty():
         from tqdm import tqdm
 
-        with tqdm(unit=" pages", total=0, dynamic_ncols=True, bar_format=BAR_FORMAT) as bar:
+        with tqdm(unit=" pages", total=0, dynamic_ncols=True) as bar:
             yield progress.Bar(bar)
     else:
         lines = progress.Lines()

@@ -31,6 +31,12 @@ class IngestConfig(Section):
     password_env: str | None = None
     password_file: str | None = None
 
+    @field_validator("include", "exclude", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        """A single text stands for a list of it, as in --set ingest.exclude=drafts."""
+        return [value] if isinstance(value, str) else value
+
     @field_validator("pages")
     @classmethod
     def _pages_parse(cls, pages: str | None) -> str | None:

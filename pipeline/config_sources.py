@@ -19,6 +19,8 @@ from pipeline.errors import ConfigError
 
 # Who sets something, and what: {"decode": {"batch_size": 4}}.
 Layer = tuple[str, Mapping[str, Any]]
+# Less than a whole name is better than one with a wrong letter.
+_SAME_SECTION = 0.1
 _PATH_KEYS = (
     ("ingest", "paths"),
     ("ingest", "password_file"),
@@ -89,7 +91,12 @@ def parse_set(text: str) -> dict[str, Any]:
     try:
         value = yaml.safe_load(raw)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {text}: the value is not valid YAML: {error}") from None
+        if raw.startswith("*"):  # a glob, which would be a reference in YAML
+            return nest(key, raw)
+        quoted = f"""--set '{key}="..."' or --set '{key}=["...", "..."]'"""
+        raise ConfigError(
+            f"--set {text}: the value is not valid YAML: {error}; text with special characters is quoted: {quoted}"
+        ) from None
     return nest(key, value)
 
 
@@ -115,13 +122,16 @@ def valid_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[st
 
 
 def nearest_key(key: str) -> str:
-    """Returns the valid dotted key most like this one, compared whole and by its last part."""
-    last = key.rpartition(".")[2]
+    """Returns the valid dotted key most like this one, compared whole and by its last part.
+
+    One of the same section is the nearer one where two are nearly as like: `modle` is model rather than tile.mode.
+    """
+    section, _, last = key.rpartition(".")
 
     def likeness(candidate: str) -> tuple[float, float]:
         whole = difflib.SequenceMatcher(None, key, candidate).ratio()
         tail = difflib.SequenceMatcher(None, last, candidate.rpartition(".")[2]).ratio()
-        return (max(whole, tail), whole)
+        return (max(whole, tail) + _SAME_SECTION * (candidate.rpartition(".")[0] == section), whole)
 
     return max(valid_keys(), key=likeness)
 

@@ -10,9 +10,20 @@ from storage.errors import SelectionError
 from storage.export.selection import Selection, parse_since
 from storage.types import PAGE_STATUSES
 
+HOW_GLOBS_MATCH = (
+    "a --path without a slash is matched with the names of files and of folders above them, one with a slash with "
+    "the end of the path, from any folder on; * stays within a name, ** spans folders"
+)
+
 
 def selection(
-    db: Database, *, since: str | None, statuses: str | None, patterns: Sequence[str], superseded: bool
+    db: Database,
+    *,
+    since: str | None,
+    statuses: str | None,
+    patterns: Sequence[str],
+    superseded: bool,
+    max_confidence: float | None = None,
 ) -> Selection:
     """Returns the pages that all options together leave. statuses: by commas. Raises: SelectionError."""
     return Selection(
@@ -20,6 +31,7 @@ def selection(
         statuses=() if statuses is None else _statuses(statuses),
         wants_path=_wanted(patterns) if patterns else None,
         superseded=superseded,
+        max_confidence=max_confidence,
     )
 
 
@@ -34,12 +46,13 @@ def _statuses(text: str) -> tuple[str, ...]:
 
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """The globs of `ingest.include` on the whole stored path, which they may begin with a slash or not."""
-    matches = matcher([glob for pattern in patterns for glob in _globs(os.path.normpath(pattern))])
-    return lambda path: matches(os.path.normpath(path).lstrip("/"))
+    """Globs as of `ingest.include`, on a stored path: HOW_GLOBS_MATCH. A slash in front: from the root on."""
+    named = [(pattern.startswith("/"), _normal(pattern)) for pattern in patterns]
+    # What is below a folder that matches does, too.
+    globs = [(glob if rooted else f"**/{glob}") + below for rooted, glob in named for below in ("", "/**")]
+    matches = matcher([f"/{glob}" for glob in globs])
+    return lambda path: matches(_normal(path))
 
 
-def _globs(pattern: str) -> list[str]:
-    """Stored paths are absolute: one that is not, and names folders, may stand for the end of one."""
-    is_relative = "/" in pattern and not pattern.startswith(("/", "**"))
-    return [pattern, f"**/{pattern}"] if is_relative else [pattern]
+def _normal(path: str) -> str:
+    return os.path.normpath(path).strip("/")

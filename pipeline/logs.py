@@ -19,7 +19,7 @@ from logging.handlers import RotatingFileHandler
 from typing import Any
 
 from pipeline.errors import ConfigError
-from pipeline.summary import Progress, RunSummary
+from pipeline.summary import Phase, Progress, RunSummary
 from pipeline.types import Document, PageError, PageResult
 from storage.types import FINE_STATUSES
 
@@ -55,6 +55,12 @@ class LoggedProgress:
 
     def pages_found(self, num_pages: int) -> None:
         self._inner.pages_found(num_pages)
+
+    def all_found(self) -> None:
+        self._inner.all_found()
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        self._inner.at_work(phase, num_tokens)
 
     def document_refused(self, document: Document) -> None:
         self._inner.document_refused(document)

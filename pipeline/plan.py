@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from ocr.fingerprint import weights_sha256
+from ocr.model_files import is_here
 from pipeline.config import (
     Config,
     ingest_settings,
@@ -52,7 +53,9 @@ def plan(config: Config, stop: Stop) -> Plan:
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    weights = stop.while_doing(lambda: weights_sha256(config.model))
+    here = stop.while_doing(lambda: is_here(config.model))
+    config = config if here else _without_model(config)
+    weights = stop.while_doing(lambda: weights_sha256(config.model)) if here else ""
     # A path may lie on a server that is gone.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     with (
@@ -61,7 +64,14 @@ def plan(config: Config, stop: Stop) -> Plan:
         _workers(config, passwords) as workers,
     ):
         planner = _Planner(config, settings_hash(resolved(config), weights), db, workers, stop)
+        planner.plan.model_to_fetch = None if here else config.model
         return planner.run(inputs, None if db is None else pace(db, planner.settings_hash, weights))
+
+
+def _without_model(config: Config) -> Config:
+    """The configuration where its model is not here to say what it needs: nothing was read with it so far."""
+    layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
+    return config.model_copy(update={"tile": config.tile.model_copy(update={"parts": "off"}), **layers})
 
 
 @contextmanager
@@ -91,15 +101,15 @@ class _Planner:
     ) -> None:
         self.settings_hash = settings_hash
         self._config, self._db, self._workers, self._stop = config, db, workers, stop
-        self._plan = Plan(database=config.store.database, is_new=db is None)
+        self.plan = Plan(database=config.store.database, is_new=db is None)
         self._seen: set[str] = set()
 
     def run(self, inputs: Inputs, pace: Pace | None) -> Plan:
         documents = self._in_order(map(self._probed, self._found(inputs)))
         for kinds in self._in_order(self._surveys(documents)):
-            self._plan.kinds.update(kinds)
-        self._plan.pace = pace
-        return self._plan
+            self.plan.kinds.update(kinds)
+        self.plan.pace = pace
+        return self.plan
 
     def _found(self, inputs: Inputs) -> Iterator[Found]:
         while (found := self._result(inputs.take())) is not None:
@@ -119,7 +129,7 @@ class _Planner:
             if document.status != "ok" or document.sha256 is None or document.kind is None:
                 continue
             if document.sha256 in self._seen:
-                self._plan.num_copies += 1
+                self.plan.num_copies += 1
                 continue
             self._seen.add(document.sha256)
             to_read = self._foreseen(document.sha256, document.num_pages).to_read
@@ -128,7 +138,7 @@ class _Planner:
                 yield self._workers.survey(document.path, document.kind, pages)
 
     def _count(self, document: Document) -> None:
-        plan = self._plan
+        plan = self.plan
         plan.documents[document.status] += 1
         if document.status == "skipped":
             plan.skipped_types[PurePath(document.path).suffix.lower() or "without an ending"] += 1
@@ -137,7 +147,7 @@ class _Planner:
             plan.refused.append(Refused(path=document.path, status=document.status, reason=reason))
 
     def _foreseen(self, sha256: str, num_pages: int) -> PagePlan:
-        ingest, run, plan = self._config.ingest, self._config.run, self._plan
+        ingest, run, plan = self._config.ingest, self._config.run, self.plan
         wanted, num_left_out = select_pages(num_pages, ingest.pages, ingest.max_pages_per_document)
         found = PagePlan(to_read=tuple(wanted), done=(), given_up=())
         if self._db is not None:

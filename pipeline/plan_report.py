@@ -36,7 +36,7 @@ class Plan:
     content of another. num_pages: of all readable documents, copies not counted. num_done: read before with the same
     settings. num_given_up: not read in as many runs as are allowed. num_kept: not either, but they have the text that
     other settings read. num_left_out: over the limit a document. kinds: of the pages to read. pace: of earlier runs;
-    None without any.
+    None without any. model_to_fetch: the model where it is not on this machine; so nothing counts as read before.
     """
 
     database: str
@@ -53,6 +53,7 @@ class Plan:
     num_to_read: int = 0
     kinds: Counter[PageKind] = field(default_factory=Counter)
     pace: Pace | None = None
+    model_to_fetch: str | None = None
 
     @property
     def num_unread(self) -> int:
@@ -85,6 +86,8 @@ class Plan:
         """Returns what `ocrbatch run --plan` prints."""
         new = " (not there yet)" if self.is_new else ""
         lines = [f"database: {self.database}{new}; nothing was read or written"]
+        if self.model_to_fetch is not None:
+            lines.append(f"model: {self.model_to_fetch} is not on this machine; a run downloads it first")
         lines.append(f"files: {self.documents.total()}{_in_brackets(self.documents)}")
         if self.num_copies:
             lines.append(f"files with the content of another: {self.num_copies}")

@@ -43,11 +43,15 @@ def status_lines(status: Status) -> list[str]:
 
 
 def file_lines(files: Iterable[FileStatus]) -> list[str]:
-    """Returns a line a file: its status and pages, and why it is not fine; below it a line a page that is in doubt."""
+    """Returns a line a file: its status and pages, and why it is not fine; a line a page in doubt below it."""
     lines = []
     for file in files:
         lines.append(_file_line(file))
         lines += [f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful]
+        lines += [
+            f"  page {page.page}: {page.status}, confidence {page.confidence:.2f}"
+            for page in file.low_confidence
+        ]
     return lines or ["no files"]
 
 

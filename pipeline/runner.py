@@ -42,7 +42,7 @@ from pipeline.loading import import_ahead, load_model, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
-from pipeline.summary import Progress, RunSummary
+from pipeline.summary import Phase, Progress, RunSummary
 from pipeline.timing import Stopwatch
 from pipeline.turns import Turns
 from pipeline.types import Page, PageError, PageResult
@@ -287,8 +287,14 @@ class _Run:
             if self._model.device is not None and not is_known:
                 self._budget.allow(inflight_mb(self._config, self._model.device) << 20)
                 is_known = True
+            self._ledger.progress.at_work(self._phase(), self._model.decoded()[0])
             await asyncio.sleep(POLL_S)
         self._model.failed.result()
+
+    def _phase(self) -> Phase:
+        if self._model.is_loading:
+            return "loading the model"
+        return "reading" if self._model.is_ready else "looking into files"
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -296,6 +302,7 @@ class _Run:
             while (page := await self._pages.get()) is not None:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
+            self._ledger.progress.all_found()
         async with asyncio.TaskGroup() as tasks:
             for page in self._turns.rest():
                 await self._budget.take(self._page_bytes)

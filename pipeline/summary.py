@@ -5,7 +5,7 @@ import statistics
 from array import array
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from pipeline.errors import ExitCode
 from pipeline.flow.meter import StageUse, bottleneck
@@ -15,11 +15,20 @@ UNREADABLE = ("encrypted", "broken")
 INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
 
 
+Phase = Literal["looking into files", "loading the model", "reading"]
+
+
 class Progress(Protocol):
     """Told by the runner what happens; never asks back."""
 
     def pages_found(self, num_pages: int) -> None:
         """So many more pages are to be read."""
+
+    def all_found(self) -> None:
+        """No more pages will be found."""
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        """Several times a second: what the run waits for, and the tokens of the pages that were read so far."""
 
     def document_refused(self, document: Document) -> None:
         """A PDF or image cannot be read, or a file is of an unknown type; its status and reason say which."""

@@ -21,12 +21,21 @@ class DoubtfulPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnsurePage:
+    """A page with a confidence below store.low_confidence of the last run. page: 1-based."""
+
+    page: int
+    status: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
     """status: one of DOCUMENT_STATUSES, or "superseded" for content that a path held before it got other content.
 
     num_pages: in the document; pages: status -> those of them that were asked for. reason: why it is not "ok".
     older_pages: those whose current attempt is of other settings than the last run's that found the content.
-    doubtful: its pages whose text is in doubt, by page.
+    doubtful: its pages whose text is in doubt, by page. low_confidence: others that were read with a low one.
     """
 
     path: str
@@ -36,6 +45,7 @@ class FileStatus:
     reason: str | None
     older_pages: int = 0
     doubtful: tuple[DoubtfulPage, ...] = ()
+    low_confidence: tuple[UnsurePage, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
@@ -45,6 +55,7 @@ class FileStatus:
 def file_statuses(db: Database) -> Iterator[FileStatus]:
     """Yields them by path (bytewise), what a path held before after what it holds."""
     with explained(database_path(db)):
+        below = _low_confidence(db)
         rows = db.conn.execute(_FILES)
         for (path, _, document, status, reason, num_pages), group in groupby(rows, key=lambda row: row[:6]):
             counts = [(name, number, older) for *_, name, number, older in group if name is not None]
@@ -57,7 +68,25 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
                 reason=reason,
                 older_pages=sum(older for *_, older in counts),
                 doubtful=_doubtful(db, document),
+                low_confidence=_unsure(db, document, below),
             )
+
+
+def _low_confidence(db: Database) -> float:
+    """What counted as low in the last run; 0 where no run was."""
+    sql = "SELECT json_extract(config, '$.store.low_confidence') FROM runs ORDER BY id DESC LIMIT 1"
+    (found,) = db.conn.execute(sql).fetchone() or (None,)
+    return 0.0 if found is None else float(found)
+
+
+def _unsure(db: Database, document: int, below: float) -> tuple[UnsurePage, ...]:
+    rows = db.conn.execute(
+        "SELECT p.page_index + 1, p.status, a.confidence FROM pages p"
+        " JOIN attempts a ON a.id = p.current_attempt_id WHERE p.document_id = ? AND p.asked"
+        " AND a.doubt IS NULL AND a.confidence < ? ORDER BY p.page_index",
+        (document, below),
+    )
+    return tuple(UnsurePage(page=page, status=status, confidence=value) for page, status, value in rows)
 
 
 def _doubtful(db: Database, document: int) -> tuple[DoubtfulPage, ...]:

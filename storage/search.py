@@ -73,6 +73,16 @@ def search(
             yield Hit(**{**row, "snippet": " ".join(str(row["snippet"]).split())})
 
 
+def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
+    """Returns how many hits a search has without a limit."""
+    match = to_match(query)
+    if not match:
+        return 0
+    with explained(database_path(db)):
+        (number,) = db.conn.execute(_COUNT, {"match": match, "doubtful": doubtful}).fetchone()
+    return int(number)
+
+
 def num_doubtful(db: Database, query: str) -> int:
     """Returns how many hits a search has that are on pages whose text is in doubt."""
     match = to_match(query)
@@ -89,6 +99,11 @@ SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
 FROM page_search JOIN results r ON r.page_id = page_search.rowid
 WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 ORDER BY bm25(page_search), r.path, r.page LIMIT :limit
+"""
+
+_COUNT = """
+SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 """
 
 _DOUBTFUL = """

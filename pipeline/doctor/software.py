@@ -11,6 +11,7 @@ from platform import python_implementation, python_version
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from ocrbatch import foreign_packages
 from pipeline.config import Config
 from pipeline.doctor.finding import Finding, fail, note, ok
 
@@ -36,7 +37,15 @@ def check(config: Config) -> Iterator[Finding]:
     if not wrong:
         shown = ", ".join(f"{requirement.name} {version}" for requirement, version in found)
         yield ok("packages", shown)
+    yield from _own_packages()
     yield _sqlite()
+
+
+def _own_packages() -> Iterator[Finding]:
+    """A failure for each package that another project has under the same name, and that would be imported instead."""
+    for problem in foreign_packages():
+        what, _, remedy = problem.partition("; ")
+        yield fail("modules", what, remedy)
 
 
 def declared() -> tuple[str, list[Requirement]]:

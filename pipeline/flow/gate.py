@@ -21,6 +21,11 @@ class Gate:
             with contextlib.suppress(InvalidStateError):  # nobody waits for it any more
                 self._waiting.popleft().set_result(None)
 
+    @property
+    def is_open(self) -> bool:
+        """For any thread."""
+        return self._opened.is_set()
+
     async def passed(self) -> None:
         """Returns once it is open."""
         if self._opened.is_set():

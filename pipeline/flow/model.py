@@ -80,6 +80,16 @@ class Model:
         if not self._threads:
             self._begin("model", self._run)
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether it was started and does not take pages yet."""
+        return bool(self._threads) and not self._encodes.is_open
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes pages."""
+        return self._encodes.is_open
+
     async def ready(self, *, alone: bool = False) -> None:
         """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
 

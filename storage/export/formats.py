@@ -4,10 +4,14 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TextIO
 
 from sqlite_utils import Database
 
+from storage.database import explained
 from storage.errors import ExportPathError
 from storage.export import jsonl, markdown, text
 from storage.export.rows import PageRow, export_rows
@@ -38,19 +42,48 @@ def export_to_file(db: Database, format_name: str, path: str, selection: Selecti
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "w", encoding="utf-8") as stream:
                 return export(db, format_name, stream, selection)
-        return _replace(db, format_name, target, selection)
+        return _replace(target, lambda stream: export(db, format_name, stream, selection))
     except OSError as error:
-        raise ExportPathError(
-            f"{path}: cannot write the export: {error.strerror}; choose another -o"
-        ) from error
+        raise _unwritable(path, error) from error
 
 
-def _replace(db: Database, format_name: str, target: str, selection: Selection | None) -> int:
+def export_to(db: Database, format_name: str, path: str, selection: Selection | None = None) -> int:
+    """Writes the selected pages to a file, or where path is a folder, or ends in a slash, to a file for each document.
+
+    A document's file is called as it, with the format's ending after its own (report.pdf.md); folders below the one
+    that all listed files share are made as well. Returns the number of pages. Raises: ExportPathError.
+    """
+    if not path.endswith(os.sep) and not os.path.isdir(path):
+        return export_to_file(db, format_name, path, selection)
+    shared, number = _shared_folder(db), 0
+    for source, pages in groupby(export_rows(db, selection), key=itemgetter("path")):
+        target = os.path.join(path, os.path.relpath(os.path.abspath(source), shared) + f".{format_name}")
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _refuse_database(os.path.realpath(target), target, database_path(db))
+            number += _replace(target, partial(FORMATS[format_name], pages))
+        except OSError as error:
+            raise _unwritable(target, error) from error
+    return number
+
+
+def _shared_folder(db: Database) -> str:
+    """The deepest folder above all listed files."""
+    with explained(database_path(db)):
+        rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
+    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])
+
+
+def _unwritable(path: str, error: OSError) -> ExportPathError:
+    return ExportPathError(f"{path}: cannot write the export: {error.strerror}; choose another -o")
+
+
+def _replace(target: str, write: Callable[[TextIO], int]) -> int:
     folder, name = os.path.split(target)
     partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
         with open(partial, "w", encoding="utf-8", newline="\n") as stream:
-            number = export(db, format_name, stream, selection)
+            number = write(stream)
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(target, partial)
         os.replace(partial, target)

@@ -27,13 +27,21 @@ class Selection:
     """By default every page of every listed file.
 
     since: None for all. statuses: of pages; empty: all. wants_path: is told a file's path as it is stored.
-    superseded: whether what paths held before they got other content is there as well.
+    superseded: whether what paths held before they got other content is there as well. max_confidence: pages without
+    a confidence are left out then.
     """
 
     since: Since | None = None
     statuses: tuple[str, ...] = ()
     wants_path: Callable[[str], bool] | None = None
     superseded: bool = False
+    max_confidence: float | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves anything out."""
+        narrow = (self.since, self.wants_path, self.max_confidence)
+        return bool(self.statuses) or any(part is not None for part in narrow)
 
 
 def parse_since(db: Database, text: str) -> Since:
@@ -88,6 +96,9 @@ def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
         marks = [f":status_{number}" for number in range(len(selection.statuses))]
         conditions.append(f"+status IN ({', '.join(marks)})")
         values |= dict(zip((mark[1:] for mark in marks), selection.statuses, strict=True))
+    if selection.max_confidence is not None:
+        conditions.append("+confidence <= :max_confidence")
+        values["max_confidence"] = selection.max_confidence
     return conditions, values
 
 

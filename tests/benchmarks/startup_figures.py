@@ -101,19 +101,37 @@ def first_page(model: str, device: str) -> dict[str, object]:
         if model != "small":
             command += ["--set", f"decode.max_tokens={_VISION_TOKENS + 100}"]
         started = time.perf_counter()
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-        )
+        said, starts = [], {}
+        with subprocess.Popen(
+            command,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        ) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                said.append(line.rstrip())
+                if found := re.search(r"model loaded in ([\d.]+) s", line):  # and is given the first page
+                    starts = {
+                        "first_page_starts_s": time.perf_counter() - started,
+                        "cpu_s_until_then": cpu_s(running.pid),
+                        "load_s": float(found[1]),
+                    }
         seconds = time.perf_counter() - started
-    said = done.stdout + done.stderr
-    found = re.search(r"model loaded in ([\d.]+) s", said)
     return {
         "what": f"command with one page, model {model}",
         "seconds": seconds,
-        "load_s": float(found[1]) if found else None,
-        "exit_code": done.returncode,
-        "said": said.splitlines()[-12:],
+        **starts,
+        "exit_code": running.returncode,
+        "said": said[-12:],
     }
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU time of a process so far, its workers' not included."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def say(**figures: object) -> None:

@@ -220,6 +220,84 @@ def test_export_to_stdout_and_file(database: str, tmp_path: Path, capsys: pytest
     assert output.read_text(encoding="utf-8") == lines
 
 
+def test_an_export_into_a_folder_is_a_file_for_each_document(database: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    assert main(["export", "--db", database, "--format", "txt", "-o", f"{folder}/"]) == ExitCode.OK
+    assert [path.name for path in folder.iterdir()] == ["a.pdf.txt"]
+    assert (folder / "a.pdf.txt").read_text(encoding="utf-8").count(TEXT) == 2
+    assert main(["export", "--db", database, "--format", "md", "-o", str(folder)]) == ExitCode.OK
+    assert sorted(path.name for path in folder.iterdir()) == ["a.pdf.md", "a.pdf.txt"]
+
+
+def test_an_export_of_nothing_says_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--db", database, "--path", "b.pdf"]) == ExitCode.OK
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("no page to export: none matches (a --path without a slash")
+    assert main(["export", "--db", database, "--max-confidence", "0"]) == ExitCode.OK
+    assert capsys.readouterr().err == "no page to export: none matches\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+@pytest.mark.parametrize("command", ["export", "status"])
+def test_a_full_device_is_no_internal_error(command: str, database: str) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pipeline.cli", command, "--db", database],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == ExitCode.FATAL
+    assert done.stderr == "ocrbatch: standard output: cannot be written: No space left on device\n"
+
+
+def test_a_search_says_how_many_hits_there_are(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "--db", database, "--limit", "1", "very"]) == ExitCode.OK
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 1
+    assert "1 of 2 hits; --limit 2 shows all" in printed.err
+    assert main(["search", "--db", database, "--json", "very"]) == ExitCode.OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["num_hits"], [hit["page"] for hit in found["hits"]]) == (2, [1, 3])
+
+
+def test_files_are_chosen_by_options(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
+    for name in ("a.pdf", "b.pdf", "old.pdf"):
+        make_pdf(tmp_path / name, ["one"])
+    arguments = [
+        "run",
+        str(tmp_path),
+        "--db",
+        str(tmp_path / "a.db"),
+        "--model",
+        str(reader),
+        *SETS,
+        "--quiet",
+    ]
+    assert main([*arguments, "--include", "a*", "--include", "old*", "--exclude", "old*"]) == ExitCode.OK
+    with open_for_reading(str(tmp_path / "a.db")) as db:
+        assert [Path(path).name for (path,) in db.conn.execute("SELECT path FROM files")] == ["a.pdf"]
+
+
+def test_a_plan_fetches_no_model(
+    tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    make_pdf(tmp_path / "a.pdf", ["one", "two"])
+    arguments = [
+        "run",
+        str(tmp_path / "a.pdf"),
+        "--plan",
+        "--model",
+        "nobody/nothing-here",
+        "--db",
+        str(tmp_path / "a.db"),
+    ]
+    assert main(arguments) == ExitCode.OK
+    printed = capsys.readouterr().out
+    assert "model: nobody/nothing-here is not on this machine; a run downloads it first" in printed
+    assert "pages to read: 2" in printed
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(database: str) -> None:
     command = f"{sys.executable} -m pipeline.cli export --db {database} --format jsonl | true"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -175,3 +175,23 @@ def test_nearest_key_is_itself_for_every_valid_key() -> None:
     keys = list(valid_keys())
     assert "decode.pdf.window" in keys
     assert [nearest_key(key) for key in keys] == keys
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("modle", "model"),
+        ("mode", "tile.mode"),
+        ("batch_size", "decode.batch_size"),
+        ("tile.mdoe", "tile.mode"),
+    ],
+)
+def test_the_nearest_key_is_rather_of_the_same_section(key: str, nearest: str) -> None:
+    assert nearest_key(key) == nearest
+
+
+def test_a_glob_is_a_text_and_a_text_a_list_of_one() -> None:
+    config = load(None, ["ingest.exclude=*.pdf", "ingest.include=scan?.png"])
+    assert (config.ingest.exclude, config.ingest.include) == (["*.pdf"], ["scan?.png"])
+    with pytest.raises(ConfigError, match=r"""quoted: --set 'ingest.exclude="..."'"""):
+        parse_set("ingest.exclude=[*.pdf]")

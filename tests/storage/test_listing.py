@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from storage.database import open_for_reading
-from storage.listing import DoubtfulPage, FileStatus, file_statuses
+from storage.listing import DoubtfulPage, FileStatus, UnsurePage, file_statuses
 from storage.queries import status
 from storage.store import Store
 from tests.storage.records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run
@@ -36,7 +36,7 @@ def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path)
     ]
     assert (counted.superseded, counted.files["missing"]) == (1, 1)
     assert list(found[3].to_json()) == [
-        "path", "status", "num_pages", "pages", "reason", "older_pages", "doubtful",
+        "path", "status", "num_pages", "pages", "reason", "older_pages", "doubtful", "low_confidence",
     ]  # fmt: skip
 
 
@@ -70,3 +70,15 @@ def test_doubtful_pages_are_listed_with_their_reasons(store: Store, path: Path) 
         DoubtfulPage(page=1, status="doubtful", doubt="print seen, none read"),
         DoubtfulPage(page=3, status="doubtful", doubt="confidence 0.11 below 0.35"),
     )
+
+
+def test_pages_read_with_a_low_confidence_are_listed_by_the_last_run_s_bound(
+    store: Store, path: Path
+) -> None:
+    run_id = store.start_run(a_run(config={"store": {"low_confidence": 0.7}}))
+    store.record_file(run_id, a_file("a.pdf"))
+    for index, confidence in enumerate((0.69, 0.7, None)):
+        store.record_page(run_id, a_page("text", index, confidence=confidence))
+    with open_for_reading(str(path)) as db:
+        (file,) = file_statuses(db)
+    assert file.low_confidence == (UnsurePage(page=1, status="ok", confidence=0.69),)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from storage.database import open_for_reading
-from storage.search import MAX_TERMS, num_doubtful, search, to_match
+from storage.search import MAX_TERMS, num_doubtful, num_hits, search, to_match
 from storage.store import Store
 from tests.storage.records import SHA_A, SHA_B, a_file, a_page, new_run
 
@@ -157,3 +157,9 @@ def test_doubtful_text_is_found_only_when_asked_for(store: Store, path: Path) ->
         ("a.pdf", 3): None,
         ("b.pdf", 1): None,
     }
+
+
+def test_hits_beyond_the_limit_are_counted(db: Database) -> None:
+    assert len(places(db, "coffee", limit=1)) == 1
+    assert num_hits(db, "coffee") == len(places(db, "coffee")) == 3
+    assert num_hits(db, "*") == num_hits(db, "nowhere") == 0

@@ -12,7 +12,7 @@ import pytest
 from storage.database import open_for_reading
 from storage.errors import ExportPathError
 from storage.export import formats
-from storage.export.formats import FORMATS, export, export_to_file
+from storage.export.formats import FORMATS, export, export_to, export_to_file
 from storage.store import Store
 from storage.types import ErrorRecord
 from tests.storage.records import SHA_A, SHA_B, a_file, a_page, new_run
@@ -169,3 +169,19 @@ def test_a_pipe_is_written_to_and_not_replaced(filled: Path) -> None:
     reader.join(timeout=10)
     assert read == [written(filled, "txt")]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_folder_gets_a_file_for_each_document_below_the_folder_they_share(
+    path: Path, tmp_path: Path
+) -> None:
+    with Store(path) as store:
+        run_id = new_run(store, a_file("/in/x/a.pdf"), a_file("/in/y/a.pdf", SHA_B))
+        for index, sha256 in ((0, SHA_A), (1, SHA_A), (0, SHA_B)):
+            store.record_page(run_id, a_page(f"page {index}", index, sha256=sha256))
+    with open_for_reading(str(path)) as db:
+        assert export_to(db, "txt", f"{tmp_path / 'out'}/") == 3
+        with pytest.raises(ExportPathError, match=r"a\.pdf\.txt: cannot write the export: Not a directory"):
+            export_to(db, "txt", f"{path}/")
+    found = {str(file.relative_to(tmp_path)): file for file in (tmp_path / "out").rglob("*.txt")}
+    assert sorted(found) == ["out/x/a.pdf.txt", "out/y/a.pdf.txt"]
+    assert "page 1" in found["out/x/a.pdf.txt"].read_text(encoding="utf-8")

@@ -1,0 +1,64 @@
+"""The module beside the packages: its version, `python -m`, and packages of others under the same names."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import ocrbatch
+
+ROOT = Path(__file__).parents[1]
+
+
+def started(*arguments: str, path: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+
+
+def test_it_has_the_version_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys, ocrbatch; print(ocrbatch.__version__, 'click' in sys.modules, 'pipeline' in sys.modules)"
+    )
+    done = started("-c", script, path=str(ROOT), cwd=tmp_path)
+    assert done.stdout.split() == [metadata.version("ocrbatch"), "False", "False"]
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    done = started("-m", "ocrbatch", "run", "--help", path=str(ROOT), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: ocrbatch run")
+
+
+def test_a_foreign_package_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """First on the path, as PYTHONPATH or the working directory of `python -m` puts it; nothing of it is run."""
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "__init__.py").write_text("raise SystemExit('somebody else ran')")
+    done = started(
+        "-m", "ocrbatch", "--version", path=os.pathsep.join([str(tmp_path), str(ROOT)]), cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f"ocrbatch: another package is called pipeline ({tmp_path / 'pipeline'}) and hides"
+    )
+    assert "pipx" in line
+    assert "PYTHONPATH" in line
+
+
+def test_here_all_packages_are_its_own() -> None:
+    assert ocrbatch.foreign_packages() == []
+
+
+def test_the_command_is_this_module() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'ocrbatch = "ocrbatch:main"' in project
+    assert 'py-modules = ["ocrbatch"]' in project
