@@ -107,7 +107,7 @@ def test_finding_links_looks_at_no_other_page(monkeypatch: pytest.MonkeyPatch) -
     def draw(page: Any) -> None:
         page.insert_text((50, 60), "a list of plays", fontsize=11)
         page.insert_link(
-            {"kind": pymupdf.LINK_URI, "from": (50, 50, 150, 65), "uri": "https://plays.example"}
+            {"kind": pymupdf.LINK_URI, "from": pymupdf.Rect(50, 50, 150, 65), "uri": "https://plays.example"}
         )
 
     monkeypatch.delattr(pymupdf.Page, "get_links")
