@@ -14,7 +14,7 @@ from pipeline.stages.layer_glyphs import Glyph, Span
 
 Direction = Literal["right", "left", "number", "neutral", "mark"]
 # In type sizes.
-_SAME_LINE, _APART = 0.5, 3.0
+_SAME_LINE, _APART = 0.5, 10.0
 _SPACE = 0.12
 _TURNED_BACK = 0.1
 _OF_CLASS: dict[str, Direction] = {
@@ -30,12 +30,21 @@ Run = tuple[Direction, list[Glyph]]
 
 def in_reading_order(spans: Sequence[Span]) -> list[Span]:
     """Returns the spans, each line with letters that run from right to left as one span in reading order."""
+    num_left, num_right = _letters(spans)
+    if not num_left:
+        return list(spans)
+    is_leftward = num_left > num_right  # also a line of such a page that is mostly a name in Latin letters
     found: list[Span] = []
     for row in _rows(spans):
-        directions = [_direction(char.text) for span in row for char in span.glyphs]
-        num_left = directions.count("left")
-        found += [_read(row, num_left > directions.count("right"))] if num_left else row
+        here_left, here_right = _letters(row)
+        found += [_read(row, is_leftward or here_left > here_right)] if here_left else row
     return found
+
+
+def _letters(spans: Sequence[Span]) -> tuple[int, int]:
+    """How many run to the left and to the right."""
+    directions = [_direction(char.text) for span in spans for char in span.glyphs]
+    return directions.count("left"), directions.count("right")
 
 
 def backward_share(spans: Sequence[Span]) -> float:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import pymupdf
-
 from pipeline.stages.layer_glyphs import Box, Glyph
 
 # What a link in an export may lead to (storage.export.markup): these only show a page, or an empty letter.
@@ -23,6 +21,10 @@ class Link:
     box: Box
     address: str
 
+    def touches(self, box: Box) -> bool:
+        (x0, y0, x1, y1), (left, top, right, bottom) = self.box, box
+        return x0 <= right and left <= x1 and y0 <= bottom and top <= y1
+
     def is_on(self, char: Glyph) -> bool:
         (x, y), (x0, y0, x1, y1) = char.middle, self.box
         return x0 <= x <= x1 and y0 <= y <= y1
@@ -34,10 +36,12 @@ def find_links(page: Any) -> list[Link]:
     page: a pymupdf Page. Raises: whatever MuPDF does.
     """
     found = []
-    for link in page.get_links():
-        address = link.get("uri", "") if link["kind"] == pymupdf.LINK_URI else ""
+    link = page.first_link  # get_links() looks for every named place of the document, which may take seconds
+    while link is not None:
+        address = link.uri or ""
         if address.lower().startswith(_SCHEMES) and len(address) <= _LONGEST:
-            found.append(Link(box=tuple(link["from"]), address=quote(address, safe=_SAFE)))
+            found.append(Link(box=tuple(link.rect), address=quote(address, safe=_SAFE)))
+        link = link.next
     return found
 
 

@@ -107,12 +107,13 @@ def _pieces(line: Sequence[Span], links: Sequence[Link], *, body_is_bold: bool) 
 
 
 def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None, str]]:
-    if not links:
+    near = [link for link in links if link.touches(span.box)]  # a contents has hundreds
+    if not near:
         yield None, span.line.text
         return
 
     def where(char: Glyph) -> str | None:
-        return address_at(char, links)
+        return address_at(char, near)
 
     for address, chars in groupby(span.chars, key=where):
         yield address, clean("".join(char.text for char in chars))
@@ -120,10 +121,14 @@ def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None,
 
 def _merged(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Neighbours in the same style as one, with the white space between them."""
+    if not pieces:
+        return []
+    following: list[_Piece | None] = [None]  # of each piece the next one that is no white space, last first
+    for piece in reversed(pieces[1:]):
+        following.append(piece if piece.text.strip() else following[-1])
     merged: list[_Piece] = []
-    for number, piece in enumerate(pieces):
+    for piece, after in zip(pieces, reversed(following), strict=True):
         if not piece.text.strip():  # white space has the style of both its neighbours, or none
-            after = next((other for other in pieces[number + 1 :] if other.text.strip()), None)
             is_within = merged and after is not None and merged[-1].style == after.style
             piece = replace(merged[-1] if is_within else _Piece(text=""), text=piece.text)
         if merged and merged[-1].style == piece.style:

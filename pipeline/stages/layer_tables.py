@@ -105,6 +105,9 @@ class _Piece:
 
 def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
     """A space goes with what stands before it."""
+    if not any(_touches(span.box, cells) for cells in tables):
+        yield _Piece(table=-1, cell=-1, span=span)
+        return
     places: list[tuple[int, int]] = []
     for char in span.chars:
         is_space = char.text.isspace() and places
@@ -113,6 +116,12 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
         part = span.of([span.chars[number] for number in group])
         if part.line.text:
             yield _Piece(table=table, cell=cell, span=part)
+
+
+def _touches(box: Box, cells: Table) -> bool:
+    left, top = min(cell.box[0] for cell in cells), min(cell.box[1] for cell in cells)
+    right, bottom = max(cell.box[2] for cell in cells), max(cell.box[3] for cell in cells)
+    return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
 
 
 def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:

@@ -22,6 +22,8 @@ from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, run_quietly
 from tests.pipeline.test_runner_walk import Server
 
+SAMPLES = Path(__file__).parents[1] / "samples"
+
 
 @pytest.fixture
 def mixed(docs: Path, make_pdf: MakePdf) -> Path:
@@ -69,6 +71,33 @@ def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, config: Confi
     assert found.pace.num_pages == 5
     assert found.estimated_s == pytest.approx(2 / 5 * summary.wall_s, rel=0.3)
     assert plan(changed(config, run={"force": True}), Stop()).num_to_read == 7
+
+
+def test_pages_that_need_no_reading_are_told_and_take_no_time(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf
+) -> None:
+    run_quietly(changed(config, ingest={"paths": [str(make_pdf(docs / "first.pdf", ["one", "two"]))]}))
+    shutil.copy(SAMPLES / "report.pdf", docs)
+    shutil.copy(SAMPLES / "scanned.pdf", docs)
+    taking = config.model_copy(update={"text_layer": "prefer"})
+    found = plan(taking, Stop())
+    assert found.kinds == {"embedded": 5, "scanned": 2}
+    assert (found.num_to_read, found.num_unread, found.to_json()["num_unread"]) == (7, 5, 5)
+    assert "pages that need no reading, as their text layers are taken: 5" in found.lines()
+    assert found.pace is not None
+    assert found.estimated_s == pytest.approx(2 * found.pace.seconds_per_page)
+    summary = run_quietly(taking)
+    assert (summary.num_unread, summary.pages["embedded"], summary.num_pages) == (5, 5, 7)
+    with closing(open_for_reading(database)) as db:
+        again = pace(db, "other settings", db.conn.execute("SELECT weights_sha256 FROM runs").fetchone()[0])
+    assert again is not None
+    assert again.num_pages == 4, "two of the first run, and the scans"
+
+
+def test_nothing_but_layers_needs_no_model(docs: Path, config: Config) -> None:
+    shutil.copy(SAMPLES / "report.pdf", docs)
+    found = plan(config.model_copy(update={"text_layer": "prefer"}), Stop())
+    assert "time: a fraction of a second a page, without a model" in found.lines()
 
 
 def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, make_pdf: MakePdf) -> None:

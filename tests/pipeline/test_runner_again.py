@@ -22,10 +22,12 @@ from pipeline.runner import run
 from pipeline.stages.encode import EncodedPage
 from pipeline.stop import Stop
 from pipeline.types import PageResult
+from storage.audit import audit
 from storage.database import open_for_reading
 from storage.queries import status
 from storage.store import Store
 from storage.types import PageRecord
+from tests.faults.layer_pages import INVOICE, KINDS, document
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly
@@ -114,6 +116,22 @@ def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
     summary = run_quietly(changed(twice, run={"retry_failed": True}))
     assert (summary.pages, summary.exit_code) == ({"ok": 1}, ExitCode.OK)
     assert rows(database)[0]["text"] == TEXT
+
+
+def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
+    docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where reading would spoil it: an address, a measure and an account number, to the character."""
+    with document(KINDS["invoice"]) as made:
+        made.save(docs / "invoice.pdf")
+    monkeypatch.setattr(runner, "load_model", no_model)
+    defaults = load(None, [], [("test", {"ingest": {"paths": [str(docs)]}, "store": {"database": database}})])
+    summary = run_quietly(defaults)
+    assert (summary.pages, summary.num_unread) == ({"embedded": 1}, 1)
+    (found,) = rows(database)
+    assert set(INVOICE) <= set(found["text"].split("\n"))
+    with closing(open_for_reading(database)) as db:
+        assert audit(db).problems == []
 
 
 def test_pages_with_a_text_layer_to_be_trusted_need_no_model(

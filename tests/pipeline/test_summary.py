@@ -120,6 +120,12 @@ def test_rescued_pages_are_counted_and_no_fault() -> None:
     assert not any("rescued" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
 
 
+def test_pages_that_needed_no_reading_are_told() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=3), num_unread=3)
+    assert "pages that needed no reading, as their text layers were taken: 3" in summary.lines()
+    assert (summary.counts()["pages_unread"], summary.exit_code) == (3, ExitCode.OK)
+
+
 def test_pages_kept_as_other_settings_read_them_are_told_and_no_fault() -> None:
     summary = RunSummary(database="a.db", num_kept=2)
     assert "pages kept as other settings read them: 2" in summary.lines()

@@ -25,6 +25,16 @@ def test_text_under_a_scan_is_a_layer_and_a_page_of_nothing_is_empty(tmp_path: P
     assert survey(str(tmp_path / "a.pdf"), "pdf", [0, 1, 7], ()) == {"digital": 1, "empty": 1, "unknown": 1}
 
 
+def test_pages_whose_layers_are_taken_are_told_apart_where_they_are(tmp_path: Path) -> None:
+    with pymupdf.open(SAMPLES / "report.pdf") as document:
+        page = document.new_page()
+        page.insert_image(page.rect, filename=SAMPLES / "letter.png")
+        page.insert_text((40, 60), "recognised", render_mode=3)
+        document.save(tmp_path / "a.pdf")
+    found = survey(str(tmp_path / "a.pdf"), "pdf", [0, 1, 2, 3], (), takes_layers=True)
+    assert found == {"embedded": 3, "digital": 1}
+
+
 def test_what_cannot_be_opened_is_said() -> None:
     with pytest.raises(DocumentError):
         survey(__file__, "pdf", [0], ())

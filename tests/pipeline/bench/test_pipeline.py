@@ -102,6 +102,16 @@ def test_tiles_belong_to_the_prompt(shape: Path, tmp_path: Path) -> None:
     assert config.decode.pdf.size == 20, "what a run does to every token it does here as well"
 
 
+def test_what_is_measured_is_reading_unless_somebody_wants_layers_in_it(reader: Path, tmp_path: Path) -> None:
+    made = [
+        subject.bench_config(
+            Subject(str(reader), tmp_path / "unused"), ["a"], tmp_path / "a.db", output_tokens=None, sets=sets
+        )
+        for sets in ((), ("text_layer=auto",))
+    ]
+    assert [config.text_layer for config in made] == ["ignore", "auto"]
+
+
 def test_the_prompt_has_the_words_that_the_model_is_given(reader: Path, tmp_path: Path) -> None:
     from ocr.checkpoint import load
 
