@@ -16,6 +16,7 @@ from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_listing, is_te
 from ocr.parts.types import Box
 
 # In heights of small letters.
+_LEAST_BESIDE = 8.0
 _NARROWED = 1.2  # where a word sticks out into a gutter
 _NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
 
@@ -25,8 +26,9 @@ _MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
 _HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
 _MAX_BANDS = 200
 _DOT = 0.4  # the most that a leader's dot measures
-_MAX_TRIES = 12
+_MAX_TRIES = 24
 _MOST = 0.93
+_BESIDE = 0.3  # of its rows a side is inked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ def find_columns(
     bands = bands_of(window)
     if not 1 <= len(bands) <= _MAX_BANDS:
         return None
-    inked = np.array([_profile(window[top:bottom], x_height_px) for top, bottom in bands])
+    inked = np.array([profile(window[top:bottom], x_height_px) for top, bottom in bands])
     least_px = max(4, round(texture.gutter * x_height_px))
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
@@ -70,20 +72,64 @@ def find_columns(
             failed.append((top, bottom, len(gutters)))
     if best is None:
         return None
-    first, last, edges = _extended(inked, bands, *best, x_height_px)
+    first, last, edges = best
+    if texture is RUNNING_TEXT:
+        first, last, edges = _taller(window, bands, inked, best, x_height_px)
+        rows = ruled[bands[first][0] : bands[last][1]]
+        # A rule over some of the gutters alone belongs to what stands across those.
+        edges = [x for x in edges if not _rules_across(rows, x)] or edges
+    else:
+        first, last, edges = _extended(inked, bands, *best, x_height_px)
+        rows = ruled[bands[first][0] : bands[last][1]]
+        if any(_rules_across(rows, x) > _MAX_RULES for x in edges):
+            return None
     return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
 
 
-def _profile(band: Mask, x_height_px: float) -> npt.NDArray[np.bool_]:
-    """Which columns of a band have ink. Wide word spaces of headings and gaps in leaders count as ink."""
+def _taller(
+    window: Mask,
+    bands: list[tuple[int, int]],
+    inked: npt.NDArray[np.bool_],
+    best: tuple[int, int, list[int]],
+    x_height_px: float,
+) -> tuple[int, int, list[int]]:
+    """A taller stretch around the best one, with some of its edges: beside columns that something stands across.
+
+    Such as a table over two of three columns: the third is cut off first, or its head would come before the table.
+    """
+    first, last, edges = best
+    least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
+    for upper, lower in _stretches(inked, least_px):
+        if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
+            continue
+        open_ = _gutters(np.any(inked[upper : lower + 1], axis=0), least_px)
+        kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
+        beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
+        if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
+            return upper, lower, kept
+    return best
+
+
+def _runs_on(window: Mask, rows: tuple[int, int], edges: list[int], x_height_px: float) -> bool:
+    """Whether all sides of edges are filled in these rows, and one of them with text."""
+    part = window[rows[0] : rows[1]]
+    if len(part) < _LEAST_BESIDE * x_height_px:
+        return False
+    sides = [part[:, left:right] for left, right in pairwise([0, *edges, part.shape[1]])]
+    filled = all(np.mean(side.any(axis=1)) >= _BESIDE for side in sides)
+    return filled and any(is_text(side, x_height_px, RUNNING_TEXT) for side in sides)
+
+
+def profile(band: Mask, x_height_px: float) -> npt.NDArray[np.bool_]:
+    """Returns which columns of a band have ink, [W]. Wide word spaces of headings and gaps in leaders count as ink."""
     inked: npt.NDArray[np.bool_] = np.count_nonzero(band, axis=0) > 0
     if band.shape[0] <= _HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
-        for index in np.flatnonzero(np.diff(hits) <= _HEADING_SPACE * band.shape[0]):
-            inked[hits[index] : hits[index + 1]] = True
-        for index in np.flatnonzero(np.diff(hits) > _HEADING_SPACE * band.shape[0]):
+        spaces = np.diff(hits)
+        for index in np.flatnonzero(spaces > 1):
             left, right = hits[index], hits[index + 1]
-            if _is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px):
+            narrow = spaces[index] <= _HEADING_SPACE * band.shape[0]
+            if narrow or (_is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px)):
                 inked[left:right] = True
     return inked
 
