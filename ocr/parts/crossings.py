@@ -20,6 +20,7 @@ from ocr.parts.types import Box
 
 # In heights of small letters.
 _WHITE_ABOVE, _WHITE_BELOW = 1.8, 1.0  # a heading
+_LARGER = 1.03  # than the usual line, in height
 _APART = 2.2  # a table from the text
 _FAR, _ALONE = 5.0, 2.5  # a header or page number from the text; one of two pieces, left and right
 _MIN_ROWS = 3
@@ -135,12 +136,14 @@ class _Page:
         return self._strips[index].white_to(self._strips[index - 1])
 
     def _headings(self, run: range) -> set[int]:
-        """Short headings of all columns: in the first one, with white on both sides through all of them."""
+        """Short headings of all columns: in larger type, in the first one, with white through all above and below."""
         found: set[int] = set()
+        lines = [strip.bottom - strip.top for strip in self._strips]
+        usual = np.median([height for height in lines if height <= HIGHEST_LINE * self._x_height_px] or [0])
         for index in run[1:-1]:
             above, strip, below = self._strips[index - 1 : index + 2]
             alone = strip.sides[0] and not any(strip.sides[1:])
-            if not alone or strip.bottom - strip.top > HIGHEST_LINE * self._x_height_px:
+            if not alone or not _LARGER * usual <= lines[index] <= HIGHEST_LINE * self._x_height_px:
                 continue
             apart = strip.white_to(above) >= _WHITE_ABOVE * self._x_height_px
             apart = apart and strip.white_to(below) >= _WHITE_BELOW * self._x_height_px

@@ -93,7 +93,7 @@ def strips_of(
     found: list[Strip] = []
     for top, bottom in _whole(bands_of(window), x_height_px):
         rows = window[top:bottom]
-        inked = profile(rows, x_height_px)
+        inked = profile(rows, x_height_px, leaders=False)  # a full stop may face a bullet
         hits = [np.flatnonzero(rows[:, left:right].any(axis=0)) for left, right in halves]
         spaces = [int(np.diff(columns).max(initial=0)) > _WIDE_SPACE * x_height_px for columns in hits]
         cells = [

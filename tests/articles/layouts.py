@@ -8,7 +8,7 @@ import pymupdf
 
 from tests.articles.blocks import Piece, Setter, flow, stack, total_height
 from tests.articles.floats import RULES, figure, table
-from tests.articles.sheet import Line, Sheet, length
+from tests.articles.sheet import BoxPt, Line, Sheet, length
 
 _FORMATS = ((595.0, 842.0), (612.0, 792.0))
 
@@ -20,6 +20,10 @@ class Article:
     kind: str
     page: pymupdf.Page
     lines: list[Line]
+
+    @property
+    def boxes_pt(self) -> list[BoxPt]:
+        return [line.box_pt for line in self.lines]
 
 
 class Frame:

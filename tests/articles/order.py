@@ -1,6 +1,5 @@
 """How well the cuts of a composed page keep its reading order."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,28 +16,28 @@ class CutOrder:
     """tau: Kendall's of the lines' order, 1 for a page that is read whole: lines of one part are in order.
 
     num_parts: 0 for a page that is read whole. num_inverted: pairs of lines of which the later comes first.
-    num_torn: lines of which no part holds all.
+    num_torn: lines of which no part holds all. num_lost: lines of which all parts together do not hold all.
     """
 
     tau: float
     num_parts: int
     num_inverted: int
     num_torn: int
+    num_lost: int
 
 
 def cut_order(boxes_px: Sequence[BoxPt], plan: PartPlan) -> CutOrder:
     """Returns the order of lines that follow one another in these boxes, as parts that hold them come."""
     if not plan.parts:
-        return CutOrder(tau=1.0, num_parts=0, num_inverted=0, num_torn=0)
-    held = [
-        max((_share(box, part.box_px), -number) for number, part in enumerate(plan.parts)) for box in boxes_px
-    ]
-    places = [-number for _, number in held]
+        return CutOrder(tau=1.0, num_parts=0, num_inverted=0, num_torn=0, num_lost=0)
+    shares = [[_share(box, part.box_px) for part in plan.parts] for box in boxes_px]
+    places = [held.index(max(held)) for held in shares]
     return CutOrder(
         tau=kendall_tau(places),
         num_parts=len(plan.parts),
         num_inverted=inversions(places),
-        num_torn=sum(share < _WHOLE for share, _ in held),
+        num_torn=sum(max(held) < _WHOLE for held in shares),
+        num_lost=sum(sum(held) < _WHOLE for held in shares),
     )
 
 

@@ -2,20 +2,21 @@
 
 import random
 
-_NOUNS = (
-    "harbour bridge winter method sample engine garden letter market signal window station pattern surface channel "
-    "valley record village current material journey library teacher measure council vessel reading factor culture "
-    "weather machine witness orchard balance lantern quarter chapter granite compass"
-).split()
-_VERBS = (
-    "shows follows changes covers reaches divides carries explains replaces collects compares suggests requires "
-    "improves describes remains connects produces"
-).split()
-_OTHERS = (
-    "often under between early several narrow within clearly after almost further modern steady against without "
-    "rather seldom across smaller common northern open before every"
-).split()
-_SMALL = "the of and a in to for with on at by from as that this its".split()
+_NOUNS = """
+harbour bridge winter method sample engine garden letter market signal window station pattern surface channel valley
+record village current material journey library teacher measure council vessel reading factor culture weather machine
+witness orchard balance lantern quarter chapter granite compass
+"""
+_VERBS = """
+shows follows changes covers reaches divides carries explains replaces collects compares suggests requires improves
+describes remains connects produces
+"""
+_OTHERS = """
+often under between early several narrow within clearly after almost further modern steady against without rather
+seldom across smaller common northern open before every
+"""
+_SMALL = "the of and a in to for with on at by from as that this its"
+_KINDS = tuple(words.split() for words in (_NOUNS, _SMALL, _VERBS, _SMALL, _OTHERS, _NOUNS))
 
 
 class Words:
@@ -42,5 +43,4 @@ class Words:
         return str(whole) if self._rng.random() < 0.4 else f"{whole / 100:.2f}"
 
     def _word(self, number: int) -> str:
-        kinds = (_NOUNS, _SMALL, _VERBS, _SMALL, _OTHERS, _NOUNS)
-        return self._rng.choice(kinds[(number + self._rng.randint(0, 1)) % len(kinds)])
+        return self._rng.choice(_KINDS[(number + self._rng.randint(0, 1)) % len(_KINDS)])
