@@ -16,6 +16,7 @@ from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_listing, is_te
 from ocr.parts.types import Box
 
 # In heights of small letters.
+_LEAST_BESIDE = 8.0
 _NARROWED = 1.2  # where a word sticks out into a gutter
 _NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
 
@@ -25,8 +26,10 @@ _MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
 _HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
 _MAX_BANDS = 200
 _DOT = 0.4  # the most that a leader's dot measures
-_MAX_TRIES = 12
+_MAX_TRIES = 24
 _MOST = 0.93
+_ALIKE, _FEW_LINES = 0.92, 2
+_BESIDE = 0.3  # of its rows a side is inked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +51,10 @@ def find_columns(
     """
     x0, y0, x1, y1 = box
     window, ruled = obstacles[y0:y1, x0:x1], rules[y0:y1, x0:x1]
-    bands = bands_of(window)
+    bands = _without_furniture(bands_of(window), x_height_px)
     if not 1 <= len(bands) <= _MAX_BANDS:
         return None
-    inked = np.array([_profile(window[top:bottom], x_height_px) for top, bottom in bands])
+    inked = np.array([profile(window[top:bottom], x_height_px) for top, bottom in bands])
     least_px = max(4, round(texture.gutter * x_height_px))
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
@@ -70,20 +73,79 @@ def find_columns(
             failed.append((top, bottom, len(gutters)))
     if best is None:
         return None
-    first, last, edges = _extended(inked, bands, *best, x_height_px)
+    first, last, edges = best
+    if texture is RUNNING_TEXT:
+        first, last, edges = _taller(window, bands, inked, best, x_height_px)
+        rows = ruled[bands[first][0] : bands[last][1]]
+        # A rule over some of the gutters alone belongs to what stands across those.
+        edges = [x for x in edges if not _rules_across(rows, x)] or edges
+    else:
+        first, last, edges = _extended(inked, bands, *best, x_height_px)
+        rows = ruled[bands[first][0] : bands[last][1]]
+        if any(_rules_across(rows, x) > _MAX_RULES for x in edges):
+            return None
     return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
 
 
-def _profile(band: Mask, x_height_px: float) -> npt.NDArray[np.bool_]:
-    """Which columns of a band have ink. Wide word spaces of headings and gaps in leaders count as ink."""
+def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
+    """The bands without a header or page number: they stand alone, even if they happen to leave a gutter free."""
+    far, line = _FAR * x_height_px, _LINE * x_height_px
+    while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
+        bands = bands[1:]
+    while len(bands) > 1 and bands[-1][1] - bands[-1][0] < line and bands[-1][0] - bands[-2][1] > far:
+        bands = bands[:-1]
+    return bands
+
+
+def _taller(
+    window: Mask,
+    bands: list[tuple[int, int]],
+    inked: npt.NDArray[np.bool_],
+    best: tuple[int, int, list[int]],
+    x_height_px: float,
+) -> tuple[int, int, list[int]]:
+    """A taller stretch around the best one, with some of its edges: beside columns that something stands across.
+
+    Such as a table over two of three columns: the third is cut off first, or its head would come before the table.
+    """
+    first, last, edges = best
+    least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
+    for upper, lower in _stretches(inked, least_px):
+        if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
+            continue
+        open_ = _gutters(np.any(inked[upper : lower + 1], axis=0), least_px)
+        kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
+        beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
+        if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
+            return upper, lower, kept
+    return best
+
+
+def _runs_on(window: Mask, rows: tuple[int, int], edges: list[int], x_height_px: float) -> bool:
+    """Whether all sides of edges are filled in these rows, and one of them with text."""
+    part = window[rows[0] : rows[1]]
+    if len(part) < _LEAST_BESIDE * x_height_px:
+        return False
+    sides = [part[:, left:right] for left, right in pairwise([0, *edges, part.shape[1]])]
+    filled = all(np.mean(side.any(axis=1)) >= _BESIDE for side in sides)
+    return filled and any(is_text(side, x_height_px, RUNNING_TEXT) for side in sides)
+
+
+def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDArray[np.bool_]:
+    """Returns which columns of a band have ink, [W]. Wide word spaces of headings count as ink.
+
+    leaders: gaps between dots do too.
+    """
     inked: npt.NDArray[np.bool_] = np.count_nonzero(band, axis=0) > 0
     if band.shape[0] <= _HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
-        for index in np.flatnonzero(np.diff(hits) <= _HEADING_SPACE * band.shape[0]):
-            inked[hits[index] : hits[index + 1]] = True
-        for index in np.flatnonzero(np.diff(hits) > _HEADING_SPACE * band.shape[0]):
+        spaces = np.diff(hits)
+        for index in np.flatnonzero(spaces > 1):
             left, right = hits[index], hits[index + 1]
-            if _is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px):
+            narrow = spaces[index] <= _HEADING_SPACE * band.shape[0]
+            if narrow or (
+                leaders and _is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px)
+            ):
                 inked[left:right] = True
     return inked
 
@@ -111,18 +173,7 @@ def _extended(
     x_height_px: float,
 ) -> tuple[int, int, list[int]]:
     """The stretch with the bands next to it that leave its gutters open: what follows closely is of no other kind."""
-    room, far, line = _NEAR * x_height_px, _FAR * x_height_px, _LINE * x_height_px
-    # A header or page number stands alone, even if it happens to leave the gutter free.
-    while (
-        first < last
-        and bands[first][1] - bands[first][0] < line
-        and bands[first + 1][0] - bands[first][1] > far
-    ):
-        first += 1
-    while (
-        first < last and bands[last][1] - bands[last][0] < line and bands[last][0] - bands[last - 1][1] > far
-    ):
-        last -= 1
+    room = _NEAR * x_height_px
 
     def with_band(band: int) -> list[int]:
         """The gutters that are left with one more band, one for each edge; fewer where it crosses one."""
@@ -182,9 +233,20 @@ def _text_edges(
             kept.append(edge)
             left = edge
     if left != edges[-1]:
-        return []
+        kept = _with_short_end(window, edges, x_height_px, texture)
     inner = kept[:-1]
     return [] if any(_rules_across(rules, x) > _MAX_RULES for x in inner) else inner
+
+
+def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture: Texture) -> list[int]:
+    """The edges, if the last column is as wide as the others and has but a few lines, at its head; none otherwise."""
+    sides = [window[:, left:right] for left, right in pairwise(edges)]
+    widths = [np.ptp(np.flatnonzero(side.any(axis=0))) for side in sides]
+    if texture is not RUNNING_TEXT or min(widths) < _ALIKE * max(widths):
+        return []
+    *others, last = sides
+    ends = is_text(last, x_height_px, texture, _FEW_LINES)
+    return edges[1:] if ends and all(is_text(side, x_height_px, texture) for side in others) else []
 
 
 def _even_edges(

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ocr.parts.burden import burden
-from ocr.parts.columns import find_columns
+from ocr.parts.columns import Columns, find_columns
+from ocr.parts.crossings import Segment, segments
 from ocr.parts.frame import frame
 from ocr.parts.framed import find_frame
 from ocr.parts.ink import Ink
 from ocr.parts.lines import Lines
-from ocr.parts.texture import Texture
+from ocr.parts.texture import RUNNING_TEXT, Texture
 from ocr.parts.types import Box, Part
 
 _MAX_PIECES = 16
@@ -99,21 +100,39 @@ class Cutter:
         return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
-        x_height_px = lines.x_height_px(0.5)
-        tried = (
-            find_columns(self._obstacles, self._rules, box, x_height_px, texture)
-            for texture in self._size.textures
-        )
-        found = next(filter(None, tried), None)
-        if found is None:
-            return []
+        """Cuts what stands across the columns, and the columns between it, from top to bottom."""
+        x0, _, x1, _ = box
+        parts: list[Part] = []
+        for segment in self._segments(box, lines.x_height_px(0.5)):
+            apart = bool(parts) or paragraph_break
+            for left, right in pairwise([x0, *segment.edges, x1]):
+                piece = (left, segment.top, right, segment.bottom)
+                parts += self.cut(piece, paragraph_break=apart and left == x0)
+        return parts
+
+    def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
+        """Those of a box that has columns of text; none of another."""
+        for texture in self._size.textures:
+            found = find_columns(self._obstacles, self._rules, box, x_height_px, texture)
+            if found is None:
+                continue
+            if texture is not RUNNING_TEXT:
+                return self._around(box, found, x_height_px)
+            parted = segments(self._obstacles, self._rules, box, found, x_height_px)
+            if any(segment.edges for segment in parted):
+                return parted
+        return []
+
+    def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
+        """What stands above columns, they, and what stands below."""
         x0, y0, x1, y1 = box
         top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
         bottom = found.bottom if self._has_marks((x0, found.bottom, x1, y1), x_height_px) else y1
-        parts = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
-        for left, right in pairwise([x0, *found.edges, x1]):
-            parts += self.cut((left, top, right, bottom), paragraph_break=left == x0 and bool(parts))
-        return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
+        return [
+            Segment(top=y0, bottom=top, edges=()),
+            Segment(top=top, bottom=bottom, edges=found.edges),
+            Segment(top=bottom, bottom=y1, edges=()),
+        ]
 
     def _has_marks(self, box: Box, x_height_px: float) -> bool:
         """Whether there is more in a box than an accent or the foot of a letter from the line beside it."""

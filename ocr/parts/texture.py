@@ -14,7 +14,7 @@ from ocr.parts.ink import Mask
 # In heights of small letters.
 _LETTER_WIDTH = 0.85
 _MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
-_MIN_LINES = 5
+MIN_LINES = 5
 _MAX_START = 0.3  # of the height: a last column may end early, but none starts late
 _SAMPLE = 24
 
@@ -47,10 +47,10 @@ _MIN_EVEN_LINES = 8
 # In heights of a line.
 _WORD_SPACE, _INDENT = 0.35, 0.4
 _LOWEST = 0.6  # the feet of letters may stand apart
-_SET_IN = 0.12  # the least share of a column's lines
+_SET_IN, _NOT_ALL = 0.12, 0.92  # shares of a column's lines
 
 
-def is_text(side: Mask, x_height_px: float, texture: Texture) -> bool:
+def is_text(side: Mask, x_height_px: float, texture: Texture, min_lines: int = MIN_LINES) -> bool:
     """Whether one side of a gutter is lines of text, long, filled and one upon the other."""
     columns = np.flatnonzero(side.any(axis=0))
     if not len(columns):
@@ -61,7 +61,7 @@ def is_text(side: Mask, x_height_px: float, texture: Texture) -> bool:
         return False
     # Lines that touch count as often as they are high.
     numbers = [max(1, round((bottom - top) / (_LINE_HEIGHT * x_height_px))) for top, bottom in lines]
-    if sum(numbers) < _MIN_LINES or lines[-1][1] - lines[0][0] > _MAX_PITCH * x_height_px * sum(numbers):
+    if sum(numbers) < min_lines or lines[-1][1] - lines[0][0] > _MAX_PITCH * x_height_px * sum(numbers):
         return False
     chars, reach, spaces = [], [], []
     step = max(1, len(lines) // _SAMPLE)
@@ -105,4 +105,4 @@ def is_listing(side: Mask) -> bool:
     words = [1 + np.count_nonzero(np.diff(hits) > _WORD_SPACE * height_px) for hits in lines]
     starts = np.array([hits[0] for hits in lines])
     set_in = starts - starts.min() > _INDENT * height_px
-    return bool(np.median(words) >= 2 and np.mean(set_in) >= _SET_IN)
+    return bool(np.median(words) >= 2 and _SET_IN <= np.mean(set_in) <= _NOT_ALL)

@@ -17,6 +17,8 @@ _HEAD = (
     "skips",
     "loops",
     "broken",
+    "tau",
+    "moved",
 )
 _COSTS = (
     "set",
@@ -33,6 +35,7 @@ NOTES = (
     "CER, WER: edits / length over all pages; folded: CER with look-alike punctuation and leaders as one;",
     f"median: of the pages' CER. Rates in per cent. '{ALL}' leaves out pages without text. skips: runs of 80",
     "characters missing, loops: runs of 200 too many or status repeated; broken: pages with either.",
+    "tau: Kendall's of the order of lines found in both, the pages' mean; moved: pages where it is below 1.",
     "Costs hold process start and loading. invented: pages without text on which something was read.",
 )
 
@@ -101,6 +104,8 @@ def _cells(engine: str, row: Row, first: bool) -> tuple[str, ...]:
         str(row.num_skips),
         str(row.num_loops),
         f"{row.num_broken_pages} ({100 * row.broken_share:.0f}%)",
+        _number(row.tau, 3),
+        str(row.num_moved),
     )
 
 

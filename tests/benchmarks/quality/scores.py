@@ -9,6 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from pipeline.evaluation import Edits, character_edits, normalise, word_edits
 from tests.benchmarks.quality.engines import Reading
+from tests.benchmarks.quality.order import line_tau
 
 SKIP = 80  # truth characters missing in a row
 LOOP = 200  # characters in a row that the truth does not have
@@ -54,7 +55,7 @@ class Score:
 
     num_skips: runs of at least SKIP truth characters that the reading lacks, there and elsewhere. num_loops: runs
     of at least LOOP characters that the truth lacks, there and elsewhere, and one for the status "repeated".
-    Both on folded texts: a row of dots is no paragraph.
+    Both on folded texts: a row of dots is no paragraph. tau: Kendall's of the lines' order, if enough were found.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Score:
     num_skips: int
     num_loops: int
     num_invented: int
+    tau: float | None
 
     @property
     def broken(self) -> bool:
@@ -89,6 +91,7 @@ def score(name: str, category: str, truth: str, reading: Reading) -> Score:
         num_skips=skips,
         num_loops=loops + (reading.status == "repeated"),
         num_invented=len("".join(reading.text.split())) if not truth.strip() else 0,
+        tau=line_tau(fold(truth), fold(reading.text)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from pipeline.evaluation import Edits
@@ -15,7 +15,10 @@ ALL = "all"  # the row of all pages with text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Figures of one category. Rates are fractions of 1; cer, wer and f1 weigh pages by their length."""
+    """Figures of one category. Rates are fractions of 1; cer, wer and f1 weigh pages by their length.
+
+    tau: the mean of the pages' line order, None where no page has enough lines. num_moved: pages below 1.
+    """
 
     category: str
     num_pages: int
@@ -27,6 +30,8 @@ class Row:
     num_skips: int
     num_loops: int
     num_broken_pages: int
+    tau: float | None
+    num_moved: int
 
     @property
     def broken_share(self) -> float:
@@ -84,6 +89,7 @@ def as_dict(summary: SetSummary, scores: Iterable[Score]) -> dict[str, Any]:
 
 
 def _row(category: str, scores: Sequence[Score]) -> Row:
+    taus = [score.tau for score in scores if score.tau is not None]
     return Row(
         category=category,
         num_pages=len(scores),
@@ -95,6 +101,8 @@ def _row(category: str, scores: Sequence[Score]) -> Row:
         num_skips=sum(score.num_skips for score in scores),
         num_loops=sum(score.num_loops for score in scores),
         num_broken_pages=sum(score.broken for score in scores),
+        tau=mean(taus) if taus else None,
+        num_moved=sum(tau < 1 for tau in taus),
     )
 
 

@@ -1,0 +1,34 @@
+"""Whether the lines of a page were read in their order."""
+
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from tests.articles.order import kendall_tau
+
+_SAME = 80.0  # per cent alike: a line that was read with a few errors
+_MIN_CHARS = 12  # shorter lines occur more than once
+_MIN_LINES = 3
+
+
+def line_tau(truth: str, text: str) -> float | None:
+    """Returns Kendall's tau of the lines that both have, 1 for the truth's order; None where they are too few."""
+    wanted, read = _lines(truth), _lines(text)
+    if len(wanted) < _MIN_LINES or len(read) < _MIN_LINES:
+        return None
+    alike = process.cdist(wanted, read, scorer=fuzz.ratio, score_cutoff=_SAME)
+    places = []
+    # Of the best pairs each line is in one only.
+    for _ in range(min(alike.shape)):
+        row, column = np.unravel_index(int(np.argmax(alike)), alike.shape)
+        if not alike[row, column]:
+            break
+        places.append((int(row), int(column)))
+        alike[row, :] = alike[:, column] = 0
+    if len(places) < _MIN_LINES:
+        return None
+    return kendall_tau([column for _, column in sorted(places)])
+
+
+def _lines(text: str) -> list[str]:
+    squeezed = (" ".join(line.split()) for line in text.splitlines())
+    return [line for line in squeezed if len(line) >= _MIN_CHARS]
