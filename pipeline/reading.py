@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
-from pipeline.doubt import doubtful_below, judged
+from pipeline.doubt import NONE_READ, doubted, doubtful_below, judged
 from pipeline.flow.model import Model
 from pipeline.joining import readings
 from pipeline.ladder import Ladder
@@ -77,6 +77,8 @@ class PageReader:
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
         attempts = self._compared(outcome, attempts)
+        if outcome.shows_print:
+            attempts = [doubted(made, NONE_READ) if made.status == "blank" else made for made in attempts]
         flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
         return [judged(made, below=self._doubtful_below) for made in flagged]
 

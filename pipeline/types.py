@@ -79,6 +79,7 @@ class RenderedPage:
     script: ISO 15924 code of the script that the text layer is in, None where it does not tell.
     rotation_deg: the clockwise turn that made the page upright; sizes, boxes and layer are of the page thus turned.
     runner_up_deg: the turn to try instead where that is in doubt, None where it is not.
+    shows_print: whether its pixels show writing, so that it cannot be blank; as PartPlan has it.
     """
 
     page: Page
@@ -93,6 +94,7 @@ class RenderedPage:
     script: str | None = None
     rotation_deg: int = 0
     runner_up_deg: int | None = None
+    shows_print: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -128,7 +130,7 @@ class DividedPage:
     """A page that is read in parts, in reading order. width_px, height_px: the page's own, at dpi.
 
     angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
-    layer, script, rotation_deg, runner_up_deg: as RenderedPage has them.
+    layer, script, rotation_deg, runner_up_deg, shows_print: as RenderedPage has them.
     """
 
     page: Page
@@ -142,6 +144,7 @@ class DividedPage:
     script: str | None = None
     rotation_deg: int = 0
     runner_up_deg: int | None = None
+    shows_print: bool = False
 
     @property
     def num_bytes(self) -> int:
