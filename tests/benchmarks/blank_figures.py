@@ -2,11 +2,12 @@
 
 python -m tests.benchmarks.blank_figures CACHE [--each N] [--most N] [--dpi D ...]
 
-Downloads manuals of Debian into CACHE (with apt, nothing is installed), of which neither training nor the evaluation
-set knows any. Of each up to N pages are drawn whose text layer has a letter or a figure that can be seen, those with the
-least text first, as what is lost is mostly a lone header or page number; at the resolutions in turn. Looked at is what
-comes before the model: `is_blank`, and, for pages with little text that are not blank, whether they show print, without
-which they would be blank if nothing were read. Empty sheets are made (tests.benchmarks.empty_sheets).
+Downloads manuals of Debian into CACHE (with apt, nothing is installed), of which neither training nor the
+evaluation set knows any. Of each up to N pages are drawn whose text layer has a letter or a figure that can be
+seen, those with the least text first, as what is lost is mostly a lone header or page number; at the resolutions in
+turn. Looked at is what comes before the model: `is_blank`, and, for pages with little text that are not blank,
+whether they show print, without which they would be blank if nothing were read. Empty sheets are made
+(tests.benchmarks.empty_sheets).
 """
 
 import argparse
