@@ -82,15 +82,13 @@ def main() -> int:
             start = time.process_time()
             blank = is_blank(pixels)
             blank_s += time.process_time() - start
-            verdict = (
-                "blank" if blank else "print" if plan(pixels, _MAX_TILES).shows_print else "no print seen"
-            )
+            is_print = length > _LITTLE or (not blank and plan(pixels, _MAX_TILES).shows_print)
+            verdict = "blank" if blank else "print" if is_print else "no print seen"
             counts[verdict] += 1
             if verdict != "print":
                 print(f"{verdict}: {name}, page {index + 1} at {dpi} dpi")
-    print(
-        f"{counts['pages']} pages of {counts['documents']} documents, {1000 * blank_s / counts['pages']:.1f} CPU ms a page"
-    )
+    cost_ms = 1000 * blank_s / counts["pages"]
+    print(f"{counts['pages']} pages of {counts['documents']} documents, {cost_ms:.1f} CPU ms a page")
     print(f"{counts['blank']} blank, {counts['no print seen']} on which no print is seen")
     for kind, found in _empty().items():
         print(f"{kind:14} {found['blank']} blank, {found['no print']} no print, {found['print']} print")
