@@ -101,18 +101,18 @@ class Ladder:
             return None
         reading = self._read(readings(rendered), step)
         rendered = rendered.without_views()
-        result = self._checked(join(rendered, await reading))
+        result = self._checked(join(rendered, await reading), may_be_scrap=not rendered.shows_print)
         if result.status in _NOTHING:  # something was seen on it before: that stays
             return failed_result(page, _NOTHING_READ, result.timings)
         return result
 
-    def _checked(self, result: PageResult) -> PageResult:
+    def _checked(self, result: PageResult, *, may_be_scrap: bool) -> PageResult:
         """Without what would hide that there is no text: a doubtful scrap, and an end before the first word."""
         if result.parsed is None or self._is_good(result):
             return result
         if result.status in _UNFINISHED and not result.parsed.text.strip():
             return failed_result(result.page, _NOTHING_READ, result.timings)
-        return without_scrap(result) if result.status == "ok" else result
+        return without_scrap(result) if result.status == "ok" and may_be_scrap else result
 
     async def _from_layer(self, ready: ReadablePage, step: Step) -> tuple[ReadablePage, PageResult | None]:
         """The page with its layer, which nobody has judged before now, and the attempt if it can be trusted.

@@ -88,6 +88,8 @@ class PageReader:
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
         attempts = self._compared(outcome, attempts)
+        if outcome.shows_print:
+            attempts = [doubted(made, NONE_READ) if made.status == "blank" else made for made in attempts]
         flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
         below, missing = self._doubtful_below, outcome.missing
         return [incomplete(judged(made, below=below), missing) for made in flagged]

@@ -48,7 +48,7 @@ class SecondLook:
         A page of pictures on which no more than a doubtful scrap of text was seen has no text.
         """
         best = await self._best(page, results)
-        return without_scrap(best) if self._is_doubtful(best) else best
+        return without_scrap(best) if self._is_doubtful(best) and not page.shows_print else best
 
     def wants(self, results: Sequence[PageResult]) -> bool:
         """Whether it would read any of it again."""

@@ -87,6 +87,7 @@ class RenderedPage:
     rotation_deg: the clockwise turn that made the page upright; sizes, boxes and layer are of the page thus turned.
     runner_up_deg: the turn to try instead where that is in doubt, None where it is not.
     missing: what of the page's file could not be drawn, a sentence; "" where nothing is.
+    shows_print: whether its pixels show writing, so that it cannot be blank; as PartPlan has it.
     """
 
     page: Page
@@ -102,6 +103,7 @@ class RenderedPage:
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
+    shows_print: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -137,7 +139,7 @@ class DividedPage:
     """A page that is read in parts, in reading order. width_px, height_px: the page's own, at dpi.
 
     angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
-    layer, script, rotation_deg, runner_up_deg, missing: as RenderedPage has them.
+    layer, script, rotation_deg, runner_up_deg, missing, shows_print: as RenderedPage has them.
     """
 
     page: Page
@@ -152,6 +154,7 @@ class DividedPage:
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
+    shows_print: bool = False
 
     @property
     def num_bytes(self) -> int:

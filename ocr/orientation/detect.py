@@ -28,6 +28,8 @@ _CLEAR = 0.9
 _TO_LEAVE, _TO_TURN = (4.0, 2), (10.0, 4)
 # Of those pieces, how many may as clearly say something else.
 _AGAINST = 0.2
+# Of a page's pieces, how many are clearly text where words are among pictures.
+_SOME = 0.15
 # Of its log-odds, what the next best must lack for a page to be turned; less where so many pieces say so clearly.
 # In scripts that the network knows little of, such as Hebrew and Devanagari, pieces are as good as text either way up:
 # 0.5 at most and a third of the pieces, where Latin pages have 0.9 and four fifths.
@@ -86,6 +88,17 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
         num_clear=tuple(num_clear for _, num_clear in said),
         num_pieces=(len(level), len(upright)),
     )
+
+
+def shows_words(pixels: UInt8Array) -> bool:
+    """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
+    contrast = contrast_of(reduced(pixels, _COARSE_PX))
+    places = chosen(find_places(ink_of(contrast)), _FEW)
+    if not len(places):
+        return False
+    probabilities = np.exp(shipped().log_odds(windows(contrast, places)))
+    num_clear = int(np.count_nonzero(probabilities[:, :2].max(axis=1) > _CLEAR))
+    return num_clear >= max(1.0, _SOME * len(places))
 
 
 def _said(frame: Floats, way: int) -> tuple[float, int]:

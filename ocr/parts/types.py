@@ -47,14 +47,19 @@ class PartPlan:
     angle_deg: how far the page is to be turned about its middle, counterclockwise, before it is cut; boxes are
     those of the turned page, which keeps its size. 0 for a page that is read whole.
     size_px: the page's (width, height).
+    shows_print: whether there is ink of the size and rhythm of writing, as on no sheet that is blank, whatever stains
+    and pictures are on it.
     """
 
     parts: tuple[Part, ...] = ()
     angle_deg: float = 0.0
     size_px: tuple[int, int] = (0, 0)
+    shows_print: bool = False
 
     def scaled(self, width_px: int, height_px: int) -> "PartPlan":
         """Returns the same plan of the page at another resolution."""
+        if not self.parts:
+            return self
         across, down = width_px / self.size_px[0], height_px / self.size_px[1]
 
         def box(old: Box) -> Box:

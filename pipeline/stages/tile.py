@@ -21,22 +21,21 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
     start = time.perf_counter()
     parts = []
     for part, sheet in zip(image.plan.parts, lay_out(image.pixels, image.plan), strict=True):
-        height_px, width_px, _ = sheet.shape
+        left, top, right, bottom = part.frame_px
         rendered = RenderedPage(
             page=image.page,
             views=views(sheet, settings.mode, settings.max_tiles, part.grid),
-            width_px=width_px,
-            height_px=height_px,
+            width_px=right - left,
+            height_px=bottom - top,
             dpi=image.dpi,
             blank=False,
             seconds={},
             rotation_deg=image.rotation_deg,
         )
-        origin_px = part.frame_px[0], part.frame_px[1]
         parts.append(
             PagePart(
                 rendered=rendered,
-                origin_px=origin_px,
+                origin_px=(left, top),
                 paragraph_break=part.paragraph_break,
                 within=part.within,
             )
@@ -52,6 +51,7 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
         rotation_deg=image.rotation_deg,
         runner_up_deg=image.runner_up_deg,
         missing=image.missing,
+        shows_print=image.plan.shows_print,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
     )
 
@@ -71,4 +71,5 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         rotation_deg=image.rotation_deg,
         runner_up_deg=image.runner_up_deg,
         missing=image.missing,
+        shows_print=image.plan.shows_print,
     )

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from pipeline.config import Config, render_settings
+from pipeline.doubt import NONE_READ
 from pipeline.ladder import best
 from pipeline.reading import PageReader, needs_model
+from pipeline.results import blank_result
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 from tests.pipeline.test_ladder import LAYER
@@ -65,6 +67,13 @@ def test_what_needs_no_reading_is_not_read() -> None:
     assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
     assert needs_model(rendered())
     assert needs_model(divided((0, 0), (0, 500)))
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool, status: str) -> None:
+    ready = replace(rendered(), shows_print=shows_print)
+    (made,) = attempts(ready, blank_result(ready))
+    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
 
 
 def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:

@@ -28,7 +28,7 @@ def columns() -> tuple[UInt8Array, PartPlan]:
 
 
 def test_a_page_that_is_read_well_stays_whole() -> None:
-    assert plan(pages.ordinary(), 6) == PartPlan()
+    assert plan(pages.ordinary(), 6) == PartPlan(shows_print=True)
 
 
 def test_blank_paper_and_pictures_stay_whole() -> None:
