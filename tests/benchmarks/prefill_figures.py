@@ -31,8 +31,6 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
-from transformers.activations import SiLUActivation
-from transformers.integrations.moe import grouped_mm_experts_forward
 
 from ocr.model import LanguageConfig
 from ocr.paged import layers, prompts
@@ -361,9 +359,15 @@ def launch_of(numbers: tuple[int, ...]) -> ExpertsConfig:
     return ExpertsConfig(block_m=m, block_n=n, block_k=k, num_warps=warps, num_stages=stages)
 
 
+def the_layer(module: Any, hidden: Tensor, chosen: Tensor, shares: Tensor) -> Tensor:
+    """As ocr.language.experts computes it."""
+    found: Tensor = module(hidden, chosen, shares)
+    return found
+
+
 def ways(rig: Rig) -> dict[str, Way]:
     """Several ways to compute one layer's experts."""
-    found: dict[str, Way] = {"transformers": grouped_mm_experts_forward, "torch._grouped_mm": sorted_products}
+    found: dict[str, Way] = {"the layer itself": the_layer, "torch._grouped_mm": sorted_products}
     if kernels_take(rig.device, rig.shape.head_dim):
         found |= {"tiles": ours(prompts.experts_tiles), "grouped": ours(prompts.experts_grouped)}
     return found
@@ -449,7 +453,7 @@ def experts(rig: "PrefillRig", found: Found) -> Found:
     """One layer's experts, from the fastest on: ms, TFLOP/s, and the error against float32 (relative, L2)."""
     results: Found = {}
     config, module = rig.effort.language, experts_of(rig)
-    assert isinstance(module.act_fn, torch.nn.SiLU | SiLUActivation)
+    assert isinstance(module.act_fn, torch.nn.SiLU)
     single = 6 * config.hidden_size * config.moe_intermediate_size
     for pages in dict.fromkeys((max((n for n in rig.pages if n <= 16), default=1), 2, 1)):
         tokens = pages * rig.effort.prompt
