@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -100,3 +102,9 @@ def test_without_processes_a_thread_places(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(placer, PlacerThread)
     assert placer.place(read_page()).result(WAIT_S).status == "ok"
     placer.close()
+
+
+def test_the_processes_do_without_torch() -> None:
+    """It takes seconds and hundreds of megabytes, in each of them."""
+    code = "import sys, pipeline.placer; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
