@@ -23,7 +23,7 @@ _MIN_CONTRAST, _SHARE = 40.0, 0.4
 _SHADE, _MIN_PAPER = 24.0, 0.5
 _MAX_RUNS, _MAX_MARKS = 4000, 60
 _MIN_HEIGHT_PX, _MAX_HEIGHT = 4, 0.85
-_MAX_FILL, _SQUARE = 0.72, 2.0
+_MAX_FILL, _SQUARE = 0.66, 2.0
 _MAX_ASPECT = 9.0
 # Of a mark's extent across to that along it, below which it is a stroke, which must stand about upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97

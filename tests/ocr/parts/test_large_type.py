@@ -56,9 +56,10 @@ def test_usual_type_stays_as_it_is_and_still_shows_print() -> None:
     assert not found.parts
 
 
+@pytest.mark.parametrize("dpi", [100, 200])
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in empty_sheets.KINDS])
-def test_what_scanners_leave_on_empty_sheets_is_no_print(kind: str) -> None:
-    sheet = empty_sheets.sheets(100, seed=11, only=kind)[kind]
+def test_what_scanners_leave_on_empty_sheets_is_no_print(kind: str, dpi: float) -> None:
+    sheet = empty_sheets.sheets(dpi, seed=11, only=kind)[kind]
     assert find_large_type(Image.fromarray(sheet).convert("L")) is None
     assert not plan(sheet, 6).shows_print
 
