@@ -23,7 +23,8 @@ _MIN_CONTRAST, _SHARE = 40.0, 0.4
 _SHADE, _MIN_PAPER = 24.0, 0.5
 _MAX_RUNS, _MAX_MARKS = 4000, 60
 _MIN_HEIGHT_PX, _MAX_HEIGHT = 4, 0.85
-_MAX_FILL, _SQUARE = 0.72, 2.0
+# Of the ellipse that extends as far, how much a mark covers that is filled: a disc 1, a square 0.95, letters less.
+_MAX_FILL, _SQUARE = 0.9, 2.0
 _MAX_ASPECT = 9.0
 # Of a mark's extent across to that along it, below which it is a stroke, which must stand about upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97
@@ -44,14 +45,18 @@ class LargeType:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """One element each. left, top, right, bottom: bounds; area: pixels; narrow: extent across to that along; upright:
-    the cosine of the angle between its long axis and the vertical."""
+    """One element each. left, top, right, bottom: bounds; area: pixels.
+
+    fill: the share of the ellipse of the same extent; narrow: extent across to that along; upright: the cosine of the
+    angle between its long axis and the vertical.
+    """
 
     left: Ints
     top: Ints
     right: Ints
     bottom: Ints
     area: Floats
+    fill: Floats
     narrow: Floats
     upright: Floats
 
@@ -95,7 +100,7 @@ def _stand_free(marks: _Marks, height: int, width: int) -> Mask:
 def _are_letters(marks: _Marks, height: int, width: int) -> Mask:
     wide, high = marks.right - marks.left, marks.bottom - marks.top
     aspect = np.maximum(wide / high, high / wide)
-    is_filled = (marks.area > _MAX_FILL * wide * high) & (aspect < _SQUARE)
+    is_filled = (marks.fill > _MAX_FILL) & (aspect < _SQUARE)
     is_stroke = marks.narrow < _STROKE
     letters: Mask = (
         _stand_free(marks, height, width)
@@ -140,7 +145,8 @@ def _marks(mask: Mask) -> _Marks | None:
     if not 0 < np.count_nonzero(real) <= _MAX_MARKS:
         return None
     narrow = np.sqrt(minor / np.maximum(major, 1e-9))
-    fields = (left, top, right, bottom, area, narrow, np.abs(np.sin(angle)))
+    fill = area / (4 * np.pi * np.sqrt(np.maximum(minor * major, 1 / 144)))
+    fields = (left, top, right, bottom, area, fill, narrow, np.abs(np.sin(angle)))
     return _Marks(*(values[real] for values in fields))
 
 

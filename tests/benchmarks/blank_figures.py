@@ -72,7 +72,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     blank_s = 0.0
     for name, document in documents(args.cache):
-        counts["documents"] += 1
+        counts["documents"] += counts["pages"] < args.most
         for number, (length, index) in enumerate(chosen(document, args.each)):
             if counts["pages"] == args.most:
                 break
