@@ -134,7 +134,7 @@ def test_workers_give_the_same_pages_through_it(pools: tuple[WorkerPool, WorkerP
     np.testing.assert_array_equal(found.views.local_views, expected.views.local_views)
     assert found.text_layer == expected.text_layer
     assert not found.views.local_views.flags.owndata
-    arena = shared._arena
+    arena = shared.arena
     assert arena is not None
     gc.disable()
     try:

@@ -103,7 +103,7 @@ def test_prune_and_vacuum_say_what_they_did(filled: str, capsys: pytest.CaptureF
     assert rows(filled, "SELECT text FROM attempts ORDER BY id") == [("again",), (None,)]
     assert main(["vacuum", "--db", filled]) == ExitCode.OK
     assert "MB before, " in capsys.readouterr().out
-    assert main(["verify", "--db", filled]) == ExitCode.OK
+    assert main(["verify", "--db", filled, "--no-files"]) == ExitCode.OK
 
 
 @pytest.mark.parametrize("command", ["prune", "vacuum"])

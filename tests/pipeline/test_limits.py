@@ -92,7 +92,7 @@ def test_a_worker_opens_few_files(pool, monkeypatch):
 
 
 def test_pages_still_come_through_shared_memory(pool):
-    assert pool._arena is not None
+    assert pool.arena is not None
     assert isinstance(pool.render(page()).result(timeout=60), RenderedPage)
 
 

@@ -150,6 +150,7 @@ def test_the_shipped_model_reads_small_print_in_parts(tmp_path: Path) -> None:
             "store": {"database": database},
             "tile": {"parts": parts},
             "threads": 1,
+            "text_layer": "ignore",
             "decode": {"max_tokens": 2500},
         }
         run(config_sources.load(None, [], [("test", values)]), Silent(), Stop())

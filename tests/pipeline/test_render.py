@@ -289,5 +289,5 @@ def test_a_damaged_file_has_no_blank_pages(tmp_path):
     with pymupdf.open(tmp_path / "cut.pdf") as document:
         assert document.is_repaired
         assert document.page_count > 0
-    with pytest.raises(PageRenderError, match="damaged"):
+    with pytest.raises(PageRenderError, match=r"damaged|not all of what the page draws can be used"):
         show(tmp_path / "cut.pdf")

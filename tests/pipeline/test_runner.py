@@ -18,14 +18,13 @@ from encoders.views import PageViews
 from pipeline import runner
 from pipeline.config import Config
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
-from pipeline.flow import encoding
-from pipeline.flow.types import Decoded
+from pipeline.flow import encoding, placing
 from pipeline.progress import Silent
 from pipeline.report import status_lines
 from pipeline.run_encoder import RunEncoder
 from pipeline.runner import run
-from pipeline.stages import decode as decode_stage
 from pipeline.stages.encode import EncodedPage
+from pipeline.stages.place import ReadPage, Wording
 from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage.database import open_for_reading
@@ -62,7 +61,7 @@ def test_every_page_becomes_a_row(docs: Path, config: Config, database: str, mak
         ("b.png", 1, "ok", TEXT),
     ]
     without_text = {"discover", "render", "tile", "store"}
-    with_text = {"encode_global", "encode_local", "decode_prefill", "decode_generate"} | without_text
+    with_text = {"encode_global", "encode_local", "decode_prefill", "decode_generate", "place"} | without_text
     assert [set(row["timings"]) for row in found[:2]] == [with_text, without_text]
     stored = status(open_for_reading(database)).runs[0]
     assert (stored.state, stored.exit_code, stored.num_pages) == ("finished", 3, 4)
@@ -133,18 +132,18 @@ def test_a_failure_costs_its_page_only(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real = decode_stage.page_result
+    real = placing.place
 
-    def fails_on_page_2(loaded: Any, decoded: Decoded) -> PageResult:
-        if decoded.encoded.rendered.page.page_number == 2:
+    def fails_on_page_2(read: ReadPage, wording: Wording) -> PageResult:
+        if read.rendered.page.page_number == 2:
             raise RuntimeError("a bug")
-        return real(loaded, decoded)
+        return real(read, wording)
 
-    monkeypatch.setattr(decode_stage, "page_result", fails_on_page_2)
+    monkeypatch.setattr(placing, "place", fails_on_page_2)
     summary = run_quietly(config)
     assert summary.pages == {"ok": 2, "failed": 1}
     failed = rows(database)[1]
-    assert failed["error"] == {"stage": "decode", "category": "internal", "message": "RuntimeError: a bug"}
+    assert failed["error"] == {"stage": "place", "category": "internal", "message": "RuntimeError: a bug"}
     assert failed["text"] is None
 
 

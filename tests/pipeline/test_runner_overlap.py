@@ -47,6 +47,7 @@ class InlineWorkers:
     def __init__(self, **_: object) -> None: ...
 
     render_settings = RenderSettings()
+    arena = None
 
     def __enter__(self) -> "InlineWorkers":
         return self
@@ -104,6 +105,7 @@ class InlineModel:
         self.failed: Future[None] = Future()
         self.load_s = self.capture_s = 0.0
         self.gpu = self.device = self.arena = None
+        self.is_loading, self.is_ready = False, True
         self.ended_at: dict[Page, float] = {}
         self.read_pages: list[Page] = []
 

@@ -407,7 +407,7 @@ def test_a_first_reading_is_there_at_once_and_the_page_still_to_be_read(store: S
     assert plan(store).to_read == (0, 1, 2), "a run that is killed now leaves it to the next one"
     assert store.done_pages(SHA_A, SETTINGS) == set()
     with open_for_reading(str(path)) as db:
-        assert audit(db) == []
+        assert audit(db).problems == []
 
 
 @pytest.mark.parametrize("run_ends", [True, False])
