@@ -23,6 +23,7 @@ from pipeline.errors import ExitCode, PipelineError
 from pipeline.flow.budget import Budget
 from pipeline.flow.decoding import DecoderLoop
 from pipeline.flow.meter import StageUse
+from pipeline.flow.sizes import inflight_mb
 from pipeline.progress import Silent
 from pipeline.report import status_lines
 from pipeline.results import render_timings
@@ -131,6 +132,7 @@ class InlineModel:
             status="ok",
             parsed=ParsedText(text="read", markdown="read"),
             error=None,
+            confidence=0.9,
             timings=(*render_timings(rendered), single("decode_generate", 0.0)),
         )
 
@@ -224,7 +226,7 @@ def test_files_are_not_walked_far_ahead(config: Config, monkeypatch: pytest.Monk
     threading.Thread(target=stop_when_still, daemon=True).start()
     summary = run(config, Silent(), stop)
     assert summary.stopped == "SIGTERM"
-    held = (config.run.inflight_mb << 20) // (3 * 512**2)
+    held = (inflight_mb(config, None) << 20) // (3 * 512**2)
     assert 0 < walked_ahead[0] <= (held + PAGES_AHEAD) / 3 + 2 * PROBES_AHEAD
 
 
