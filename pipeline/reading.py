@@ -110,8 +110,10 @@ class PageReader:
             return [first], ready
         self._keep_first(first)
         is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
+        # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: that took minutes.
+        is_pattern = first.status == "doubtful" and not first.num_tokens
         async with self._again:
-            return await self._ladder(ready, first, reads=not is_foreign)
+            return await self._ladder(ready, first, reads=not (is_foreign or is_pattern))
 
     def _keep_first(self, first: PageResult) -> None:
         """Where there is a text: that a page has none is nobody's loss."""

@@ -150,7 +150,7 @@ def record_first(
     Returns whether it was kept: not where the page has a text that was read to its end. began: as record() takes it.
     """
     page_id = _page_id(conn, page)
-    page = replace(page, settings_hash=first_settings(page.settings_hash))
+    settings_hash, page = page.settings_hash, replace(page, settings_hash=first_settings(page.settings_hash))
     current = conn.execute(
         "SELECT a.status FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
         (page_id,),
@@ -161,6 +161,7 @@ def record_first(
     insert_blocks(conn, attempt_id, page)
     insert_timings(conn, run_id, attempt_id, page.timings, began)
     _point(conn, page_id, attempt_id, page)
+    _forget_first(conn, page_id, settings_hash)
     return True
 
 

@@ -222,7 +222,7 @@ def test_the_heads_characters_and_the_calibration_come_with_the_model(tmp_path: 
     (tmp_path / "confidence.json").write_text(json.dumps(calibration.to_json()))
     full = load(str(tmp_path), device="cpu", dtype=torch.float32)
     assert (full.characters, full.calibration) == ("abc", calibration)
-    assert full.weights_sha256 == bare.weights_sha256, "what rates a text does not decide it"
+    assert full.weights_sha256 != bare.weights_sha256, "what rates a text decides whether it is read again"
 
 
 @pytest.mark.parametrize("content", ['"abcd"', '["a", "b", "c"]', "nonsense"])

@@ -410,6 +410,14 @@ def test_a_first_reading_is_there_at_once_and_the_page_still_to_be_read(store: S
         assert audit(db).problems == []
 
 
+def test_of_first_readings_the_better_one_is_kept(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    first_reading(store, run_id, "likely wrong", status="doubtful", doubt="low", confidence=0.2)
+    assert first_reading(store, run_id, "likely right", status="doubtful", doubt="low", confidence=0.3)
+    assert [text for _, text in attempts_of(path)] == ["likely right"]
+    assert found(path, "wrong") == []
+
+
 @pytest.mark.parametrize("run_ends", [True, False])
 def test_what_is_read_in_the_end_takes_the_first_readings_place(
     store: Store, path: Path, run_ends: bool
