@@ -64,7 +64,7 @@ def test_the_two_commands_stand_first() -> None:
     blocks = re.findall(r"^```\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     assert blocks[:2] == [
         "pip install -c constraints.txt . && ocrbatch run tests/samples\n",
-        "pip install -c constraints.txt -e '.[test]' && pytest\n",
+        "pip install -c constraints.txt -e '.[test]' && pytest -n auto\n",
     ]
 
 

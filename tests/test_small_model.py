@@ -11,6 +11,7 @@ from pipeline.errors import ExitCode
 from pipeline.evaluation import character_edits
 
 TESTS = Path(__file__).parent
+LAYERS = ("--text-layer", "ignore")  # or there would be nothing to read on PDF pages that hold their text
 
 
 def picture_without_text(path: Path) -> Path:
@@ -30,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     ]
     inputs.append(str(picture_without_text(folder / "picture.png")))
     assert (
-        main(["run", *inputs, "--db", database, "--pages", "1-2", "--device", "cpu", "--quiet"])
+        main(["run", *inputs, "--db", database, "--pages", "1-2", "--device", "cpu", *LAYERS, "--quiet"])
         == ExitCode.OK
     )
     assert main(["export", "--db", database, "-o", str(output)]) == ExitCode.OK
@@ -67,7 +68,8 @@ def test_blocks_have_a_confidence(pages: dict[str, dict]) -> None:
 
 def test_every_stage_is_timed(pages: dict[str, dict]) -> None:
     expected = {
-        "discover", "render", "tile", "encode_global", "encode_local", "decode_prefill", "decode_generate", "store",
+        "discover", "render", "tile", "encode_global", "encode_local", "decode_prefill", "decode_generate", "place",
+        "store",
     }  # fmt: skip
     # Its text layer is not judged: it was read well.
     assert set(pages["report.pdf/1"]["timings"]) == expected

@@ -39,7 +39,11 @@ class StandIn(Model):
         """It always is."""
 
     async def read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, *_rest: Any
+        self,
+        rendered: RenderedPage,
+        dropped: Callable[[int], None] | None = None,
+        *_rest: Any,
+        **_others: Any,
     ) -> PageResult:
         await asyncio.sleep(0)  # as where there is something to wait for
         lines = [
