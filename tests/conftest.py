@@ -2,6 +2,6 @@
 
 import os
 
-# Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would only be in each other's way.
+# Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would be in each other's way.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
