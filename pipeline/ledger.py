@@ -40,7 +40,7 @@ class Ledger:
         self.progress = progress
         self.summary = summary
         self._discovery: dict[Page, StageTiming] = {}
-        self._storing: set[asyncio.Task[None]] = set()
+        self._storing: set[asyncio.Task[Any]] = set()
         self._to_begin: list[Page] = []
         self._next_lot: asyncio.Task[None] | None = None
         self._lots: set[asyncio.Task[None]] = set()
@@ -83,10 +83,11 @@ class Ledger:
         storing.add_done_callback(self._storing.discard)
         await asyncio.shield(storing)
 
-    def keep_first(self, first: PageResult) -> "asyncio.Task[None]":
+    def keep_first(self, first: PageResult) -> "asyncio.Task[bool]":
         """Stores a page's first reading now: it may be long until a better one comes, and a kill would cost both.
 
-        Returns the task that does. One that the database refuses is refused once more in the end, and said then.
+        Returns the task that does, whose result is whether it could. What goes wrong goes wrong once more when the page
+        ends, and is said then.
         """
         discovery = self._discovery.get(first.page)
         if discovery is not None:
@@ -96,13 +97,13 @@ class Ledger:
         keeping.add_done_callback(self._storing.discard)
         return keeping
 
-    async def _keep(self, first: PageResult) -> None:
+    async def _keep(self, first: PageResult) -> bool:
         try:
             await self.call(store_first, self.run_id, self.settings_hash, first)
-        except StorageError:
-            raise
         except Exception as error:
             LOGGER.debug("a page's first reading was refused", exc_info=error)
+            return False
+        return True
 
     async def finish(self) -> list[BaseException]:
         """Waits until all that was to be stored is; returns what went wrong with it.
@@ -113,7 +114,7 @@ class Ledger:
         await asyncio.gather(*self._lots, return_exceptions=True)
         forgetting = asyncio.wrap_future(self.writer.end(self.run_id))
         ended = await asyncio.gather(forgetting, *self._storing, return_exceptions=True)
-        return [error for error in ended if error is not None]
+        return [error for error in ended if isinstance(error, BaseException)]
 
     async def _store(self, attempts: Sequence[PageResult]) -> None:
         first = attempts[0]

@@ -326,8 +326,11 @@ class _Run:
             await self._page(page, alone=True)
 
     def _keep_first(self, first: PageResult) -> None:
-        keeping = self._ledger.keep_first(first)
-        keeping.add_done_callback(lambda _: self._note_stored(first.page))
+        def note(keeping: asyncio.Task[bool]) -> None:
+            if not keeping.cancelled() and keeping.result():
+                self._note_stored(first.page)
+
+        self._ledger.keep_first(first).add_done_callback(note)
 
     def _note_stored(self, page: Page) -> None:
         """How long after its last token a page has a row, unless that is known of it."""

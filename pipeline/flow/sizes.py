@@ -7,7 +7,7 @@ from pipeline.config import Config
 DECODE_SLOTS = {"cpu": 8, "cuda": 256}
 ENCODE_PAGES = {"cpu": 1, "cuda": 32}
 
-# Views take 3 MB of a page and 1.2 of each of its tiles: about 10 MB a page, 350 pages.
+# Views take 3 MB of a page and 1.2 of each of its tiles: about 10 MB a page, 390 pages.
 _INFLIGHT_MB, _INFLIGHT_GPU_MB, _INFLIGHT_SHARE = 512, 4096, 0.25
 _KV_SHARE = 0.5  # of the memory that is free, on a CPU
 

@@ -220,3 +220,32 @@ def test_a_result_that_is_refused_is_a_failure(ledger: Ledger, monkeypatch: pyte
     monkeypatch.setattr(Store, "record_page", refuses)
     do(lambda: ledger.store([READ]))
     assert told(ledger).done == ["failed"]
+
+
+def test_a_first_reading_is_stored_before_the_page_ends(ledger: Ledger, database: str) -> None:
+    async def work() -> None:
+        assert await ledger.keep_first(READ)
+
+    ledger.expect([PAGES[0]], [single("discover", 1.0)])
+    do(work)
+    sql = "SELECT a.text, a.settings_hash FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
+    assert database_rows(database, sql) == [("read", f"{'s' * 64}+first")]
+    assert (told(ledger).done, ledger.summary.pages.total()) == ([], 0), "its end is still to come"
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), DatabaseAccessError("full")])
+def test_a_first_reading_that_cannot_be_stored_harms_nothing(
+    ledger: Ledger, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise error
+
+    async def work() -> list[BaseException]:
+        kept = ledger.keep_first(READ)
+        ended = await ledger.finish()
+        assert kept.result() is False
+        return ended
+
+    monkeypatch.setattr(Store, "record_first", refuses)
+    ledger.expect([PAGES[0]], [single("discover", 1.0)])
+    assert do(work) == []
