@@ -52,7 +52,8 @@ class Shared:
         start = min(offset for offset, _ in there) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         end = max(offset + length for offset, length in there)
         with open(self.path, "rb", buffering=0) as file:
-            memory = memoryview(mmap.mmap(file.fileno(), end - start, offset=start, access=mmap.ACCESS_READ))
+            # A copy on writing: nobody writes, but PyTorch complains of arrays that cannot be written to.
+            memory = memoryview(mmap.mmap(file.fileno(), end - start, offset=start, access=mmap.ACCESS_COPY))
         buffers = (
             part if isinstance(part, bytes) else memory[part[0] - start : part[0] - start + part[1]]
             for part in self.parts

@@ -165,6 +165,7 @@ class RunConfig(Section):
     force: bool = False
     retry_failed: bool = False
     inflight_mb: int | None = Field(default=None, ge=16)
+    replicas: int | None = Field(default=None, ge=1, le=16)
     time_limit_s: float | None = Field(default=None, gt=0)
     log_file: str | None = None
     log_max_mb: int = Field(default=10, ge=1)

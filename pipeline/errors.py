@@ -45,6 +45,10 @@ class ModelMemoryError(PipelineError):
     """The model does not fit into the memory of the device that it is to be on."""
 
 
+class ModelProcessError(PipelineError):
+    """A process in which the model was has ended by itself, or was ended."""
+
+
 class WorkersError(PipelineError):
     """No process can be started that opens files; nothing is wrong with the files."""
 

@@ -41,8 +41,8 @@ class GpuMark:
 class GpuMeter:
     """Measures from entering the block to its end; without NVML or a CUDA device there is nothing to read.
 
-    Never raises into the block. device: torch's name of it, None for torch's current one. nvml: pynvml or what
-    stands in for it.
+    Never raises into the block. device: torch's name of it, or the driver's ("GPU-..."), which needs no torch; None for
+    torch's current one. nvml: pynvml or what stands in for it.
     """
 
     def __init__(self, device: Any = None, *, nvml: Any = None, period_s: float = _PERIOD_S) -> None:
@@ -147,6 +147,8 @@ def _nvml() -> Any:
 
 def _handle(nvml: Any, device: Any) -> Any:
     """NVML's handle of a device of torch's. NVML numbers all GPUs of the machine, torch those that it may see."""
+    if isinstance(device, str) and device.startswith("GPU-"):
+        return nvml.nvmlDeviceGetHandleByUUID(device)
     import torch
 
     chosen = torch.device("cuda" if device is None else device)

@@ -17,6 +17,8 @@ from pathlib import Path
 OPEN_FILES = 256
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38
+# malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def limit_process(memory_bytes: int | None) -> None:
@@ -70,3 +72,17 @@ def _lower(kind: int, limit: int, *, for_good: bool = False) -> None:
     soft, hard = resource.getrlimit(kind)
     most = min((value for value in (soft, hard, limit) if value != resource.RLIM_INFINITY), default=limit)
     resource.setrlimit(kind, (most, most if for_good else hard))
+
+
+def keep_freed_memory() -> None:
+    """Has glibc keep memory that is freed for what is allocated next, up to 512 MiB.
+
+    It gives large blocks back at once by default, and the kernel clears each page of them again when it is next
+    touched: a fifth of the CPU time of reading a page, and half of the system's share of rendering one.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, 32 << 20)
+        libc.mallopt(_M_TRIM_THRESHOLD, 512 << 20)

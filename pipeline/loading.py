@@ -1,10 +1,8 @@
 """The model on its device. Imports torch, and that only when there is something to read."""
 
 import contextlib
-import ctypes
 import logging
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.config import Config
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.flow.sizes import decode_slots
+from pipeline.limits import keep_freed_memory
 
 if TYPE_CHECKING:
     import torch
@@ -23,8 +22,10 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # The name of the thread that imports ahead.
 IMPORTING = "imports"
-# malloc.h
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+# How many processes a model has that is small, on a machine with enough CPUs.
+_REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
+# Of NVIDIA, and of Windows' for Linux.
+_DRIVERS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
 
 
 def load_model(config: Config) -> "LoadedModel":
@@ -167,20 +168,6 @@ def choose_encoder_dtype(asked: str, dtype: str, device: str) -> str:
     return dtype
 
 
-def keep_freed_memory() -> None:
-    """Has glibc keep memory that is freed for what is allocated next, up to 512 MiB.
-
-    It gives large blocks back at once by default, and the kernel clears each page of them again when it is next
-    touched: a fifth of the CPU time of reading a page.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    with contextlib.suppress(OSError, AttributeError):  # another C library
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, 32 << 20)
-        libc.mallopt(_M_TRIM_THRESHOLD, 512 << 20)
-
-
 def calm_threads() -> None:
     """Lets waiting OpenMP threads sleep; must come before torch is first imported.
 
@@ -217,3 +204,26 @@ def render_workers(config: Config) -> int:
 def placer_processes() -> int:
     """Returns the number of processes that place texts beside a GPU: a page takes a fraction of what rendering does."""
     return max(1, min(8, available_cpus() // 4))
+
+
+def num_replicas(config: Config) -> int:
+    """Returns in how many processes the model is, 1 for this one. Torch-free, so before anything is known of a device.
+
+    A small model keeps a GPU busy a quarter of the time: launching for it takes all that one interpreter can do. Two do
+    twice as much, as long as there are CPUs for them and for the workers.
+    Raises: CheckpointError for a model that is not here.
+    """
+    if config.run.replicas is not None:
+        return config.run.replicas
+    if config.device == "cpu" or config.decode.batch_size is not None or not _may_have_gpu():
+        return 1
+    from ocr.model_files import find_directory, weight_files
+
+    num_bytes = sum(path.stat().st_size for path in weight_files(find_directory(config.model)))
+    return _REPLICAS if num_bytes <= _SMALL_BYTES and available_cpus() >= _CPUS_OF_REPLICAS else 1
+
+
+def _may_have_gpu() -> bool:
+    """Whether there is a driver, and CUDA may see a GPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
+    return visible not in ("", "-1") and any(Path(path).exists() for path in _DRIVERS)

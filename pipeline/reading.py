@@ -7,7 +7,7 @@ from functools import partial
 
 from pipeline.config import Config, tile_settings
 from pipeline.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
-from pipeline.flow.model import Model
+from pipeline.flow.service import ModelService
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
 from pipeline.ladder_steps import Step, steps_of
@@ -39,7 +39,7 @@ class PageReader:
         self,
         config: Config,
         workers: WorkerPool,
-        model: Model,
+        model: ModelService,
         keep: Callable[[PageResult], None] = lambda first: None,
     ) -> None:
         self._model, self._keep = model, keep

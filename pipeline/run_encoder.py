@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -92,7 +91,7 @@ class RunEncoder(PathsEncoder):
     @property
     def capture_s(self) -> float:
         """Seconds that capturing and timing the graphs took so far."""
-        return sum(stats.capture_seconds for stats in self._stats().values())
+        return sum(stats.capture_seconds for stats in self.stats().values())
 
     def warm_up(self) -> None:
         """Captures the graphs that the user lists, of those for views that the run's mode makes.
@@ -122,13 +121,22 @@ class RunEncoder(PathsEncoder):
             if captured:
                 LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
 
-    def record(self) -> dict[str, dict[str, Any]]:
-        """Returns the statistics of each path as JSON values, for the database; also after close()."""
-        return {name: stats.summary() for name, stats in self._stats().items()}
+    def stats(self) -> dict[str, PathStats]:
+        """Returns the statistics of each path, of all managers of this run; also after close().
+
+        Of a manager that failed counts are kept, and no budgets or bytes: they are freed.
+        """
+        now = self._manager.stats()
+        return {
+            name: replace(self._earlier[name], budgets={}, graph_bytes=0).merge(stats)
+            if name in self._earlier
+            else stats
+            for name, stats in now.items()
+        }
 
     def release(self) -> bool:
         """Frees all graphs and goes on without: for a language model that runs out of memory. False without any."""
-        held = sum(stats.graph_bytes for stats in self._stats().values())
+        held = sum(stats.graph_bytes for stats in self.stats().values())
         if held:
             LOGGER.warning(
                 "memory does not suffice: the encoder's graphs, %.1f GiB, are freed; it goes on without, only slower; "
@@ -158,18 +166,8 @@ class RunEncoder(PathsEncoder):
 
     def _do_without(self) -> None:
         self.close()
-        self._earlier = self._stats()
+        self._earlier = self.stats()
         self._start(replace(self._settings, graphs="off"))
-
-    def _stats(self) -> dict[str, PathStats]:
-        """Of all managers of this run. Of one that failed counts are kept, and no budgets or bytes: they are freed."""
-        now = self._manager.stats()
-        return {
-            name: replace(self._earlier[name], budgets={}, graph_bytes=0).merge(stats)
-            if name in self._earlier
-            else stats
-            for name, stats in now.items()
-        }
 
 
 def with_cells_on_host(pages: Sequence[VisionTokens]) -> list[VisionTokens]:

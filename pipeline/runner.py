@@ -34,11 +34,14 @@ from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.flow.budget import Budget, Share, heaviest_page_bytes
 from pipeline.flow.meter import Meter, StageUse, metered_loop
 from pipeline.flow.model import Model
+from pipeline.flow.replicas import Replicas
+from pipeline.flow.service import ModelService
 from pipeline.flow.sizes import inflight_mb
+from pipeline.flow.types import LoadedOn
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
-from pipeline.loading import import_ahead, load_model, render_workers
+from pipeline.loading import load_model, num_replicas, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
@@ -79,11 +82,13 @@ def run(
     stop: Stop,
     load: "Callable[[Config], LoadedModel] | None" = None,
     summary: RunSummary | None = None,
+    when_loaded: Callable[[LoadedOn], None] | None = None,
 ) -> RunSummary:
     """Reads everything that the configuration names, and returns what became of it.
 
     A wrong path, model name or budget is found before the database is touched. load: gives another model than the one
-    that is configured. summary: is added to and returned, for those who want to know of it whatever is raised.
+    that is configured, in this process. summary: is added to and returned, for those who want to know of it whatever is
+    raised. when_loaded: called, in any thread, once the first of a model's processes has loaded it.
 
     Raises: ConfigError, CheckpointError, StorageError, ModelMemoryError, DeviceLostError; StopRequest before the run
     has begun.
@@ -96,7 +101,9 @@ def run(
     graph_settings(config.encoder, config.tile.mode)
     weights = stop.while_doing(lambda: weights_sha256(config.model))
     hash_ = settings_hash(resolved(config), weights)
-    with Writer(config.store.database) as writer, contextlib.closing(Inputs(found)) as inputs:
+    with contextlib.ExitStack() as closing:
+        writer = closing.enter_context(Writer(config.store.database))
+        inputs = closing.enter_context(contextlib.closing(Inputs(found)))
         record = RunRecord(
             settings_hash=hash_,
             config=config.model_dump(mode="json"),
@@ -104,13 +111,25 @@ def run(
             weights_sha256=weights,
             versions=versions(),
         )
+        model = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
         if writer.call(Store.num_runs, hash_).result() == 0 and config.text_layer != "prefer":
-            import_ahead()  # no page can be left out for having been read
+            model.prepare()  # no page can be left out for having been read
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
         ledger = Ledger(config, writer, run_id, hash_, progress, summary)
-        return _Run(ledger, stop, load or load_model, passwords).execute(inputs)
+        return _Run(ledger, stop, model, passwords).execute(inputs)
+
+
+def _model(
+    config: Config,
+    load: "Callable[[Config], LoadedModel] | None",
+    when_loaded: Callable[[LoadedOn], None] | None,
+) -> ModelService:
+    number = 1 if load is not None else num_replicas(config)
+    if number > 1:
+        return Replicas(config, number, when_loaded)
+    return Model(config, load or load_model)
 
 
 def versions() -> dict[str, str]:
@@ -127,7 +146,7 @@ class _Run:
         self,
         ledger: Ledger,
         stop: Stop,
-        load: "Callable[[Config], LoadedModel]",
+        model: ModelService,
         passwords: tuple[str, ...],
     ) -> None:
         self._ledger = ledger
@@ -136,7 +155,7 @@ class _Run:
         self._stop = stop
         self._passwords = passwords
         self._tile = tile_settings(config)
-        self._model = Model(config, load)
+        self._model = model
         self._budget = Budget(inflight_mb(config, None) << 20)
         self._page_bytes = heaviest_page_bytes(self._tile)
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()

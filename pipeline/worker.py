@@ -15,7 +15,7 @@ from typing import TypeVar
 from threadpoolctl import threadpool_limits
 
 from pipeline.arena import Slot, pack
-from pipeline.limits import cpu_time, limit_process
+from pipeline.limits import cpu_time, keep_freed_memory, limit_process
 from pipeline.stages.discover import probe
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import DocumentError, PageRenderError
@@ -57,6 +57,7 @@ def start(memory_bytes: int | None) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # There is a process for each of its tasks: threads that wait for the next product, spinning, only take from others.
     threadpool_limits(1)
+    keep_freed_memory()
     limit_process(memory_bytes)
 
 

@@ -94,7 +94,7 @@ def memory_of(measured: Measured) -> Memory:
     """To be asked before anything else takes GPU memory."""
     pages, peak, device = measured.track.pages, measured.host.peak, measured.model.model.device
     flat = pages[FLAT_FROM - 1].host if len(pages) >= FLAT_FROM else None
-    on_cuda = device.type == "cuda"
+    on_cuda = device.type == "cuda" and measured.is_here
     gpu = measured.track.gpu.reading() if measured.track.gpu else None
     return Memory(
         host_peak=measured.host.peak_bytes,

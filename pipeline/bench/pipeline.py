@@ -22,7 +22,9 @@ from pipeline.config import Config
 from pipeline.config_sources import Layer, nest
 from pipeline.errors import ConfigError
 from pipeline.flow.sizes import decode_slots
+from pipeline.flow.types import LoadedOn
 from pipeline.gpu_meter import GpuMeter
+from pipeline.loading import num_replicas
 from pipeline.stop import Stop, stop_on_signals
 from pipeline.summary import RunSummary
 
@@ -66,7 +68,10 @@ class PipelineBenchSettings:
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
-    """A run that is over. age_s: of the process when the benchmark was entered; started, loaded: moments of the run."""
+    """A run that is over. age_s: of the process when the benchmark was entered; started, loaded: moments of the run.
+
+    is_here: whether the model was in this process, rather than in some of its own.
+    """
 
     config: Config
     summary: RunSummary
@@ -77,6 +82,7 @@ class Measured:
     started: Moment
     loaded: Moment
     wall_s: float
+    is_here: bool = True
 
     @property
     def model(self) -> "LoadedModel":
@@ -128,11 +134,20 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
             track.gpu = measuring.enter_context(GpuMeter(model.model.device))
             moments.append(track.moment())
 
+        def loaded_there(on: LoadedOn) -> None:
+            track.gpu = measuring.enter_context(GpuMeter(on.gpu))
+            loader.imported_at_s, loader.loaded_at_s = on.imported_at, on.loaded_at
+            moments.append(track.moment())
+
         loader = Loader(subject, endless=output_tokens is not None, then=loaded)
+        is_here = subject.is_random or output_tokens is not None or num_replicas(config) == 1
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):
-            summary = runner.run(config, track, stop, loader)
+            load = loader if is_here else None
+            summary = runner.run(config, track, stop, load, when_loaded=loaded_there)
         wall_s = time.perf_counter() - started.at_s
+    if not is_here and track.num_read:
+        loader.loaded = subject.load(config)  # for what is to be known of it
     if not track.num_read or loader.loaded is None:
         raise ConfigError(
             f"{', '.join(settings.paths)}: no page was read; name PDFs or images that show something"
@@ -147,4 +162,5 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
         started=started,
         loaded=moments[-1],
         wall_s=wall_s,
+        is_here=is_here,
     )

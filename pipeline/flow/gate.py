@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
 
@@ -26,11 +27,20 @@ class Gate:
         """For any thread."""
         return self._opened.is_set()
 
+    def then(self, tell: Callable[[], None]) -> None:
+        """Has it called once the gate is open, by whoever opens it, or now. For any thread."""
+        self._wait().add_done_callback(lambda opened: tell())
+
     async def passed(self) -> None:
         """Returns once it is open."""
         if self._opened.is_set():
             return
-        waits: Future[None] = Future()  # one's own: who is cancelled cancels it
+        await asyncio.wrap_future(self._wait())  # one's own: who is cancelled cancels it
+
+    def _wait(self) -> Future[None]:
+        waits: Future[None] = Future()
         self._waiting.append(waits)
-        if not self._opened.is_set():  # or it may have been overlooked
-            await asyncio.wrap_future(waits)
+        if self._opened.is_set():  # or it may have been overlooked
+            with contextlib.suppress(InvalidStateError):
+                waits.set_result(None)
+        return waits

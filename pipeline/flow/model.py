@@ -1,31 +1,29 @@
-"""The model of a run in its threads: encoder and decoder work at once, and the event loop awaits the pages."""
+"""A model in its threads: encoder and decoder work at once, and the event loop awaits the pages."""
 
-import asyncio
 import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import InvalidStateError
+from typing import TYPE_CHECKING, Literal
 
-from pipeline.arena import Arena
 from pipeline.config import Config
-from pipeline.flow.faults import before_any_page, failed_pages, lost_pages
+from pipeline.flow.faults import before_any_page, lost_pages
 from pipeline.flow.gate import Gate
 from pipeline.flow.handover import Handover
-from pipeline.flow.meter import Meter, StageUse
-from pipeline.flow.placing import Placer, open_placer
-from pipeline.flow.types import Decoded, Ticket
-from pipeline.ladder_steps import Step
+from pipeline.flow.meter import StageUse
+from pipeline.flow.service import ModelService
+from pipeline.flow.types import Ticket
+from pipeline.loading import import_ahead
 from pipeline.timing import Stopwatch
-from pipeline.types import Page, PageError, PageResult, RenderedPage
+from pipeline.types import PageError
 
 if TYPE_CHECKING:
+    from encoders.graphs.stats import PathStats
     from ocr.checkpoint import LoadedModel
     from pipeline.flow.decoding import DecoderLoop
     from pipeline.flow.encoding import EncoderLoop
-    from pipeline.gpu_meter import GpuReading
     from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -43,23 +41,18 @@ def is_at_work() -> bool:
     return any(thread.name in _NAMES for thread in threading.enumerate())
 
 
-class Model:
-    """Loads when started, in a thread; reads what it is given. For the event loop's thread, as are all its methods.
+class Model(ModelService):
+    """A model in threads of this process: it loads when started, and reads what it is given.
 
-    arena: where the views of pages may lie, to be set before it is started. load: gives the model. failed: is settled
-    with the error that ends the model's threads, if any does.
-    device: where it is, None before it is loaded. ended_at: time.monotonic() at the last token of each page that was
-    read; the caller takes out what it has seen.
-    load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is over.
+    load: gives the model. places: whether what was read is placed here; without, only submit() may be asked.
     """
 
-    def __init__(self, config: Config, load: "Callable[[Config], LoadedModel]") -> None:
-        self.failed: Future[None] = Future()
-        self.load_s = 0.0
-        self.device: str | None = None
-        self.ended_at: dict[Page, float] = {}
-        self.gpu: GpuReading | None = None
+    def __init__(
+        self, config: Config, load: "Callable[[Config], LoadedModel]", *, places: bool = True
+    ) -> None:
+        super().__init__()
         self._config = config
+        self._places = places
         self._load = load
         self._rendered: Handover[Ticket] = Handover()
         self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
@@ -70,10 +63,10 @@ class Model:
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
-        self._placer: Placer | None = None
-        self._placing = Meter()
-        self.arena: Arena | None = None
-        self._lost: dict[Ticket, PageError] = {}
+
+    def prepare(self) -> None:
+        """Imports what the model needs, in a thread."""
+        import_ahead()
 
     def start(self) -> None:
         """Begins to load, unless that was done: a run with nothing to read does without."""
@@ -90,6 +83,10 @@ class Model:
         """Whether it takes pages."""
         return self._encodes.is_open
 
+    def when_open(self, stage: Literal["encoder", "decoder"], tell: Callable[[], None]) -> None:
+        """Has it called when a stage takes pages, or now. From any thread, in any thread."""
+        (self._encodes if stage == "encoder" else self._decodes).then(tell)
+
     async def ready(self, *, alone: bool = False) -> None:
         """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
 
@@ -101,44 +98,14 @@ class Model:
         if alone:
             await self._decodes.passed()
 
-    async def read(
-        self,
-        rendered: RenderedPage,
-        dropped: Callable[[int], None] | None = None,
-        step: Step | None = None,
-        *,
-        is_urgent: bool = False,
-    ) -> PageResult:
-        """Returns what became of a page or a part.
+    def submit(self, ticket: Ticket) -> None:
+        """Has a page read, whose ticket is settled then. For any thread."""
+        self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
 
-        dropped: is told how many bytes of views are no longer held, where that is before the page is done. For it to
-        be true the caller must not hold them either. step: how it is read, None for as configured. is_urgent: before
-        those that wait and are not.
-        """
-        self.start()
-        ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
-        if dropped is not None:
-            loop = asyncio.get_running_loop()
-            ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
-        self._rendered.put(ticket, rendered.num_bytes, first=is_urgent)
-        del rendered
-        outcome = await asyncio.wrap_future(ticket.outcome)
-        if not isinstance(outcome, Decoded):
-            return outcome
-        from pipeline.stages.decode import read_page
-
-        assert self._placer is not None
-        self.ended_at[outcome.encoded.rendered.page] = outcome.ended_at
-        result = await asyncio.wrap_future(self._placer.place(read_page(outcome)))
-        self._placing.add("busy", sum(timing.share_s for timing in result.timings if timing.stage == "place"))
-        return result
-
-    def lost(self) -> list[PageResult]:
-        """Returns the failures of the pages that were being computed when the threads failed; once `failed` is settled.
-
-        A page that takes the device with it is among them, so that it is not always the first one of the next run.
-        """
-        return failed_pages(self._lost)
+    @property
+    def lost_tickets(self) -> Mapping[Ticket, PageError]:
+        """Of the pages that were being computed when the threads failed; once `failed` is settled."""
+        return self._lost
 
     def close(self) -> None:
         """Ends the threads; pages that are not read by now are given up. Frees graphs and caches."""
@@ -160,17 +127,14 @@ class Model:
         """Seconds that the encoder's graphs took."""
         return 0.0 if self._encoder is None else self._encoder.capture_s
 
-    def encoder_record(self) -> dict[str, dict[str, Any]] | None:
+    def encoder_stats(self) -> "dict[str, PathStats] | None":
         """Returns the statistics of each encoder path; None where no encoder was needed."""
-        return None if self._encoder is None else self._encoder.record()
+        return None if self._encoder is None else self._encoder.stats()
 
-    def stages(self, wall_s: float) -> list[StageUse]:
-        """Returns where the threads' time went; after close()."""
+    def _used(self, wall_s: float) -> list[StageUse]:
+        """Where encoder and decoder's time went; after close()."""
         loops = {"encode": self._encoding, "decode": self._decoding}
-        used = [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
-        if self._placer is not None:
-            used.append(self._placing.use("place", wall_s * self._placer.num_workers))
-        return used
+        return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
 
     def decoded(self) -> tuple[int, int]:
         """Returns the tokens written and the steps that pages took for them."""
@@ -180,7 +144,7 @@ class Model:
         """The encoder's thread, which also loads the model and ends the decoder's."""
         from pipeline.flow.streams import quick_turns, share_cpus
         from pipeline.gpu_meter import GpuMeter
-        from pipeline.loading import open_encoder, placer_processes, threads_each
+        from pipeline.loading import open_encoder, threads_each
         from pipeline.stages.decode import wording_of
 
         watch = Stopwatch()
@@ -195,10 +159,11 @@ class Model:
                 return
             device = loaded.model.lm_head.weight.device
             self.device = device.type
-            num_processes = 0 if device.type == "cpu" else placer_processes()
-            self._placer = placer = open_placer(wording_of(loaded), num_processes, self.arena)
+            if self._places:
+                self._open_placer(wording_of(loaded), device.type)
             if self._closing.is_set():
-                placer.close()
+                if self._placer is not None:
+                    self._placer.close()
                 return
             share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):
@@ -298,12 +263,6 @@ class Model:
         self._threads.append(thread)
         thread.start()
         return thread
-
-
-def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:
-    """From another thread; nothing happens where the loop has ended."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(task, value)
 
 
 def _device(loaded: "LoadedModel") -> str:

@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 
@@ -31,6 +32,15 @@ def try_device(device: torch.device) -> None:
     if device.type == "cuda":
         with working(), contextlib.suppress(torch.OutOfMemoryError):  # it is there, only full
             torch.ones(8, device=device).sum().item()
+
+
+def gpu_name(device: torch.device) -> str | None:
+    """Returns what the driver calls a GPU, "GPU-..."; None for a CPU, or where PyTorch does not know."""
+    if device.type != "cuda":
+        return None
+    properties: Any = torch.cuda.get_device_properties(device)
+    uuid = getattr(properties, "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
 
 
 def share_cpus(device: torch.device, num_threads: int) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.ladder_steps import Step
+from pipeline.stages.place import ReadPage
 from pipeline.types import PageResult, RenderedPage
 
 if TYPE_CHECKING:
@@ -28,7 +29,32 @@ class Decoded:
     ended_at: float = 0.0
 
 
-Outcome = Decoded | PageResult
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOut:
+    """What was read of a page, in this process or another. ended_at: as in Decoded."""
+
+    read: ReadPage
+    ended_at: float
+
+    def of(self, rendered: RenderedPage) -> "ReadOut":
+        """The same with the page's views."""
+        return replace(self, read=replace(self.read, rendered=rendered))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedOn:
+    """A model that was just loaded. device: "cuda" or "cpu". gpu: the driver's name of it, "GPU-...", if it tells one.
+
+    imported_at, loaded_at: time.perf_counter() when its libraries and when the model itself were there.
+    """
+
+    device: str
+    gpu: str | None
+    imported_at: float
+    loaded_at: float
+
+
+Outcome = Decoded | ReadOut | PageResult
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -43,6 +43,10 @@ class ReadPage:
     transcript: Transcript
     timings: tuple[StageTiming, ...]
 
+    def without_views(self) -> "ReadPage":
+        """The same without what placing it needs, for the way to somebody who has that."""
+        return replace(self, rendered=self.rendered.without_views())
+
 
 def place(read: ReadPage, wording: Wording) -> PageResult:
     """Returns the page's result; one on which nothing supports what was written is blank."""
