@@ -42,20 +42,20 @@ class Shared:
 
     path: str
     data: bytes
-    parts: tuple[bytes | tuple[int, int], ...]
+    parts: tuple[bytearray | tuple[int, int], ...]
 
     def open(self) -> Any:
         """The value. Raises: OSError where the memory cannot be opened."""
-        if all(isinstance(part, bytes) for part in self.parts):
+        there = [part for part in self.parts if isinstance(part, tuple)]
+        if not there:
             return pickle.loads(self.data, buffers=self.parts)
-        there = [part for part in self.parts if not isinstance(part, bytes)]
         start = min(offset for offset, _ in there) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         end = max(offset + length for offset, length in there)
         with open(self.path, "rb", buffering=0) as file:
-            # A copy on writing: nobody writes, but PyTorch complains of arrays that cannot be written to.
+            # A copy on writing: nobody writes, but PyTorch complains of what cannot be written to.
             memory = memoryview(mmap.mmap(file.fileno(), end - start, offset=start, access=mmap.ACCESS_COPY))
         buffers = (
-            part if isinstance(part, bytes) else memory[part[0] - start : part[0] - start + part[1]]
+            memory[part[0] - start : part[0] - start + part[1]] if isinstance(part, tuple) else part
             for part in self.parts
         )
         return pickle.loads(self.data, buffers=buffers)
@@ -139,13 +139,14 @@ class Arena:
 
 def share(value: Any, path: str = "", base: int = 0, num_bytes: int = 0) -> Shared:
     """A value for another process. base, num_bytes: the addresses of the memory that can be opened at path."""
-    parts: list[bytes | tuple[int, int]] = []
+    parts: list[bytearray | tuple[int, int]] = []
 
     def take(buffer: pickle.PickleBuffer) -> None:
         raw = buffer.raw()
         offset = np.frombuffer(raw, dtype=np.uint8).ctypes.data - base if raw.nbytes else -1
         lies_there = 0 <= offset <= num_bytes - raw.nbytes
-        parts.append((offset, raw.nbytes) if lies_there else bytes(raw))
+        # An array of constant bytes could not be written to, of which PyTorch complains.
+        parts.append((offset, raw.nbytes) if lies_there else bytearray(raw))
 
     return Shared(path, pickle.dumps(value, protocol=5, buffer_callback=take), tuple(parts))
 

@@ -81,6 +81,14 @@ def test_all_samples_of_the_block_count_and_none_before_it() -> None:
     assert not driver.is_open
 
 
+def test_the_drivers_own_name_of_a_gpu_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    driver = Driver(state=40)
+    with GpuMeter(f"GPU-{UUID}", nvml=driver, period_s=60) as meter:
+        time.sleep(0.01)
+    assert meter.reading() is not None
+
+
 def test_an_empty_ring_leaves_the_state_of_the_moment() -> None:
     with GpuMeter(nvml=Driver(state=40), period_s=60) as meter:
         time.sleep(0.01)

@@ -19,6 +19,7 @@ from pipeline.loading import (
     available_cpus,
     calm_threads,
     load_model,
+    num_replicas,
     open_paged,
     render_workers,
     threads_each,
@@ -188,3 +189,51 @@ def test_what_ends_the_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PagedReader, "open", lost)
     with pytest.raises(DeviceLostError):
         open_paged(loaded_on("cuda", torch.bfloat16), Config())
+
+
+@pytest.mark.parametrize(
+    ("values", "has_gpu", "cpus", "expected"),
+    [
+        ({}, True, 8, 2),
+        ({"device": "cuda"}, True, 16, 2),
+        ({}, False, 16, 1),
+        ({}, True, 7, 1),
+        ({"device": "cpu"}, True, 16, 1),
+        ({"decode": {"batch_size": 64}}, True, 16, 1),
+        ({"run": {"replicas": 3}, "device": "cpu"}, False, 2, 3),
+        ({"run": {"replicas": 1}}, True, 16, 1),
+    ],
+)
+def test_a_small_model_beside_a_gpu_is_in_two_processes(
+    values: dict[str, Any], has_gpu: bool, cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
+    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
+    assert num_replicas(Config.model_validate(values)) == expected
+
+
+def test_a_large_model_is_in_the_runs_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    for num_bytes, expected in ((1 << 20, 2), (300 << 20, 1)):
+        with (tmp_path / "model.safetensors").open("wb") as file:
+            file.truncate(num_bytes)
+        assert num_replicas(Config(model=str(tmp_path))) == expected
+
+
+@pytest.mark.parametrize(
+    ("visible", "has_driver", "expected"),
+    [(None, True, True), ("0,1", True, True), ("", True, False), ("-1", True, False), (None, False, False)],
+)
+def test_a_gpu_may_be_there_where_a_driver_is(
+    visible: str | None, has_driver: bool, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    driver = tmp_path / "nvidiactl"
+    if has_driver:
+        driver.touch()
+    monkeypatch.setattr(loading, "_DRIVERS", (str(driver),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert loading._may_have_gpu() is expected
