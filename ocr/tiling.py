@@ -10,9 +10,10 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-from PIL import Image, ImageOps
 
 from encoders.views import PageViews, UInt8Array
+from ocr.planes import is_grey, planes_of
+from ocr.resizing import resized
 
 TILE_PX = 640
 PADDING_RGB = (127, 127, 127)
@@ -97,57 +98,53 @@ def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = Non
     image: [H, W, 3] uint8 RGB. grid: the grid where something else than the image's own size decided it.
     """
     # Of three equal channels one is resized, and repeated: the same pixels for a third of the time.
-    picture = Image.fromarray(np.ascontiguousarray(image[..., 0]) if is_grey(image) else image)
+    planes = planes_of(image[..., 0] if is_grey(image) else image)
     spec = MODES[mode]
     if grid is None:
-        grid = layout(picture.width, picture.height, mode, max_tiles).grid
+        grid = layout(image.shape[1], image.shape[0], mode, max_tiles).grid
     return PageViews(
-        global_view=_to_chw(_global_view(picture, spec)),
-        local_views=_tiles(picture, grid),
+        global_view=_in_colour(_global_view(planes, spec)),
+        local_views=_in_colour(_tiles(planes, grid)),
         grid=grid,
     )
 
 
-def _global_view(picture: Image.Image, spec: ModeSpec) -> Image.Image:
-    size = (spec.base_px, spec.base_px)
-    if not spec.crop and spec.base_px <= TILE_PX:
-        return picture.resize(size, Image.Resampling.BICUBIC)
-    long_px, short_px = max(picture.size), min(picture.size)
-    if round(short_px / long_px * spec.base_px) == 0:
-        picture = picture.resize(
-            (min(picture.width, spec.base_px), min(picture.height, spec.base_px)), Image.Resampling.BICUBIC
-        )
-    color = PADDING_RGB if picture.mode == "RGB" else PADDING_RGB[0]
-    return ImageOps.pad(picture, size, method=Image.Resampling.BICUBIC, color=color)
+def _global_view(planes: UInt8Array, spec: ModeSpec) -> UInt8Array:
+    """Channels [C, H, W] as [C, S, S]."""
+    side_px = spec.base_px
+    if not spec.crop and side_px <= TILE_PX:
+        return resized(planes, side_px, side_px)
+    _, height, width = planes.shape
+    if round(min(height, width) / max(height, width) * side_px) == 0:
+        planes = resized(planes, min(width, side_px), min(height, side_px))
+    return _padded(planes, side_px)
 
 
-def _tiles(picture: Image.Image, grid: Grid) -> UInt8Array:
-    """Returns [N, 3, 640, 640], row-major; N is 0 for the grid (1, 1)."""
+def _padded(planes: UInt8Array, side_px: int) -> UInt8Array:
+    """Channels [C, H, W] inside a square [C, S, S], as Pillow's ImageOps.pad makes it."""
+    num_channels, height, width = planes.shape
+    wide, high = side_px, side_px
+    if width > height:
+        high = round(height / width * side_px)
+    elif width < height:
+        wide = round(width / height * side_px)
+    x, y = round((side_px - wide) * 0.5), round((side_px - high) * 0.5)
+    square = np.full((num_channels, side_px, side_px), PADDING_RGB[0], np.uint8)
+    square[:, y : y + high, x : x + wide] = resized(planes, wide, high)
+    return square
+
+
+def _tiles(planes: UInt8Array, grid: Grid) -> UInt8Array:
+    """Channels [C, H, W] as [N, C, 640, 640], row-major; N is 0 for the grid (1, 1)."""
+    num_channels = len(planes)
     if grid == (1, 1):
-        return np.zeros((0, 3, TILE_PX, TILE_PX), dtype=np.uint8)
+        return np.zeros((0, num_channels, TILE_PX, TILE_PX), dtype=np.uint8)
     columns, rows = grid
-    canvas = picture.resize((TILE_PX * columns, TILE_PX * rows), Image.Resampling.BICUBIC)
-    pixels = np.asarray(canvas)
-    if pixels.ndim == 2:
-        tiles = pixels.reshape(rows, TILE_PX, columns, TILE_PX).transpose(0, 2, 1, 3)
-        grey = tiles.reshape(rows * columns, 1, TILE_PX, TILE_PX)
-        return np.repeat(grey, 3, axis=1)
-    raster = pixels.reshape(rows, TILE_PX, columns, TILE_PX, 3)
-    tiles = raster.transpose(0, 2, 4, 1, 3).reshape(rows * columns, 3, TILE_PX, TILE_PX)
-    return np.ascontiguousarray(tiles)
+    canvas = resized(planes, TILE_PX * columns, TILE_PX * rows)
+    tiles = canvas.reshape(num_channels, rows, TILE_PX, columns, TILE_PX).transpose(1, 3, 0, 2, 4)
+    return np.ascontiguousarray(tiles).reshape(rows * columns, num_channels, TILE_PX, TILE_PX)
 
 
-def _to_chw(picture: Image.Image) -> UInt8Array:
-    pixels = np.asarray(picture)
-    if pixels.ndim == 2:
-        return np.repeat(pixels[None], 3, axis=0)
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
-
-
-def is_grey(image: UInt8Array) -> bool:
-    """Returns whether the channels of an image [H, W, 3] are equal. Of colours a few pixels tell."""
-    return all(
-        np.array_equal(image[::step, ::step, 0], image[::step, ::step, channel])
-        for step in (16, 1)
-        for channel in (1, 2)
-    )
+def _in_colour(channels: UInt8Array) -> UInt8Array:
+    """Three channels of one, in one piece; three as they are. channels: [..., C, S, S]."""
+    return channels if channels.shape[-3] == 3 else np.repeat(channels, 3, axis=-3)

@@ -13,6 +13,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.parts import ink as page_ink
 from ocr.parts.ink import Mask
+from ocr.planes import picture_of
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -47,10 +48,7 @@ class Places:
 
 def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
     """Returns the page in grey, reduced by a whole number to about side_px. pixels: [H, W, 3] or [H, W] uint8."""
-    height, width = pixels.shape[:2]
-    mode = "L" if pixels.ndim == 2 else "RGB"
-    # Not fromarray, which copies all of it.
-    image = Image.frombuffer(mode, (width, height), np.ascontiguousarray(pixels), "raw", mode, 0, 1)
+    image = picture_of(pixels)
     factor = round(max(image.size) / side_px)
     return (image.reduce(factor) if factor > 1 else image).convert("L")
 

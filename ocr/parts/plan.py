@@ -24,6 +24,7 @@ from ocr.parts.lines import Lines, find_lines
 from ocr.parts.skew import MAX_DEG, MAX_SLANT_DEG, skew_deg
 from ocr.parts.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Texture
 from ocr.parts.types import Box, Part, PartPlan, canvas_px
+from ocr.planes import picture_of
 from ocr.tiling import Grid, choose_grid
 
 # On more than this the small model begins to skip and to repeat.
@@ -72,7 +73,7 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
 
     A page that lies aslant becomes parts that are level, and type too large for the model a part that is reduced.
     """
-    grey = Image.fromarray(pixels).convert("L")
+    grey = picture_of(pixels).convert("L")
     factor = max(1, math.ceil(max(grey.size) / _ANALYSIS_PX))
     if factor > 1:
         grey = grey.reduce(factor)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
+from ocr.planes import picture_of
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -32,7 +33,7 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    grey = _reduced(Image.fromarray(pixels).convert("L"))
+    grey = _reduced(picture_of(pixels).convert("L"))
     if _is_busy(grey):
         return False
     grey = _without_borders(grey)

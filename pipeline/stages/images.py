@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from encoders.views import UInt8Array
+from ocr import planes
 from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.sniff import Format
 
@@ -55,10 +57,10 @@ def count_frames(image: Image.Image) -> int:
         raise DocumentError("broken", f"the list of frames is damaged: {_words(error)}") from None
 
 
-def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[Image.Image, float | None]:
-    """Returns one frame as an upright RGB image with square pixels, and its declared dots per inch if any.
+def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array, float | None]:
+    """Returns one frame, upright, with square pixels, and its declared dots per inch if any.
 
-    Raises: PageRenderError.
+    The frame is [H, W, 3] uint8 RGB as ocr.planes lays it out. Raises: PageRenderError.
     """
     with _as_page_errors():
         image.seek(index)
@@ -68,7 +70,7 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[Image.Image
         frame = image.copy() if getattr(image, "n_frames", 1) > 1 else image
         frame.load()
         _turn_upright(frame)
-        return _squared(to_rgb(frame), dpi), max(dpi) if dpi else None
+        return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
 
 
 def check_pixels(width: int, height: int, max_px: int) -> None:
@@ -86,16 +88,21 @@ def oversized(width: int, height: int, max_px: int) -> str:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Returns 8-bit RGB: deep greys scaled, transparency laid onto white."""
+    """Returns 8-bit RGB, or L where there is no colour by its mode: deep greys scaled, transparency laid onto white.
+
+    It may be the image itself.
+    """
     if image.mode.startswith(("I", "F")):
-        return Image.fromarray(_eight_bits(np.asarray(image))).convert("RGB")
+        return Image.fromarray(_eight_bits(np.asarray(image)))
     if image.mode == "LAB":
-        return image.getchannel(0).convert("RGB")
+        return image.getchannel(0)
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         white = Image.new("RGBA", rgba.size, "white")
         return Image.alpha_composite(white, rgba).convert("RGB")
-    return image.convert("RGB")
+    if image.mode in ("1", "L"):
+        return image.convert("L")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:

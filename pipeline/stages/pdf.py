@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import pymupdf
+from PIL import Image
 
 from encoders.views import UInt8Array
+from ocr import planes
 from ocr.tiling import layout
 from pipeline.stages import complaints
 from pipeline.stages.failures import DocumentError, PageRenderError
@@ -157,9 +158,8 @@ def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> 
 
 def _pixels(pixmap: Any) -> UInt8Array:
     """Returns [H, W, 3]; rows may be padded in the pixmap."""
-    rows = np.frombuffer(pixmap.samples_mv, dtype=np.uint8).reshape(pixmap.height, pixmap.stride)
-    image = rows[:, : pixmap.width * 3].reshape(pixmap.height, pixmap.width, 3)
-    return np.array(image)
+    size = pixmap.width, pixmap.height
+    return planes.of_picture(Image.frombuffer("RGB", size, pixmap.samples_mv, "raw", "RGB", pixmap.stride, 1))
 
 
 @contextmanager

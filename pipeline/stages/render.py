@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from encoders.views import UInt8Array
+from ocr import planes
 from ocr.orientation.detect import Orientation
 from ocr.parts.plan import plan
 from ocr.parts.types import PartPlan
@@ -28,7 +27,9 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """A page's pixels. pixels: [H, W, 3] uint8 RGB; grid: (columns, rows) of its tiles; plan: how it is cut.
+    """A page's pixels. pixels: [H, W, 3] uint8 RGB, laid out as ocr.planes has it.
+
+    grid: (columns, rows) of its tiles; plan: how it is cut.
 
     text_layers: the PDF's own text of each reading (the plan's parts, or the page), None where there is none.
     rotation_deg: the clockwise turn that made the page upright; all of the above is of the page thus turned.
@@ -144,8 +145,8 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, angle_deg):
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
-    frame, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
-    return _Drawn(np.array(frame), dpi, layout(frame.width, frame.height, tile.mode, tile.max_tiles).grid)
+    pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
+    return _Drawn(pixels, dpi, layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid)
 
 
 def _turned(
@@ -154,7 +155,7 @@ def _turned(
     """The page turned clockwise. A PDF page is drawn anew: on its side it fills another canvas."""
     if page.kind == "pdf":
         return _draw(page, document, settings, tile, angle_deg)
-    pixels = np.ascontiguousarray(np.rot90(drawn.pixels, -angle_deg // 90))
+    pixels = planes.turned(drawn.pixels, -angle_deg // 90)
     return _Drawn(pixels, drawn.dpi, layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid)
 
 

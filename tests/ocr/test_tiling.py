@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from ocr.tiling import MODES, TILE_PX, Mode, choose_grid, grids, is_grey, layout, views
+from ocr.planes import is_grey
+from ocr.tiling import MODES, TILE_PX, Mode, choose_grid, grids, layout, views
 
 SIDES = st.integers(1, 5000)
 MAX_TILES = st.integers(2, 9)

@@ -1,0 +1,64 @@
+"""A page's channels, each in one piece of memory; a page without colour has but one, which stands for all three.
+
+Most pages have no colour, and then every step costs a third. Such a page is an array [H, W, 3] like any other, only
+that its channels are the same memory; those of a coloured one lie one after the other. Both are read-only.
+"""
+
+import numpy as np
+from PIL import Image
+
+from encoders.views import UInt8Array
+
+
+def of_planes(planes: UInt8Array) -> UInt8Array:
+    """Returns [C, H, W], C 1 or 3, as an image [H, W, 3] RGB of the same memory."""
+    num_channels, height, width = planes.shape
+    if num_channels == 1:
+        return np.broadcast_to(planes[0, :, :, None], (height, width, 3))
+    return planes.transpose(1, 2, 0)
+
+
+def of_picture(picture: Image.Image) -> UInt8Array:
+    """Returns a picture of any mode that Pillow converts to RGB as an image [H, W, 3], as described above."""
+    if picture.mode in ("1", "L"):
+        return of_planes(np.asarray(picture.convert("L"))[None])
+    if picture.mode != "RGB":
+        picture = picture.convert("RGB")
+    shape = picture.height, picture.width
+    red, green, blue = (
+        np.frombuffer(picture.tobytes("raw", name), np.uint8).reshape(shape) for name in "RGB"
+    )
+    is_grey = np.array_equal(red, green) and np.array_equal(red, blue)
+    return of_planes(red[None] if is_grey else np.stack([red, green, blue]))
+
+
+def planes_of(image: UInt8Array) -> UInt8Array:
+    """Returns [C, H, W], each channel in one piece: C is 1 for an image whose channels are one memory, else 3.
+
+    image: [H, W, 3] or [H, W] uint8.
+    """
+    if image.ndim == 2:
+        return np.ascontiguousarray(image)[None]
+    if image.strides[2] == 0:
+        return np.ascontiguousarray(image[..., 0])[None]
+    return np.ascontiguousarray(image.transpose(2, 0, 1))
+
+
+def picture_of(image: UInt8Array) -> Image.Image:
+    """Returns an image [H, W, 3] as a picture: mode L if its channels are one memory, else RGB."""
+    bands = [Image.fromarray(plane) for plane in planes_of(image)]
+    return bands[0] if len(bands) == 1 else Image.merge("RGB", bands)
+
+
+def turned(image: UInt8Array, quarter_turns: int) -> UInt8Array:
+    """Returns an image [H, W, 3] turned counterclockwise by quarters of a turn."""
+    return of_planes(np.ascontiguousarray(np.rot90(planes_of(image), quarter_turns, axes=(1, 2))))
+
+
+def is_grey(image: UInt8Array) -> bool:
+    """Returns whether the channels of an image [H, W, 3] are equal. Of colours a few pixels tell."""
+    return image.strides[2] == 0 or all(
+        np.array_equal(image[::step, ::step, 0], image[::step, ::step, channel])
+        for step in (16, 1)
+        for channel in (1, 2)
+    )
