@@ -12,7 +12,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from operator import itemgetter
 from platform import python_version
@@ -38,7 +38,7 @@ from pipeline.flow.sizes import inflight_mb
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
-from pipeline.loading import import_ahead, load_model, render_workers
+from pipeline.loading import import_ahead, is_model_likely, load_model, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
@@ -104,7 +104,7 @@ def run(
             weights_sha256=weights,
             versions=versions(),
         )
-        if writer.call(Store.num_runs, hash_).result() == 0 and config.text_layer != "prefer":
+        if is_model_likely(config) and writer.call(Store.num_runs, hash_).result() == 0:
             import_ahead()  # no page can be left out for having been read
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
@@ -113,8 +113,9 @@ def run(
         return _Run(ledger, stop, load or load_model, passwords).execute(inputs)
 
 
+@cache
 def versions() -> dict[str, str]:
-    """Returns name -> version of what takes part in a run, without importing any of it."""
+    """Returns name -> version of what takes part in a run, without importing any of it; not to be changed."""
     found = {"python": python_version()}
     for name in _VERSIONS_OF:
         with contextlib.suppress(metadata.PackageNotFoundError):
