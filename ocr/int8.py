@@ -29,7 +29,7 @@ def quantise(tensor: Tensor) -> tuple[Tensor, Tensor]:
 
 def expand(values: Tensor, scale: Tensor) -> Tensor:
     """The float32 tensor that quantise stored, of the values' shape."""
-    return (_rows(values).float() * scale.float()[:, None]).view(values.shape)
+    return _rows(values).float().mul_(scale.float()[:, None]).view(values.shape)
 
 
 def num_rows(shape: tuple[int, ...] | torch.Size) -> int:

@@ -15,6 +15,7 @@ import click
 from pipeline.bench.cli import bench
 from pipeline.doctor.cli import doctor
 from pipeline.errors import ConfigError, ExitCode, StopRequest
+from pipeline.imports import first_import, is_importing
 from pipeline.ledger_cli import database_option, prune, vacuum, verify
 from pipeline.verbosity import LOGGER, say, start_logging, verbose_option
 from storage.printable import on_screen
@@ -117,7 +118,8 @@ def run(
     }
     stop = Stop()
     with stop_on_signals(stop):  # before the imports, which take a second
-        from pipeline import config_sources, reported_run
+        with first_import("pipeline.config_sources"):
+            from pipeline import config_sources
 
         try:
             options["--max-time"] = (
@@ -127,7 +129,9 @@ def run(
             config = config_sources.load(config_path, sets, config_sources.layers(options))
         except ConfigError as error:
             if summary_file is not None and not only_plan:
-                reported_run.report_failure(summary_file, error)
+                from pipeline.reported_run import report_failure
+
+                report_failure(summary_file, error)
             raise
         with time_limit(stop, config.run.time_limit_s):
             return _plan(config, stop, as_json) if only_plan else _read(config, stop, quiet)
@@ -289,7 +293,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # Around threads at work, or with a GPU that was lost, the interpreter's end would abort the process, with another
     # code; and taking PyTorch down takes seconds on a busy machine, which a process that was told to end has not.
     ends_early = args is None and code in (ExitCode.STOPPED, ExitCode.FATAL)
-    if (model is not None and model.is_at_work()) or ends_early:
+    if (model is not None and model.is_at_work()) or is_importing() or ends_early:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -297,7 +301,12 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
-    from pipeline.reported_run import reported_run
+    from pipeline.loading import import_ahead, is_sure_to_read, num_replicas
+
+    if is_sure_to_read(config) and num_replicas(config) == 1:
+        import_ahead()
+    with first_import("pipeline.runner"):
+        from pipeline.reported_run import reported_run
 
     with _progress(quiet) as progress:
         summary = reported_run(config, progress, stop)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -49,6 +48,8 @@ def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[La
 
 def read_yaml(path: str) -> dict[str, Any]:
     """Returns the mapping in a YAML file. Raises: ConfigError."""
+    import yaml  # here and below, as most runs have no YAML at all
+
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -88,6 +89,8 @@ def parse_set(text: str) -> dict[str, Any]:
     key, equals, raw = text.partition("=")
     if not equals or not all(key.split(".")):
         raise ConfigError(f"--set {text}: expected key=value, such as --set decode.batch_size=4")
+    import yaml
+
     try:
         value = yaml.safe_load(raw)
     except yaml.YAMLError as error:

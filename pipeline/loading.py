@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.config import Config
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.flow.sizes import decode_slots
+from pipeline.imports import IMPORTING, first_import, is_importing, load_libraries
 from pipeline.limits import keep_freed_memory
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pipeline.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
-# The name of the thread that imports ahead.
-IMPORTING = "imports"
 # How many processes a model has that is small, on a machine with enough CPUs.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
 # Of NVIDIA, and of Windows' for Linux.
@@ -38,15 +37,16 @@ def load_model(config: Config) -> "LoadedModel":
     from ocr.model_files import find_directory, read_ahead, weight_files
 
     read_ahead(weight_files(find_directory(config.model)))
-    import torch
+    with first_import("ocr.checkpoint"):
+        import torch
+
+        from ocr import checkpoint
 
     device = choose_device(config.device)
     torch.set_num_threads(config.threads or available_cpus())
     name = choose_dtype(config.dtype, device)
     if device == "cuda":
         threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
-    from ocr import checkpoint
-
     encoder_name = choose_encoder_dtype(config.encoder.dtype, name, device)
     if device == "cpu":
         keep_freed_memory()
@@ -59,17 +59,32 @@ def load_model(config: Config) -> "LoadedModel":
     )
 
 
+def is_model_likely(config: Config) -> bool:
+    """Returns whether pages that were not read before need the model, as far as the configuration says."""
+    return config.text_layer != "prefer"
+
+
+def is_sure_to_read(config: Config) -> bool:
+    """Returns whether no page was read before, as there is no database, so that the model is all but needed."""
+    return is_model_likely(config) and not os.path.exists(config.store.database)
+
+
 def import_ahead() -> None:
     """Begins to import what a model needs, in a thread, while workers start and look into the first files.
 
-    For runs that are sure to read something, or nearly so: it takes a second or two of CPU time.
+    For runs that are sure to read something, or nearly so: it takes a second or two of CPU time. Doing it twice is
+    harmless.
     """
+    if is_importing():
+        return
     calm_threads()
     threading.Thread(target=_import_all, name=IMPORTING, daemon=True).start()
 
 
 def _import_all() -> None:
-    with contextlib.suppress(Exception):  # where it is wanted it is tried again, and says what is wrong
+    # Where it is wanted it is tried again, and says what is wrong.
+    with contextlib.suppress(Exception), first_import("pipeline.run_encoder"):
+        load_libraries()
         import pipeline.flow.decoding
         import pipeline.flow.encoding
         import pipeline.run_encoder  # noqa: F401

@@ -1,6 +1,6 @@
 """What runs inside a process that places texts on their pages. Never imports torch."""
 
-from pipeline import worker
+from pipeline import tasks
 from pipeline.arena import Shared
 from pipeline.stages.place import ReadPage, Wording, place
 from pipeline.types import PageResult
@@ -10,7 +10,7 @@ _WORDING: list[Wording] = []
 
 def start(wording: Wording) -> None:
     """Prepares the process for the pages of one model: it ends when told to, and with its parent."""
-    worker.start(None)
+    tasks.start(None)
     _WORDING[:] = [wording]
 
 

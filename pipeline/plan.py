@@ -25,9 +25,8 @@ from pipeline.loading import render_workers
 from pipeline.passwords import read_passwords
 from pipeline.plan_report import Plan, Refused
 from pipeline.selection import select_pages
-from pipeline.stages.survey import PageKind
 from pipeline.stop import Stop
-from pipeline.types import Document
+from pipeline.types import Document, PageKind
 from pipeline.walk import Found, walk
 from pipeline.workers import WorkerPool
 from storage import attempts

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from pipeline.stages.survey import PageKind
-from pipeline.types import DocumentStatus
+from pipeline.types import DocumentStatus, PageKind
 from storage.pace import Pace
 
 _LISTED = 20

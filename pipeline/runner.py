@@ -12,7 +12,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from operator import itemgetter
 from platform import python_version
@@ -41,7 +41,7 @@ from pipeline.flow.types import LoadedOn
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
-from pipeline.loading import load_model, num_replicas, render_workers
+from pipeline.loading import is_model_likely, load_model, num_replicas, render_workers
 from pipeline.passwords import read_passwords
 from pipeline.reading import PageReader, needs_model
 from pipeline.stop import Stop
@@ -112,7 +112,7 @@ def run(
             versions=versions(),
         )
         model = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
-        if writer.call(Store.num_runs, hash_).result() == 0 and config.text_layer != "prefer":
+        if is_model_likely(config) and writer.call(Store.num_runs, hash_).result() == 0:
             model.prepare()  # no page can be left out for having been read
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
@@ -132,8 +132,9 @@ def _model(
     return Model(config, load or load_model)
 
 
+@cache
 def versions() -> dict[str, str]:
-    """Returns name -> version of what takes part in a run, without importing any of it."""
+    """Returns name -> version of what takes part in a run, without importing any of it; not to be changed."""
     found = {"python": python_version()}
     for name in _VERSIONS_OF:
         with contextlib.suppress(metadata.PackageNotFoundError):

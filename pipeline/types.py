@@ -12,6 +12,8 @@ PageStatus = Literal[
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
 ]
 Kind = Literal["pdf", "image"]
+# What a look at a page says before it is read (pipeline.stages.survey).
+PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
 FileStamp = tuple[int, int, int, int, int]
 # auto: as prefer, and as fallback.

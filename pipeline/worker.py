@@ -22,8 +22,9 @@ from pipeline.stages.failures import DocumentError, PageRenderError
 from pipeline.stages.layer_page import embedded_page, with_layer, with_script
 from pipeline.stages.render import render
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.stages.survey import PageKind, survey, unknown
+from pipeline.stages.survey import survey
 from pipeline.stages.tile import tile
+from pipeline.tasks import JUDGING, RENDERING, broken, unknown
 from pipeline.types import (
     TAKEN_FIRST,
     TAKEN_LAST,
@@ -32,6 +33,7 @@ from pipeline.types import (
     LayerUse,
     Page,
     PageError,
+    PageKind,
     ReadablePage,
     ReadyPage,
     RenderedPage,
@@ -42,7 +44,6 @@ Result = TypeVar("Result")
 # The process's own state: successive tasks are pages of the same file.
 _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
-RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
 # Why a page has no pixels although its file is what it was: of a changed one its layer says nothing.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
@@ -167,13 +168,6 @@ def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> Reada
         for part, layer in zip(ready.parts, layers, strict=True)
     )
     return replace(ready, parts=tuple(parts))
-
-
-def broken(path: str, reason: str) -> Document:
-    """Returns the row of a file that could not be looked into."""
-    return Document(
-        path=path, sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason=reason
-    )
 
 
 def _end_with_parent() -> None:

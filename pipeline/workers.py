@@ -19,12 +19,11 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from pipeline import worker
+from pipeline import tasks
 from pipeline.arena import Arena, Slot
 from pipeline.errors import WorkersError
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.stages.survey import PageKind, unknown
-from pipeline.types import Document, Kind, Page, PageError, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, Page, PageError, PageKind, ReadablePage, ReadyPage
 
 Result = TypeVar("Result")
 
@@ -192,7 +191,7 @@ class WorkerPool(TaskPool):
         memory_bytes: int | None = 4 << 30,
         page_bytes: int | None = None,
     ) -> None:
-        super().__init__(max_workers=max_workers, initializer=worker.start, initargs=(memory_bytes,))
+        super().__init__(max_workers=max_workers, initializer=tasks.start, initargs=(memory_bytes,))
         self._ingest, self._render, self._tile = ingest, render, tile
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
@@ -219,15 +218,15 @@ class WorkerPool(TaskPool):
 
         def failed(error: BaseException) -> Document:
             reason = f"looking into the file {what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
-            return worker.broken(path, reason)
+            return tasks.broken(path, reason)
 
-        return self._submit(worker.probe_task, (path, self._ingest, limit_s), limit_s, failed)
+        return self._submit(tasks.probe_task, (path, self._ingest, limit_s), limit_s, failed)
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
         """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
         limit_s = self._probe_timeout_s
         arguments = (path, kind, indices, self._ingest, self.render_settings.text_layer, limit_s)
-        return self._submit(worker.survey_task, arguments, limit_s, lambda error: unknown(len(indices)))
+        return self._submit(tasks.survey_task, arguments, limit_s, lambda error: tasks.unknown(len(indices)))
 
     def render(
         self,
@@ -246,12 +245,12 @@ class WorkerPool(TaskPool):
 
         def failed(error: BaseException) -> ReadyPage | PageError:
             category, happened = what_happened(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="render", category=category, message=f"{worker.RENDERING} {happened}")
+            return PageError(stage="render", category=category, message=f"{tasks.RENDERING} {happened}")
 
         tile = tile or self._tile
         tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
         arguments = (page, render or self._render, tile, limit_s)
-        return self._submit(worker.render_task, arguments, limit_s, failed, arena=self.arena)
+        return self._submit(tasks.render_task, arguments, limit_s, failed, arena=self.arena)
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
         """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
@@ -262,9 +261,9 @@ class WorkerPool(TaskPool):
 
         def failed(error: BaseException) -> ReadablePage | PageError:
             category, happened = what_happened(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="layer", category=category, message=f"{worker.JUDGING} {happened}")
+            return PageError(stage="layer", category=category, message=f"{tasks.JUDGING} {happened}")
 
-        return self._submit(worker.layer_task, (ready, self._render, limit_s), limit_s, failed)
+        return self._submit(tasks.layer_task, (ready, self._render, limit_s), limit_s, failed)
 
 
 @dataclass(frozen=True, slots=True)

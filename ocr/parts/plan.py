@@ -23,16 +23,13 @@ from ocr.parts.large_type import LargeType, find_large_type
 from ocr.parts.lines import Lines, find_lines
 from ocr.parts.skew import MAX_DEG, MAX_SLANT_DEG, skew_deg
 from ocr.parts.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Texture
-from ocr.parts.types import Box, Part, PartPlan, canvas_px
+from ocr.parts.types import MAX_PARTS, MAX_TILES, Box, Part, PartPlan, canvas_px
 from ocr.planes import picture_of
 from ocr.tiling import Grid, choose_grid
 
 # On more than this the small model begins to skip and to repeat.
 DENSE_CHARS = 3200.0
 MIN_X_HEIGHT_PX = 7.0
-MAX_PARTS = 16
-# Of all parts together, which bounds the memory that a page takes.
-MAX_TILES = 48
 # A page that is cut at all is cut into parts well below the limit.
 COARSE = PartSize(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
 # What is cut finely, because it was read badly: few lines that look alike are left in one part.

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from ocr.tiling import MODES, TILE_PX, Grid
 
 Box = tuple[int, int, int, int]
+# Of a page at most; of all parts together so many tiles, which bounds the memory that a page takes.
+MAX_PARTS, MAX_TILES = 16, 48
 
 
 def canvas_px(grid: Grid) -> tuple[int, int]:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 
-from ocr.parts.plan import MAX_PARTS, MAX_TILES
+from ocr.parts.types import MAX_PARTS, MAX_TILES
 from ocr.tiling import MODES, TILE_PX
 from pipeline.stages.settings import TileSettings
 

@@ -33,7 +33,7 @@ _ENCODED_BYTES = 768 << 20
 _JOIN_S = 6.0
 # The same where they still load, of which nothing is worth waiting for.
 _LOADING_JOIN_S = 0.5
-_NAMES = ("model", "decoder", "imports")
+_NAMES = ("model", "decoder")
 
 
 def is_at_work() -> bool:

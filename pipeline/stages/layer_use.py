@@ -8,9 +8,6 @@ import re
 import unicodedata
 from collections import Counter
 
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
-
 from pipeline.types import Layer, ReadyPage
 
 # Words that are less alike than this are others, not misread ones.
@@ -64,6 +61,9 @@ def _paired(ours: list[str], theirs: list[str]) -> float:
     ours, theirs = ours[:_MOST_WORDS], theirs[:_MOST_WORDS]
     if not ours or not theirs:
         return 0.0
+    from rapidfuzz.distance import Levenshtein  # here, as most runs compare nothing
+    from rapidfuzz.process import cdist
+
     likeness = cdist(ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=_ALIKE)
     rows, columns = likeness.nonzero()
     pairs = sorted(zip(rows.tolist(), columns.tolist(), strict=True), key=lambda pair: -likeness[pair])

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer
 
 from ocr import grounding
 from ocr.confidence import Calibration, assess
-from ocr.placing.blocks import placed
 from ocr.second_opinion import SecondOpinion, read_cells, visible
 from ocr.types import Transcript
 from ocr.unlike import is_unlike_text
@@ -57,6 +56,8 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
+    from ocr.placing.blocks import placed  # here, as a run's first page starts before any is placed
+
     rendered, transcript = read.rendered, read.transcript
     opinion = None
     if read.cells_HW is not None and wording.characters is not None:

@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.stages import pdf
 from pipeline.stages.failures import PageRenderError
 from pipeline.stages.layer_page import is_trusted
-from pipeline.types import Kind
-
-PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
+from pipeline.types import Kind, PageKind
 
 
 def survey(
@@ -27,11 +25,6 @@ def survey(
         return Counter[PageKind]({"scanned": len(indices)})
     with closing(pdf.open_pdf(path, passwords)) as document:
         return Counter(_kind(document, index, takes_layers) for index in indices)
-
-
-def unknown(num_pages: int) -> Counter[PageKind]:
-    """Returns so many pages of which nothing can be told."""
-    return Counter[PageKind]({"unknown": num_pages})
 
 
 def _kind(document: Any, index: int, takes_layers: bool) -> PageKind:

@@ -23,13 +23,13 @@ _SIGNALS = {
 
 
 def render_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.worker.render_task: the same, around a parser that meets its fate."""
+    """Stands in for pipeline.tasks.render_task: the same, around a parser that meets its fate."""
     worker.render = _render
     return _RENDER_TASK(*arguments)
 
 
 def probe_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.worker.probe_task: the same fates, for files named probe-..."""
+    """Stands in for pipeline.tasks.probe_task: the same fates, for files named probe-..."""
     worker.probe = _probe
     return _PROBE_TASK(*arguments)
 

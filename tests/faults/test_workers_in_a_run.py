@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import worker
+from pipeline import tasks
 from pipeline.config import Config
 from pipeline.errors import ExitCode
 from pipeline.workers import WorkerPool
@@ -26,8 +26,8 @@ LIMIT_S = 3.0
 
 @pytest.fixture
 def hostile(config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
-    monkeypatch.setattr(worker, "render_task", hostile_tasks.render_task)
-    monkeypatch.setattr(worker, "probe_task", hostile_tasks.probe_task)
+    monkeypatch.setattr(tasks, "render_task", hostile_tasks.render_task)
+    monkeypatch.setattr(tasks, "probe_task", hostile_tasks.probe_task)
     submit = WorkerPool._submit
 
     def submit_in_time(

@@ -31,6 +31,8 @@ OF_TRANSFORMERS = {
     "torch.distributed.tensor",
     "torchvision",
 }
+# What only workers need to look into files and to draw pages: a third of a second of a start.
+OF_WORKERS = {"pymupdf", "pipeline.worker", "pipeline.stages.pdf", "pipeline.stages.render", "ocr.parts.plan"}
 HEAVY = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL"}
 
 
@@ -93,6 +95,7 @@ def test_a_run_imports_only_what_it_uses(reader: Path, tmp_path: Path, make_pdf:
     assert {"torch", "ocr.language.text_model", "pipeline.flow.decoding"} <= modules
     assert modules & OF_TRANSFORMERS == set()
     assert "huggingface_hub" not in modules, "the model is in a folder"
+    assert modules & OF_WORKERS == set(), "a run's own process opens no file"
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from threadpoolctl import threadpool_info
 
-from pipeline import worker, workers
+from pipeline import tasks, worker, workers
 from pipeline.errors import WorkersError
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Page, PageError, RenderedPage
@@ -87,7 +87,7 @@ def little_time(running, task, fate):
     """Within it a page may take 1.5 s, and the task is another one: only what hangs has to end in so little time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "_page_timeout_s", 1.5)
-        patch.setattr(worker, task, fate)
+        patch.setattr(tasks, task, fate)
         yield
 
 
@@ -101,7 +101,7 @@ def test_file_is_probed_and_rendered(pool):
 
 
 def test_workers_never_import_torch(pool, monkeypatch):
-    monkeypatch.setattr(worker, "render_task", loaded_modules)
+    monkeypatch.setattr(tasks, "render_task", loaded_modules)
     modules = pool.render(page()).result(timeout=WAIT_S)
     assert "pymupdf" in modules
     assert modules.isdisjoint({"torch", "transformers", "pydantic", "click"})
@@ -109,8 +109,8 @@ def test_workers_never_import_torch(pool, monkeypatch):
 
 def test_crash_costs_its_page_alone(pool, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "render_task", crash)
-        patch.setattr(worker, "probe_task", crash)
+        patch.setattr(tasks, "render_task", crash)
+        patch.setattr(tasks, "probe_task", crash)
         lost = pool.render(page())
         document = pool.probe("a.pdf")
     kept = [pool.render(page(index=index)) for index in (0, 1, 2)]
@@ -140,7 +140,7 @@ def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
     for path in (whole, deadly):
         path.write_bytes(Path(page().path).read_bytes())
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "render_task", killed_at_first)
+        patch.setattr(tasks, "render_task", killed_at_first)
         kept, lost = (pool.render(replace(page(), path=str(path))) for path in (whole, deadly))
     assert isinstance(kept.result(timeout=WAIT_S), RenderedPage)
     error = lost.result(timeout=WAIT_S)
@@ -160,7 +160,7 @@ def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool,
         hung = pool.layer(ready.without_views())
     for fate in (crash, layer_task_killed_at_first):
         with monkeypatch.context() as patch:
-            patch.setattr(worker, "layer_task", fate)
+            patch.setattr(tasks, "layer_task", fate)
             lost.append(pool.layer(ready.without_views()))
     lost.insert(1, hung)
     found = [future.result(timeout=WAIT_S) for future in lost]
@@ -175,7 +175,7 @@ def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool,
 
 def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "render_task", worker_pid)
+        patch.setattr(tasks, "render_task", worker_pid)
         pid = pool.render(page()).result(timeout=WAIT_S)
     os.kill(pid, signal.SIGKILL)
     assert isinstance(pool.render(page()).result(timeout=WAIT_S), RenderedPage | PageError)
@@ -208,7 +208,7 @@ def test_errors_are_values(pool, tmp_path):
 
 
 def test_leaving_the_pool_is_prompt_and_cancels(monkeypatch):
-    monkeypatch.setattr(worker, "render_task", hang)
+    monkeypatch.setattr(tasks, "render_task", hang)
     with WorkerPool(max_workers=1, page_timeout_s=3600, **SETTINGS) as pool:
         futures = [pool.render(page()) for _ in range(3)]
         time.sleep(1.5)
@@ -232,17 +232,17 @@ def hang_in_c(*arguments):
 
 PARENT = """
 import sys, time
-from pipeline import worker
+from pipeline import tasks
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Page
 from pipeline.workers import WorkerPool
 from tests.pipeline import test_workers
 
 if __name__ == "__main__":  # workers import this file as well, and have the real task
-    worker.render_task = test_workers.worker_pid
+    tasks.render_task = test_workers.worker_pid
     with WorkerPool(max_workers=1, page_timeout_s=3.0, **test_workers.SETTINGS) as pool:
         print(pool.render(test_workers.page()).result(), flush=True)
-        worker.render_task = getattr(test_workers, sys.argv[1])
+        tasks.render_task = getattr(test_workers, sys.argv[1])
         pool.render(test_workers.page())
         time.sleep(3600)
 """
@@ -291,7 +291,7 @@ def end_at_once(*_) -> None:
 
 
 def test_workers_that_never_start_are_no_file_s_fault(monkeypatch):
-    monkeypatch.setattr(worker, "start", end_at_once)
+    monkeypatch.setattr(tasks, "start", end_at_once)
     with WorkerPool(max_workers=2, **SETTINGS) as pool:
         asked = [pool.probe(str(SAMPLES / "report.pdf")), pool.render(page())]
         for future in asked:

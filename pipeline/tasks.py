@@ -1,0 +1,71 @@
+"""What worker processes are asked to do, by name: whoever asks them imports nothing of what they need for it.
+
+A run's own process opens no file. Without PyMuPDF and all that draws, cuts and judges pages it starts a third of a
+second earlier. What the tasks do is in pipeline.worker.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pipeline.arena import Slot
+from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import Document, Kind, LayerUse, Page, PageError, PageKind, ReadablePage, ReadyPage
+
+# What two of them do, as a sentence about their failure begins.
+RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
+
+
+def start(memory_bytes: int | None) -> None:
+    """Prepares a worker process: pipeline.worker.start."""
+    from pipeline import worker
+
+    worker.start(memory_bytes)
+
+
+def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+    """Returns what is in the file: pipeline.worker.probe_task."""
+    from pipeline import worker
+
+    return worker.probe_task(path, settings, limit_s)
+
+
+def survey_task(
+    path: str,
+    kind: Kind,
+    indices: Sequence[int],
+    settings: IngestSettings,
+    text_layer: LayerUse,
+    limit_s: float,
+) -> Counter[PageKind]:
+    """Returns what kind of pages these are: pipeline.worker.survey_task."""
+    from pipeline import worker
+
+    return worker.survey_task(path, kind, indices, settings, text_layer, limit_s)
+
+
+def render_task(
+    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
+) -> ReadyPage | PageError:
+    """Returns the page's views, or why there are none: pipeline.worker.render_task."""
+    from pipeline import worker
+
+    return worker.render_task(page, settings, layout, limit_s, slot)
+
+
+def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+    """Returns a rendered page with its text layer judged: pipeline.worker.layer_task."""
+    from pipeline import worker
+
+    return worker.layer_task(ready, settings, limit_s)
+
+
+def broken(path: str, reason: str) -> Document:
+    """Returns the row of a file that could not be looked into."""
+    return Document(
+        path=path, sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason=reason
+    )
+
+
+def unknown(num_pages: int) -> Counter[PageKind]:
+    """Returns so many pages of which nothing can be told."""
+    return Counter[PageKind]({"unknown": num_pages})

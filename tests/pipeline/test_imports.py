@@ -1,0 +1,110 @@
+"""What a start imports, and when: see also test_cli.py."""
+
+import gc
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline import imports, loading
+from pipeline.config import Config
+
+ABSENT = "no.module.of.that.name"
+
+
+def run_python(code: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_no_garbage_is_collected_while_modules_are_first_imported() -> None:
+    lasting = gc.get_freeze_count()
+    with imports.first_import(ABSENT):
+        with imports.first_import(f"{ABSENT}.either"):
+            assert not gc.isenabled()
+        assert not gc.isenabled(), "one block has not ended"
+        assert gc.get_freeze_count() == lasting
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > lasting
+    gc.unfreeze()
+
+
+def test_the_collector_goes_on_after_an_import_that_fails() -> None:
+    with pytest.raises(ImportError), imports.first_import(ABSENT):
+        raise ImportError
+    assert gc.isenabled()
+    gc.unfreeze()
+
+
+def test_what_is_imported_already_changes_nothing() -> None:
+    lasting = gc.get_freeze_count()
+    with imports.first_import("pytest"):
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == lasting
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with imports.first_import(ABSENT):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="loads shared objects")
+def test_the_libraries_of_pytorch_are_loaded_without_it() -> None:
+    code = """
+import sys
+from pathlib import Path
+from pipeline.imports import load_libraries
+load_libraries()
+print("libtorch_cpu.so" in Path("/proc/self/maps").read_text(), "torch" in sys.modules)
+import torch
+print(torch.ones(2, 3).mul(2).sum().item())
+"""
+    assert run_python(code) == ["True", "False", "12.0"]
+
+
+def test_without_pytorch_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "torch")
+    imports.load_libraries()
+
+
+def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
+    store = {"database": str(tmp_path / "a.db")}
+    assert loading.is_sure_to_read(Config.model_validate({"store": store}))
+    assert not loading.is_sure_to_read(Config.model_validate({"store": store, "text_layer": "prefer"}))
+    (tmp_path / "a.db").touch()
+    assert not loading.is_sure_to_read(Config.model_validate({"store": store}))
+
+
+def test_a_new_run_imports_the_model_s_libraries_first(tmp_path: Path) -> None:
+    """They take the longest; the rest of the start goes on beside them."""
+    code = f"""
+import sys
+from pipeline import loading
+from pipeline.cli import main
+loading.import_ahead = lambda: print("pipeline.runner" in sys.modules)
+main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}])
+"""
+    assert run_python(code) == ["False"]
+
+
+def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(loading, "_import_all", lambda: begun.append("once"))
+    monkeypatch.setattr(loading, "is_importing", lambda: True)
+    loading.import_ahead()
+    assert begun == []
