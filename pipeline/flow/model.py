@@ -14,7 +14,7 @@ from pipeline.config import Config
 from pipeline.flow.faults import before_any_page, failed_pages, lost_pages
 from pipeline.flow.gate import Gate
 from pipeline.flow.handover import Handover
-from pipeline.flow.meter import Meter, StageUse
+from pipeline.flow.meter import StageUse
 from pipeline.flow.placing import Placer, open_placer
 from pipeline.flow.types import Decoded, Ticket
 from pipeline.ladder_steps import Step
@@ -71,7 +71,6 @@ class Model:
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
         self._placer: Placer | None = None
-        self._placing = Meter()
         self.arena: Arena | None = None
         self._lost: dict[Ticket, PageError] = {}
 
@@ -129,9 +128,7 @@ class Model:
 
         assert self._placer is not None
         self.ended_at[outcome.encoded.rendered.page] = outcome.ended_at
-        result = await asyncio.wrap_future(self._placer.place(read_page(outcome)))
-        self._placing.add("busy", sum(timing.share_s for timing in result.timings if timing.stage == "place"))
-        return result
+        return await asyncio.wrap_future(self._placer.place(read_page(outcome)))
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the threads failed; once `failed` is settled.
@@ -169,7 +166,7 @@ class Model:
         loops = {"encode": self._encoding, "decode": self._decoding}
         used = [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
         if self._placer is not None:
-            used.append(self._placing.use("place", wall_s * self._placer.num_workers))
+            used.append(self._placer.meter.use("place", wall_s * self._placer.num_workers))
         return used
 
     def decoded(self) -> tuple[int, int]:
@@ -212,9 +209,11 @@ class Model:
         from pipeline.flow.sizes import encode_pages
         from pipeline.flow.streams import try_device
 
-        encoder.warm_up()
-        with before_any_page():
-            try_device(loaded.model.lm_head.weight.device)
+        watch = Stopwatch()
+        with watch.measure():
+            encoder.warm_up()
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
         self._encoding = EncoderLoop(
             loaded,
             encoder,
@@ -223,6 +222,7 @@ class Model:
             outgoing=self._encoded,
             most=encode_pages(self._config, _device(loaded)),
         )
+        self._encoding.meter.add("busy", watch.seconds)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.open()
         try:
@@ -252,9 +252,11 @@ class Model:
         encoding = self._encoding
         assert encoding is not None
         on_cpu = _device(loaded) == "cpu"
-        paged = open_paged(loaded, self._config)
-        with before_any_page():
-            try_device(loaded.model.lm_head.weight.device)
+        watch = Stopwatch()
+        with watch.measure():
+            paged = open_paged(loaded, self._config)
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
         self._decoding = DecoderLoop(
             loaded,
             paged,
@@ -265,6 +267,7 @@ class Model:
             free_memory=encoding.release,
             may_gather=lambda: on_cpu and not encoding.is_waiting,
         )
+        self._decoding.meter.add("busy", watch.seconds)
         if self._closing.is_set():
             self._decoding.abandon()
         self._decodes.open()
