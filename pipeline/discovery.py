@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from pipeline.config import layer_use
-from pipeline.flow.meter import Meter
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
 from pipeline.selection import select_pages
@@ -24,17 +23,16 @@ PROBES_AHEAD = 16
 class Discovery:
     """For the event loop's thread. workers: look into files. load: has the model loaded, as there is something to read.
 
-    meter: how long workers looked into files. Once all files were looked into, the pages that are to be read after the
+    Once all files were looked into, the pages that are to be read after the
     others: last, which the model had when one run died, together; and then alone, one by one, which were being computed
     when the model was lost, or had when several runs died: only the one that is the reason is struck again. With how
     often that happened, so that it does not stand before the others for ever.
     """
 
-    def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], meter: Meter) -> None:
+    def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None]) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
         self._config = ledger.config
         self._layer_use = layer_use(ledger.config)
-        self._meter = meter
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
         self._planned: set[str] = set()
@@ -111,5 +109,4 @@ class Discovery:
 
     async def _probed(self, candidate: Candidate) -> Document:
         document = await asyncio.wrap_future(self._workers.probe(candidate.path))
-        self._meter.add("busy", document.seconds)
         return dataclasses.replace(document, given=candidate.given)

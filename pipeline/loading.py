@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.config import Config
 from pipeline.errors import ConfigError, PipelineError
-from pipeline.flow.sizes import decode_slots
+from pipeline.flow.sizes import decode_slots, inflight_mb
 from pipeline.imports import IMPORTING, first_import, is_importing, load_libraries
 from pipeline.limits import keep_freed_memory
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # How many processes a model has that is small, on a machine with enough CPUs.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
+# For each page that may be read again at once beside a GPU, of run.inflight_mb: 128 of them by default.
+_REREADING_MB = 32
 # Of NVIDIA, and of Windows' for Linux.
 _DRIVERS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
 
@@ -214,6 +216,16 @@ def threads_each() -> int:
 def render_workers(config: Config) -> int:
     """Returns the number of worker processes: a page is rendered far faster than it is read."""
     return config.render.workers or max(1, min(16, available_cpus() // 2))
+
+
+def rereadings(config: Config, device: str | None) -> int:
+    """Returns how many pages are read again at once; each holds its views beside those of run.inflight_mb.
+
+    On a CPU as many as are rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs a
+    run of 900 pages read those again for two thirds of its time, with nothing else to do. device: the model's.
+    """
+    few = render_workers(config)
+    return max(few, inflight_mb(config, device) // _REREADING_MB) if device == "cuda" else few
 
 
 def placer_processes() -> int:

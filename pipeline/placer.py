@@ -10,7 +10,7 @@ _WORDING: list[Wording] = []
 
 def start(wording: Wording) -> None:
     """Prepares the process for the pages of one model: it ends when told to, and with its parent."""
-    tasks.start(None)
+    tasks.start(None, "ocrb-place")
     _WORDING[:] = [wording]
 
 

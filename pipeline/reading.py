@@ -11,7 +11,7 @@ from pipeline.flow.service import ModelService
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
 from pipeline.ladder_steps import Step, steps_of
-from pipeline.loading import render_workers
+from pipeline.loading import rereadings
 from pipeline.results import blank_result, embedded_result, failed_result
 from pipeline.script import foreign_script, known_scripts
 from pipeline.script_check import script_flag
@@ -63,8 +63,8 @@ class PageReader:
             judge=workers.layer,
         )
         self._judge = workers.layer
-        # Each holds a page's views beside those that the budget counts.
-        self._again = asyncio.Semaphore(render_workers(config))
+        self._config = config
+        self._rereadings: asyncio.Semaphore | None = None
 
     async def __call__(
         self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
@@ -100,7 +100,7 @@ class PageReader:
         """The attempts, given the results of the first one's readings, and what is known of the page after them."""
         if self._second_look.wants(results):
             self._keep_first(join(ready, results))
-            async with self._again:
+            async with self._again():
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
@@ -112,8 +112,14 @@ class PageReader:
         is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: that took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
-        async with self._again:
+        async with self._again():
             return await self._ladder(ready, first, reads=not (is_foreign or is_pattern))
+
+    def _again(self) -> asyncio.Semaphore:
+        """Bounds how many pages are read again at once. Asked for a page that was read, so the device is known."""
+        if self._rereadings is None:
+            self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
+        return self._rereadings
 
     def _keep_first(self, first: PageResult) -> None:
         """Where there is a text: that a page has none is nobody's loss."""

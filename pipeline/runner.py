@@ -227,7 +227,6 @@ class _Run:
         workers = render_workers(self._config)
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
-        store = self._ledger.writer.meter.use("store", wall_s)
         idle = max(0.0, 1 - discover.busy - render.busy)
         blocked = min(idle, self._budget.waited_s / wall_s) if wall_s else 0.0
         return [
@@ -235,7 +234,7 @@ class _Run:
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
             *self._model.stages(wall_s),
             self._looping.use("flow", wall_s),
-            dataclasses.replace(store, waiting_input=max(0.0, 1 - store.busy)),
+            self._ledger.writer.use(wall_s),
         ]
 
     def _read_all(self, inputs: Inputs) -> None:
@@ -249,6 +248,8 @@ class _Run:
             probe_timeout_s=config.ingest.probe_timeout_s,
             memory_bytes=config.render.worker_memory_mb << 20,
             page_bytes=self._page_bytes,
+            discovering=self._discovering,
+            rendering=self._rendering,
         ) as workers:
             self._model.arena = workers.arena
             try:
@@ -275,7 +276,7 @@ class _Run:
         """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
         self._workers = workers
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
-        self._discovery = Discovery(self._ledger, workers, self._model.start, self._discovering)
+        self._discovery = Discovery(self._ledger, workers, self._model.start)
         self._reader = PageReader(self._config, workers, self._model, self._keep_first)
         watching = asyncio.create_task(self._watch())
         reading = asyncio.create_task(self._read_inputs(inputs))
@@ -371,7 +372,6 @@ class _Run:
                 outcome = await asyncio.wrap_future(self._workers.render(page))
                 self._turns.rendered(page, outcome)
             if not isinstance(outcome, PageError):
-                self._rendering.add("busy", sum(outcome.seconds.values()))
                 share.change_to(outcome.num_bytes)
             if needs_model(outcome):
                 # What ends the process while it loads is no page's doing.

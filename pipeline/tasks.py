@@ -4,22 +4,52 @@ A run's own process opens no file. Without PyMuPDF and all that draws, cuts and 
 second earlier. What the tasks do is in pipeline.worker.
 """
 
+import contextlib
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from pipeline.arena import Slot
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Document, Kind, LayerUse, Page, PageError, PageKind, ReadablePage, ReadyPage
 
+Result = TypeVar("Result")
 # What two of them do, as a sentence about their failure begins.
 RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
 
 
-def start(memory_bytes: int | None) -> None:
-    """Prepares a worker process: pipeline.worker.start."""
+# CPU seconds that this process took to start, until its first task has told them.
+_start_s: list[float] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed(Generic[Result]):
+    """What a task gave, and the seconds it took. start_s: CPU time of the process's own start, told with its first."""
+
+    result: Result
+    seconds: float
+    start_s: float
+
+
+def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
+    """Prepares a worker process: pipeline.worker.start. name: by which the system lists it, 15 letters at most."""
     from pipeline import worker
 
+    with contextlib.suppress(OSError):  # where there is no /proc
+        Path("/proc/self/comm").write_text(name, encoding="ascii")
     worker.start(memory_bytes)
+    _start_s[:] = [time.process_time()]
+
+
+def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
+    """Returns what the task gives, and how long it took."""
+    start_s = _start_s.pop() if _start_s else 0.0
+    began = time.perf_counter()
+    result = task(*arguments)
+    return Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
 
 
 def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:

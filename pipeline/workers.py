@@ -22,6 +22,7 @@ from pebble import ProcessExpired, ProcessPool
 from pipeline import tasks
 from pipeline.arena import Arena, Slot
 from pipeline.errors import WorkersError
+from pipeline.flow.meter import Meter
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Document, Kind, Page, PageError, PageKind, ReadablePage, ReadyPage
 
@@ -41,7 +42,7 @@ class TaskPool:
     """Spawned processes for tasks that may crash, hang, or be killed; a context manager.
 
     max_workers: processes. initializer: called in each of them first, with initargs. tasks_per_worker: after so many a
-    process is replaced.
+    process is replaced. starting: is told how long processes took to start.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class TaskPool:
         initializer: Callable[..., None],
         initargs: tuple[Any, ...],
         tasks_per_worker: int = _TASKS_PER_WORKER,
+        starting: Meter | None = None,
     ) -> None:
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
         self._tasks_per_worker = tasks_per_worker
+        self._starting = starting or Meter()
         self._lock = threading.Lock()
         self._pools: list[Any] = []
         # Pools in a row that broke before they did anything, and whether the last one did.
@@ -87,12 +90,13 @@ class TaskPool:
         limit_s: float,
         failed: Callable[[BaseException], Result],
         arena: Arena | None = None,
+        meter: Meter | None = None,
     ) -> Future[Result]:
-        """arena: the task puts its result there; its last argument is a slot."""
+        """arena: the task puts its result there; its last argument is a slot. meter: is told the time it takes."""
         outer: Future[Result] = Future()
         with self._lock:
             self._pending.add(outer)
-        job = _Job(task, arguments, limit_s, failed, arena, outer)
+        job = _Job(task, arguments, limit_s, failed, arena, meter, outer)
         self._attempt(job, 1)
         return outer
 
@@ -101,16 +105,19 @@ class TaskPool:
         try:
             slot = None if job.arena is None else job.arena.lend()
             lent = () if slot is None else (slot,)
+            arguments = (job.task, *job.arguments, *lent)
             try:
-                inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
+                inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
             except RuntimeError:  # it broke since it was asked for
-                inner = self._pool().schedule(job.task, args=(*job.arguments, *lent), timeout=job.limit_s)
+                inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
             inner.add_done_callback(partial(self._settle, job, number, slot))
         except Exception as error:
             self._finish(job, error, None, None)
 
     def _settle(self, job: "_Job[Any]", number: int, slot: Slot | None, inner: Future[Any]) -> None:
         error = None if inner.cancelled() else inner.exception()
+        done = None if error is not None or inner.cancelled() else inner.result()
+        self._note(job, error, done)
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
         may_be_others = is_broken or _was_killed(error)
@@ -119,7 +126,17 @@ class TaskPool:
         if in_vain and job.outer in self._pending:
             self._attempt(job, number + 1)
         else:
-            self._finish(job, error, slot, None if error is not None or inner.cancelled() else inner.result())
+            self._finish(job, error, slot, None if done is None else done.result)
+
+    def _note(self, job: "_Job[Any]", error: BaseException | None, done: "tasks.Timed[Any] | None") -> None:
+        """How long a worker was at work, also where nothing came of it; of one that died nobody knows."""
+        meter = job.meter or Meter()
+        with self._lock:
+            if done is not None:
+                self._starting.add("busy", done.start_s)
+                meter.add("busy", done.seconds)
+            elif isinstance(error, TimeoutError):
+                meter.add("busy", job.limit_s)
 
     def _finish(self, job: "_Job[Any]", error: BaseException | None, slot: Slot | None, result: Any) -> None:
         if not (self._claim(job.outer) and job.outer.set_running_or_notify_cancel()):
@@ -177,6 +194,8 @@ class WorkerPool(TaskPool):
     page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into a file, may take. memory_bytes:
     what a worker may allocate, None for no limit; enforced on Linux. page_bytes: what the views of a page take at most;
     they come through shared memory where there is any, None through a pipe.
+
+    discovering, rendering: are told how long workers look into files, and do all else, their start included.
     """
 
     def __init__(
@@ -190,8 +209,16 @@ class WorkerPool(TaskPool):
         probe_timeout_s: float = 120.0,
         memory_bytes: int | None = 4 << 30,
         page_bytes: int | None = None,
+        discovering: Meter | None = None,
+        rendering: Meter | None = None,
     ) -> None:
-        super().__init__(max_workers=max_workers, initializer=tasks.start, initargs=(memory_bytes,))
+        self._discovering, self._rendering = discovering or Meter(), rendering or Meter()
+        super().__init__(
+            max_workers=max_workers,
+            initializer=tasks.start,
+            initargs=(memory_bytes,),
+            starting=self._rendering,
+        )
         self._ingest, self._render, self._tile = ingest, render, tile
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
@@ -220,7 +247,9 @@ class WorkerPool(TaskPool):
             reason = f"looking into the file {what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
             return tasks.broken(path, reason)
 
-        return self._submit(tasks.probe_task, (path, self._ingest, limit_s), limit_s, failed)
+        return self._submit(
+            tasks.probe_task, (path, self._ingest, limit_s), limit_s, failed, meter=self._discovering
+        )
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
         """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
@@ -250,7 +279,7 @@ class WorkerPool(TaskPool):
         tile = tile or self._tile
         tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
         arguments = (page, render or self._render, tile, limit_s)
-        return self._submit(tasks.render_task, arguments, limit_s, failed, arena=self.arena)
+        return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
         """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
@@ -263,7 +292,9 @@ class WorkerPool(TaskPool):
             category, happened = what_happened(error, limit_s, "render.page_timeout_s")
             return PageError(stage="layer", category=category, message=f"{tasks.JUDGING} {happened}")
 
-        return self._submit(tasks.layer_task, (ready, self._render, limit_s), limit_s, failed)
+        return self._submit(
+            tasks.layer_task, (ready, self._render, limit_s), limit_s, failed, meter=self._rendering
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +307,7 @@ class _Job(Generic[Result]):
     limit_s: float
     failed: Callable[[BaseException], Result]
     arena: Arena | None
+    meter: Meter | None
     outer: Future[Result]
 
 

@@ -177,9 +177,11 @@ class Model(ModelService):
         from pipeline.flow.sizes import encode_pages
         from pipeline.flow.streams import try_device
 
-        encoder.warm_up()
-        with before_any_page():
-            try_device(loaded.model.lm_head.weight.device)
+        watch = Stopwatch()
+        with watch.measure():
+            encoder.warm_up()
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
         self._encoding = EncoderLoop(
             loaded,
             encoder,
@@ -188,6 +190,7 @@ class Model(ModelService):
             outgoing=self._encoded,
             most=encode_pages(self._config, _device(loaded)),
         )
+        self._encoding.meter.add("busy", watch.seconds)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.open()
         try:
@@ -217,9 +220,11 @@ class Model(ModelService):
         encoding = self._encoding
         assert encoding is not None
         on_cpu = _device(loaded) == "cpu"
-        paged = open_paged(loaded, self._config)
-        with before_any_page():
-            try_device(loaded.model.lm_head.weight.device)
+        watch = Stopwatch()
+        with watch.measure():
+            paged = open_paged(loaded, self._config)
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
         self._decoding = DecoderLoop(
             loaded,
             paged,
@@ -230,6 +235,7 @@ class Model(ModelService):
             free_memory=encoding.release,
             may_gather=lambda: on_cpu and not encoding.is_waiting,
         )
+        self._decoding.meter.add("busy", watch.seconds)
         if self._closing.is_set():
             self._decoding.abandon()
         self._decodes.open()

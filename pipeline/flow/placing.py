@@ -12,6 +12,7 @@ from pebble import ProcessExpired
 from pipeline import placer
 from pipeline.arena import Arena, share
 from pipeline.errors import WorkersError
+from pipeline.flow.meter import Meter
 from pipeline.results import failed_result
 from pipeline.stages.place import ReadPage, Wording, place
 from pipeline.types import PageError, PageResult
@@ -25,9 +26,10 @@ _PAGES_PER_PROCESS = 20_000
 
 
 class Placer(Protocol):
-    """num_workers: pages that it places at once."""
+    """num_workers: pages that it places at once. meter: how long it was at work."""
 
     num_workers: int
+    meter: Meter
 
     def place(self, read: ReadPage) -> Future[PageResult]:
         """Returns the future of the page's result; a failure is a result, too. For any thread."""
@@ -57,6 +59,7 @@ class PlacerThread:
     num_workers = 1
 
     def __init__(self, wording: Wording) -> None:
+        self.meter = Meter()
         self._wording = wording
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="place")
 
@@ -69,17 +72,22 @@ class PlacerThread:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def _place(self, read: ReadPage) -> PageResult:
+        self.meter.start()
         try:
             return place(read, self._wording)
         except Exception as error:
             return _failed(read, error)
+        finally:
+            self.meter.stop()
 
 
 class PlacerPool(TaskPool):
     """Places pages in processes. arena: views that lie in it are not copied."""
 
     def __init__(self, wording: Wording, num_processes: int, arena: Arena | None) -> None:
+        self.meter = Meter()
         super().__init__(
+            starting=self.meter,
             max_workers=num_processes,
             initializer=placer.start,
             initargs=(wording,),
@@ -91,7 +99,11 @@ class PlacerPool(TaskPool):
     def place(self, read: ReadPage) -> Future[PageResult]:
         """Returns the future of the page's result."""
         return self._submit(
-            placer.place_task, (self._share(read),), _LIMIT_S, lambda error: _failed(read, error)
+            placer.place_task,
+            (self._share(read),),
+            _LIMIT_S,
+            lambda error: _failed(read, error),
+            meter=self.meter,
         )
 
     def close(self) -> None:

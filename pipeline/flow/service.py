@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.arena import Arena
 from pipeline.flow.faults import failed_pages
-from pipeline.flow.meter import Meter, StageUse
+from pipeline.flow.meter import StageUse
 from pipeline.flow.placing import Placer, open_placer
 from pipeline.flow.types import Outcome, ReadOut, Ticket
 from pipeline.ladder_steps import Step
@@ -39,7 +39,6 @@ class ModelService(ABC):
         self.gpu: GpuReading | None = None
         self.arena: Arena | None = None
         self._placer: Placer | None = None
-        self._placing = Meter()
         self._lost: Mapping[Ticket, PageError] = {}
 
     @abstractmethod
@@ -123,9 +122,7 @@ class ModelService(ABC):
         assert self._placer is not None, "there is one before anything is read"
         out = read_out(outcome)
         self.ended_at[out.read.rendered.page] = out.ended_at
-        result = await asyncio.wrap_future(self._placer.place(out.read))
-        self._placing.add("busy", sum(timing.share_s for timing in result.timings if timing.stage == "place"))
-        return result
+        return await asyncio.wrap_future(self._placer.place(out.read))
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
@@ -143,7 +140,7 @@ class ModelService(ABC):
         """Returns where the time went; after close()."""
         used = self._used(wall_s)
         if self._placer is not None:
-            used.append(self._placing.use("place", wall_s * self._placer.num_workers))
+            used.append(self._placer.meter.use("place", wall_s * self._placer.num_workers))
         return used
 
     def _open_placer(self, wording: Wording, device: str) -> None:

@@ -3,10 +3,11 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
 
-from pipeline.flow.meter import Meter
+from pipeline.flow.meter import Meter, StageUse
 from storage.marker import Marker
 from storage.store import Store
 
@@ -23,7 +24,7 @@ class Writer:
     """
 
     def __init__(self, path: str) -> None:
-        self.meter = Meter()
+        self.meter, self._marks, self._looks = Meter(), Meter(), Meter()
         with contextlib.ExitStack() as stack:
             self._thread = stack.enter_context(_thread("store"))
             self._store = self._thread.submit(Store, path).result()
@@ -46,26 +47,34 @@ class Writer:
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Returns the future of task(store, ...)."""
 
-        def work() -> R:
-            self.meter.start()
-            try:
-                return task(self._store, *args, **kwargs)
-            finally:
-                self.meter.stop()
+        return self._thread.submit(_metered, self.meter, partial(task, self._store, *args, **kwargs))
 
-        return self._thread.submit(work)
+    def use(self, wall_s: float) -> StageUse:
+        """Returns where the time of all three threads went, as that of one stage."""
+        meters = (self.meter, self._marks, self._looks)
+        busy = sum(meter.use("store", wall_s).busy for meter in meters)
+        return StageUse(name="store", busy=busy, waiting_input=max(0.0, 1 - busy), waiting_output=0.0)
 
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
         """Returns the future of marking pages (sha256, page_index) as being read; storage.in_flight says what for."""
-        return self._marking.submit(self._marker.begin_pages, run_id, pages, alone=alone)
+        mark = partial(self._marker.begin_pages, run_id, pages, alone=alone)
+        return self._marking.submit(_metered, self._marks, mark)
 
     def look(self) -> Future[None]:
         """Returns the future of a look whether the database is still there. Raises (the future): DatabaseGoneError."""
-        return self._looking.submit(self._store.presence.look)
+        return self._looking.submit(_metered, self._looks, self._store.presence.look)
 
     def end(self, run_id: int) -> Future[None]:
         """Returns the future of forgetting a run's marks."""
-        return self._marking.submit(self._marker.end_run, run_id)
+        return self._marking.submit(_metered, self._marks, partial(self._marker.end_run, run_id))
+
+
+def _metered(meter: Meter, task: Callable[[], R]) -> R:
+    meter.start()
+    try:
+        return task()
+    finally:
+        meter.stop()
 
 
 def _thread(name: str) -> ThreadPoolExecutor:

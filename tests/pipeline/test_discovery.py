@@ -11,7 +11,6 @@ import pytest
 from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.discovery import Discovery
-from pipeline.flow.meter import Meter
 from pipeline.flow.writer import Writer
 from pipeline.inputs import Inputs
 from pipeline.ledger import Ledger
@@ -53,7 +52,7 @@ class Discovered:
 
     def __init__(self, config: Config, database: str, inputs: Iterator[Found]) -> None:
         self.loads = 0
-        self.meter, self.summary = Meter(), RunSummary(database=database)
+        self.summary = RunSummary(database=database)
         with Writer(database) as writer, closing(Inputs(inputs)) as taken:
             run_id = writer.call(Store.start_run, a_run()).result()
             ledger = Ledger(config, writer, run_id, "s" * 64, Silent(), self.summary)
@@ -62,7 +61,7 @@ class Discovered:
     async def _all(self, ledger: Ledger, inputs: Inputs) -> list[Page]:
         pages: asyncio.Queue[Page | None] = asyncio.Queue()
         workers: Any = Workers()
-        discovery = Discovery(ledger, workers, self._load, self.meter)
+        discovery = Discovery(ledger, workers, self._load)
         await discovery.all(inputs, pages)
         self.last = [page.page_number for page in discovery.last]
         self.alone = [(times, page.page_number) for times, page in discovery.alone]
@@ -78,7 +77,6 @@ def test_pages_come_in_the_order_of_files_and_a_copy_gives_none(database: str) -
     found = Discovered(Config(text_layer="ignore"), database, files("1:2", "2:1", "1:2:copy"))
     assert [(page.path, page.page_number) for page in found.pages] == [("1:2", 1), ("1:2", 2), ("2:1", 1)]
     assert (found.summary.documents, found.summary.num_to_read) == ({"ok": 3}, 3)
-    assert found.meter.use("discover", 3.0).busy == pytest.approx(0.5)
     assert found.loads == 2
     assert [row["status"] for row in rows(database)] == ["pending"] * 5
 

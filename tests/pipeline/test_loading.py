@@ -22,6 +22,7 @@ from pipeline.loading import (
     num_replicas,
     open_paged,
     render_workers,
+    rereadings,
     threads_each,
     wake_device,
 )
@@ -237,3 +238,10 @@ def test_a_gpu_may_be_there_where_a_driver_is(
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert loading._may_have_gpu() is expected
+
+
+def test_beside_a_gpu_more_pages_are_read_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    config = Config.model_validate({"run": {"inflight_mb": 4096}})
+    assert (rereadings(config, "cpu"), rereadings(config, "cuda")) == (8, 128)
+    assert rereadings(Config.model_validate({"run": {"inflight_mb": 64}}), "cuda") == 8

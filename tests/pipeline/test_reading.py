@@ -35,7 +35,7 @@ class Model:
     """Reads what it is given one after the other."""
 
     def __init__(self, *results: PageResult) -> None:
-        self.results = list(results)
+        self.results, self.device = list(results), "cpu"
 
     async def read(self, *_: Any, is_urgent: bool = False) -> PageResult:
         await asyncio.sleep(0)

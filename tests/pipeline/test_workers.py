@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info
 
 from pipeline import tasks, worker, workers
 from pipeline.errors import WorkersError
+from pipeline.flow.meter import Meter
 from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Page, PageError, RenderedPage
 from pipeline.workers import WorkerPool
@@ -80,6 +81,51 @@ def worker_pid(*_) -> int:
 def pool():
     with WorkerPool(max_workers=1, **SETTINGS) as running:
         yield running
+
+
+def slow_failure(*_) -> PageError:
+    time.sleep(0.05)
+    return PageError(stage="render", category="broken", message="it is")
+
+
+def process_name(*_) -> str:
+    return Path("/proc/self/comm").read_text().strip()
+
+
+def test_all_that_workers_do_is_measured(monkeypatch):
+    """Looking into files, rendering and judging, also in vain or for too long; and once what their start takes."""
+    probing, rest = Meter(), Meter()
+
+    def busy(meter):
+        return meter.use("any", 1.0).busy
+
+    with WorkerPool(max_workers=1, discovering=probing, rendering=rest, **SETTINGS) as running:
+        assert running.probe(str(SAMPLES / "report.pdf")).result(timeout=WAIT_S).status == "ok"
+        started, looked = busy(rest), busy(probing)
+        assert started > 0
+        assert looked > 0
+        ready = running.render(page()).result(timeout=WAIT_S)
+        assert (drawn := busy(rest)) > started
+        running.layer(ready.without_views()).result(timeout=WAIT_S)
+        assert (judged := busy(rest)) > drawn
+        monkeypatch.setattr(tasks, "render_task", slow_failure)
+        running.render(page()).result(timeout=WAIT_S)
+        assert (failed := busy(rest)) >= judged + 0.05
+        with little_time(running, "render_task", hang):
+            running.render(page()).result(timeout=WAIT_S)
+        assert busy(rest) >= failed + 1.5
+        assert busy(probing) == looked
+
+
+def test_a_process_s_start_is_told_with_its_first_task():
+    tasks._start_s[:] = [2.5]
+    first, second = (tasks.timed(len, "abc") for _ in range(2))
+    assert (first.result, first.start_s, second.start_s) == (3, 2.5, 0.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_system_lists_workers_by_name(pool):
+    assert pool._submit(process_name, (), 30.0, str).result(WAIT_S) == "ocrb-render"
 
 
 @contextmanager

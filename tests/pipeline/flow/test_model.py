@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,23 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     assert 0 < encode.busy < 1
     assert 0 < decode.busy < 1
     assert decode.waiting_input > 0
+
+
+def test_what_comes_before_the_first_page_is_work_of_its_stage(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The encoder's graphs and the decoder's: on a GPU they take seconds, after the model was loaded."""
+    monkeypatch.setattr(RunEncoder, "warm_up", lambda encoder: time.sleep(0.5))
+    monkeypatch.setattr(loading, "open_paged", lambda *_: time.sleep(0.5))
+    model = Model(config, load_model)
+
+    async def work() -> None:
+        await model.ready(alone=True)
+
+    read_with(model, work)
+    encode, decode = (stage for stage in model.stages(1.0) if stage.name != "place")
+    assert encode.busy >= 0.5
+    assert decode.busy >= 0.5
 
 
 def test_it_says_when_it_takes_pages_and_not_before(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

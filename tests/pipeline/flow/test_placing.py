@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -87,6 +88,22 @@ def test_a_page_that_cannot_be_placed_costs_itself_alone(pool: PlacerPool) -> No
     assert result.error is not None
     assert (result.status, result.error.stage, result.error.category) == ("failed", "place", "internal")
     assert pool.place(read_page()).result(WAIT_S).status == "ok"
+
+
+def test_its_time_at_work_is_measured(pool: PlacerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process its start, too; in a thread also of a page that cannot be placed."""
+    pool.place(read_page()).result(WAIT_S)
+    assert pool.meter.use("place", 1.0).busy > 0
+
+    def slow(*_: Any) -> Any:
+        time.sleep(0.05)
+        raise ValueError
+
+    monkeypatch.setattr(placing, "place", slow)
+    thread = PlacerThread(wording_of(loaded_reader()))
+    assert thread.place(read_page()).result(WAIT_S).status == "failed"
+    thread.close()
+    assert thread.meter.use("place", 1.0).busy >= 0.05
 
 
 def test_a_killed_process_costs_nothing(pool: PlacerPool) -> None:

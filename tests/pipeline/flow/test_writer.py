@@ -94,6 +94,20 @@ def test_the_time_at_work_is_measured(path: str) -> None:
     assert worked[0] <= writer.meter.use("store", 1.0).busy <= answered - asked, "the rest is no work"
 
 
+def test_marks_and_looks_are_work_of_the_stage_too(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Writer(path) as writer:
+        stored = writer.use(1.0).busy
+        for slow in ("_marker.begin_pages", "_store.presence.look"):
+            owner = writer
+            *way, name = slow.split(".")
+            for step in way:
+                owner = getattr(owner, step)
+            monkeypatch.setattr(owner, name, lambda *_, **__: time.sleep(0.05))
+        writer.begin(1, []).result()
+        writer.look().result()
+        assert writer.use(1.0).busy >= stored + 0.1
+
+
 def test_a_database_that_takes_no_marks_is_refused_and_closed(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,152 @@
+"""What a run's threads and worker processes are seen to do, by looking at them every few milliseconds.
+
+Threads of a stage by the frames they are in, so that one that waits for a lock, a queue or an event is told from one
+that works, also where it works on a GPU or waits for the interpreter: as the stages' own meters have it. What holds the
+interpreter for less than its switch interval is hardly ever seen so, which is why their CPU time is asked for as well;
+of threads in no stage that is all there is. Processes by the system's word on whether they run.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType, TracebackType
+
+PERIOD_S, PROCESS_PERIOD_S = 0.01, 0.05
+# Innermost frames of threads that wait: (file, function); None for any function of it.
+WAITING = {
+    ("threading.py", None),
+    ("selectors.py", "select"),
+    ("thread.py", "_worker"),  # concurrent.futures: an executor's thread without work
+    ("connection.py", None),
+    ("_bootstrap_external>", "acquire"),
+    ("_bootstrap>", "acquire"),  # another thread imports what this one wants
+}
+# Frames that say which stage a thread works for, whatever its name: (end of the file's path, function).
+STAGES = {
+    ("pipeline/flow/model.py", "_read_all"): "encode",
+    ("pipeline/flow/model.py", "_decode_all"): "decode",
+    ("pipeline/flow/placing.py", "_place"): "place",
+    ("asyncio/base_events.py", "run_forever"): "flow",
+    ("pipeline/flow/writer.py", "_metered"): "store",
+    ("pipeline/flow/model.py", "_run"): "loading",
+    ("pipeline/loading.py", "_import_all"): "loading",
+}
+OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place"}
+
+
+class ThreadSamples:
+    """Looks on as a context manager.
+
+    busy_s: seconds at work of each stage, and CPU seconds of threads in none under "(their name)". cpu_s: CPU seconds
+    of the threads of each, none of processes. wall_s: how long it looked on.
+    """
+
+    def __init__(self) -> None:
+        self.busy_s: Counter[str] = Counter()
+        self.cpu_s: Counter[str] = Counter()
+        self._last_cpu_s: dict[int, float] = {}
+        self._last_name: dict[int, str] = {}
+        self.wall_s = 0.0
+        self.num_samples = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, name="samples", daemon=True)
+
+    def __enter__(self) -> "ThreadSamples":
+        for thread in threading.enumerate():
+            if thread.ident is not None and thread.native_id is not None:
+                self._last_cpu_s[thread.ident] = _cpu_s(thread.native_id)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look_on(self) -> None:
+        started = last = at_processes = time.monotonic()
+        while not self._ended.wait(PERIOD_S):
+            now = time.monotonic()
+            self._see_threads(now - last)
+            last = now
+            if now - at_processes >= PROCESS_PERIOD_S:
+                self._see_processes(now - at_processes)
+                at_processes = now
+            self.num_samples += 1
+        self.wall_s = time.monotonic() - started
+
+    def _see_threads(self, seconds: float) -> None:
+        """seconds: since the last look, for which this one stands."""
+        threads = {thread.ident: thread for thread in threading.enumerate()}
+        for ident, frame in sys._current_frames().items():
+            thread = threads.get(ident)
+            if thread is None or thread is self._thread or thread.native_id is None:
+                continue
+            stage = stage_of(frame)
+            # A thread without work is in no frame that tells whose it is.
+            name = stage or self._last_name.get(ident, f"({thread.name})")
+            self._last_name[ident] = name
+            cpu_s = _cpu_s(thread.native_id)
+            spent_s = cpu_s - self._last_cpu_s.get(ident, 0.0)
+            self._last_cpu_s[ident] = cpu_s
+            if spent_s < 0:  # another thread of the same number
+                spent_s = cpu_s
+            self.cpu_s[name] += spent_s
+            if name.startswith("("):
+                self.busy_s[name] += spent_s
+            elif stage is not None and not is_waiting(frame):
+                self.busy_s[name] += seconds
+
+    def _see_processes(self, seconds: float) -> None:
+        for pid in children():
+            stage = OF_PROCESSES.get(_text(f"/proc/{pid}/comm").strip())
+            if stage is not None and _runs(f"/proc/{pid}/stat"):
+                self.busy_s[stage] += seconds
+
+
+def is_waiting(frame: FrameType) -> bool:
+    """Returns whether a thread with this innermost frame has nothing to do, by what it called last."""
+    file, function = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
+    return bool({(file, function), (file, None)} & WAITING)
+
+
+def stage_of(frame: FrameType | None) -> str | None:
+    """Returns the stage that a thread works for, by the innermost of its frames that says so; None for none."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        for (file, function), stage in STAGES.items():
+            if frame.f_code.co_name == function and path.endswith(file):
+                return stage
+        frame = frame.f_back
+    return None
+
+
+def children() -> list[int]:
+    """Returns the ids of this process's children; none where the system does not say."""
+    try:
+        tasks = os.listdir("/proc/self/task")
+    except OSError:
+        return []
+    return [int(pid) for task in tasks for pid in _text(f"/proc/self/task/{task}/children").split()]
+
+
+def _cpu_s(native_id: int) -> float:
+    """CPU seconds of a thread so far."""
+    fields = _text(f"/proc/self/task/{native_id}/schedstat").split()
+    return int(fields[0]) / 1e9 if fields else 0.0
+
+
+def _runs(stat: str) -> bool:
+    """Whether it runs, waits for a CPU, or for a disk."""
+    return _text(stat).rpartition(")")[2][1:2] in ("R", "D")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it has ended
+        return ""
