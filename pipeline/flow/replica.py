@@ -49,9 +49,10 @@ def serve(connection: Connection, config: Config, level: int) -> None:
 
     level: of what the log is to hear of.
     """
-    # Ctrl-C reaches the whole group; the run decides when its model ends.
+    # Ctrl-C reaches the whole group; the run decides when its model ends, and can kill it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # So does SIGTERM where a service manager sends it.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     replica = _Replica(connection, config)
     LOGGER.handlers[:], LOGGER.propagate = [_Handler(replica)], False
     LOGGER.setLevel(level)
@@ -65,7 +66,7 @@ class _Replica:
         self._outbox: SimpleQueue[FromModel | _Unsent | None] = SimpleQueue()
         self._model = Model(config, self._load, places=False)
         self._model.failed.add_done_callback(self._failed)
-        self._numbers: dict[Ticket, int] = {}
+        self._tickets: dict[int, Ticket] = {}
         self._sender = threading.Thread(target=self._send_all, name="sender", daemon=True)
         self._sender.start()
 
@@ -111,9 +112,10 @@ class _Replica:
         number = message.number
         ticket = Ticket(rendered=rendered, step=message.step, is_urgent=message.is_urgent)
         ticket.dropped = lambda num_bytes: self.say(Dropped(number=number))
-        self._numbers[ticket] = number
-        # Not made ready here: this may be a thread that feeds the GPU.
-        ticket.outcome.add_done_callback(lambda outcome: self._outbox.put(_Unsent(ticket, outcome)))
+        self._tickets[number] = ticket
+        # Not made ready here: this may be a thread that feeds the GPU. Nothing that knows the ticket, whose views would
+        # stay until garbage is collected.
+        ticket.outcome.add_done_callback(lambda outcome: self._outbox.put(_Unsent(number, outcome)))
         self._model.submit(ticket)
 
     def _settled(self, unsent: "_Unsent") -> Settled:
@@ -121,17 +123,14 @@ class _Replica:
         if not isinstance(outcome, PageResult):
             out = read_out(outcome)
             outcome = ReadOut(read=out.read.without_views(), ended_at=out.ended_at)
-        number = self._numbers.pop(unsent.ticket)
-        return Settled(number=number, outcome=outcome, decoded=self._model.decoded())
+        self._tickets.pop(unsent.number)
+        return Settled(number=unsent.number, outcome=outcome, decoded=self._model.decoded())
 
     def _failed(self, failed: Future[None]) -> None:
         error = failed.exception()
         assert error is not None, "it is never settled otherwise"
-        lost = {
-            number: page_error
-            for ticket, page_error in self._model.lost_tickets.items()
-            if (number := self._numbers.get(ticket)) is not None
-        }
+        by_ticket = self._model.lost_tickets
+        lost = {number: by_ticket[its] for number, its in [*self._tickets.items()] if its in by_ticket}
         self.say(Failed(error=_picklable(error), lost=lost))
 
     def _close(self) -> None:
@@ -159,8 +158,8 @@ class _Replica:
 class _Unsent:
     """An outcome that is still to be made ready for its way."""
 
-    def __init__(self, ticket: Ticket, outcome: "Future[Outcome]") -> None:
-        self.ticket, self.outcome = ticket, outcome
+    def __init__(self, number: int, outcome: "Future[Outcome]") -> None:
+        self.number, self.outcome = number, outcome
 
 
 class _Handler(logging.Handler):
