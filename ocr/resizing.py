@@ -1,4 +1,4 @@
-"""Pictures at another size, bit for bit as Pillow's bicubic filter gives them, without the work for white paper.
+"""Pictures at another size, bit for bit as Pillow's filters give them, without the work for white paper.
 
 Pillow resizes in two passes, each row by itself and each column by itself, and rounds in between. So what is nothing
 but paper needs no pass, and of a coloured page's channels only that is resized anew which differs from the first. What
@@ -27,14 +27,15 @@ class _Resized:
     both: UInt8Array
 
 
-def resized(planes: UInt8Array, width: int, height: int) -> UInt8Array:
+def resized(planes: UInt8Array, width: int, height: int, kind: Image.Resampling = _BICUBIC) -> UInt8Array:
     """Returns channels [C, H, W] uint8 as [C, height, width], each as Image.resize makes it of a picture of mode L."""
     _, high, wide = planes.shape
-    resize = _columns_first if takes_columns_first((wide, high), (width, height)) else _rows_first
+    columns_first = takes_columns_first((wide, high), (width, height))
+    resize = _columns_first if columns_first else _rows_first
     found: list[_Resized] = []
     for plane in planes:
-        like = found[0] if found else _plain(plane, width, height, halfway_high=resize is _columns_first)
-        found.append(resize(plane, like))
+        like = found[0] if found else _plain(plane, width, height, columns_first=columns_first)
+        found.append(resize(plane, like, kind))
     return np.stack([channel.both for channel in found])
 
 
@@ -53,49 +54,53 @@ def _weighs_passes() -> bool:
     return noise.resize((20, 9), _BICUBIC) == noise.resize((12, 9), _BICUBIC).resize((20, 9), _BICUBIC)
 
 
-def _plain(plane: UInt8Array, width: int, height: int, *, halfway_high: bool) -> _Resized:
+def _plain(plane: UInt8Array, width: int, height: int, *, columns_first: bool) -> _Resized:
     """Of paper alone, which resizing leaves as it is.
 
     Pillow's weights are whole numbers, 2^22 together but for half of one each: where fewer than 16,000 pixels make one,
     255 times what is amiss stays below the half that rounds.
     """
     paper, (high, wide) = plane[0, 0], plane.shape
-    halfway = (height, wide) if halfway_high else (high, width)
+    halfway = (height, wide) if columns_first else (high, width)
     return _Resized(*(np.broadcast_to(paper, shape) for shape in (plane.shape, halfway, (height, width))))
 
 
-def _rows_first(plane: UInt8Array, like: _Resized) -> _Resized:
+def _rows_first(plane: UInt8Array, like: _Resized, kind: Image.Resampling) -> _Resized:
     """A channel of which most is like another one."""
-    halfway = _changed_across(plane, like.whole, like.halfway)
-    return _Resized(plane, halfway, _changed_down(halfway, like.halfway, like.both))
+    halfway = _changed_across(plane, like.whole, like.halfway, kind)
+    return _Resized(plane, halfway, _changed_down(halfway, like.halfway, like.both, kind))
 
 
-def _columns_first(plane: UInt8Array, like: _Resized) -> _Resized:
+def _columns_first(plane: UInt8Array, like: _Resized, kind: Image.Resampling) -> _Resized:
     """As _rows_first."""
-    halfway = _changed_down(plane, like.whole, like.halfway)
-    return _Resized(plane, halfway, _changed_across(halfway, like.halfway, like.both))
+    halfway = _changed_down(plane, like.whole, like.halfway, kind)
+    return _Resized(plane, halfway, _changed_across(halfway, like.halfway, like.both, kind))
 
 
-def _changed_across(picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array) -> UInt8Array:
+def _changed_across(
+    picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array, kind: Image.Resampling
+) -> UInt8Array:
     """A picture [H, W] as [H, w], of which another one [H, W] is known as [H, w]."""
     rows = (picture != like).any(axis=1)
     found = resized_like.copy()
     if rows.any():
-        found[rows] = _across(picture[rows], found.shape[1])
+        found[rows] = _across(picture[rows], found.shape[1], kind)
     return found
 
 
-def _changed_down(picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array) -> UInt8Array:
+def _changed_down(
+    picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array, kind: Image.Resampling
+) -> UInt8Array:
     """A picture [H, W] as [h, W], of which another one [H, W] is known as [h, W]."""
     columns = np.flatnonzero((picture != like).any(axis=0))
     found = resized_like.copy()
     if len(columns):
         span = slice(int(columns[0]), int(columns[-1]) + 1)
-        found[:, span] = _down(picture[:, span], len(found))
+        found[:, span] = _down(picture[:, span], len(found), kind)
     return found
 
 
-def _across(rows: UInt8Array, width: int) -> UInt8Array:
+def _across(rows: UInt8Array, width: int, kind: Image.Resampling) -> UInt8Array:
     """Rows [N, W] as [N, width], each by itself."""
     if rows.shape[1] == width:
         return rows
@@ -103,11 +108,11 @@ def _across(rows: UInt8Array, width: int) -> UInt8Array:
     padded = np.concatenate([rows, np.zeros((_BANDS * quarter - len(rows), rows.shape[1]), np.uint8)])
     bands = [Image.fromarray(band) for band in padded.reshape(_BANDS, quarter, -1)]
     # Of an equal height: Pillow leaves out the other pass.
-    picture = Image.merge("CMYK", bands).resize((width, quarter), _BICUBIC)
+    picture = Image.merge("CMYK", bands).resize((width, quarter), kind)
     return np.concatenate([np.asarray(band) for band in picture.split()])[: len(rows)]
 
 
-def _down(columns: UInt8Array, height: int) -> UInt8Array:
+def _down(columns: UInt8Array, height: int, kind: Image.Resampling) -> UInt8Array:
     """Columns [H, N] as [height, N], each by itself."""
     if len(columns) == height:
         return columns
@@ -116,4 +121,4 @@ def _down(columns: UInt8Array, height: int) -> UInt8Array:
     padded = np.zeros((len(columns), _BANDS * quarter), np.uint8)
     padded[:, :number] = columns
     picture = Image.frombuffer("CMYK", (quarter, len(columns)), padded, "raw", "CMYK", 0, 1)
-    return np.asarray(picture.resize((quarter, height), _BICUBIC)).reshape(height, -1)[:, :number]
+    return np.asarray(picture.resize((quarter, height), kind)).reshape(height, -1)[:, :number]

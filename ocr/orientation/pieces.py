@@ -4,6 +4,7 @@ The page is looked at in upright strips a few letters wide. In a strip a line of
 ink, as high as its small letters (as in ocr.parts.lines, but coarser and several times faster).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,7 @@ def contrast_of(grey: Image.Image) -> UInt8Array:
 def ink_of(contrast: UInt8Array) -> Mask:
     """Returns which pixels are print rather than grain or what shines through, told by a quarter of them."""
     least = page_ink.least_contrast(contrast[::2, ::2], _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES)
-    ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > least
+    ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > math.floor(least)
     return ink
 
 

@@ -41,6 +41,29 @@ class Columns:
     edges: tuple[int, ...]
 
 
+class ColumnFinder:
+    """Finds columns in the boxes of one page. What was found once is kept: boxes are cut again and again.
+
+    obstacles, rules: [H, W] bool.
+    """
+
+    def __init__(self, obstacles: Mask, rules: Mask) -> None:
+        self._obstacles, self._rules = obstacles, rules
+        self._found: dict[tuple[Box, float, Texture], Columns | None] = {}
+        self._rows: dict[tuple[Box, float], _Rows] = {}
+
+    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Columns | None:
+        """As find_columns."""
+        key = box, x_height_px, texture
+        if key not in self._found:
+            x0, y0, x1, y1 = box
+            window, ruled = self._obstacles[y0:y1, x0:x1], self._rules[y0:y1, x0:x1]
+            if key[:2] not in self._rows:
+                self._rows[key[:2]] = _rows_of(window, x_height_px)
+            self._found[key] = _columns(window, ruled, self._rows[key[:2]], box, x_height_px, texture)
+        return self._found[key]
+
+
 def find_columns(
     obstacles: Mask, rules: Mask, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT
 ) -> Columns | None:
@@ -49,12 +72,31 @@ def find_columns(
     What stands above or below it, a title over all columns say, is left out. The best stretch is the tallest, and
     of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
     """
-    x0, y0, x1, y1 = box
-    window, ruled = obstacles[y0:y1, x0:x1], rules[y0:y1, x0:x1]
+    return ColumnFinder(obstacles, rules).find(box, x_height_px, texture)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of print of a box, header and page number left out, and which columns each inks: [bands, W]."""
+
+    bands: list[tuple[int, int]]
+    inked: npt.NDArray[np.bool_]
+
+
+def _rows_of(window: Mask, x_height_px: float) -> _Rows:
     bands = _without_furniture(bands_of(window), x_height_px)
-    if not 1 <= len(bands) <= _MAX_BANDS:
+    few = bands if len(bands) <= _MAX_BANDS else []
+    return _Rows(few, np.array([profile(window[top:bottom], x_height_px) for top, bottom in few]))
+
+
+def _columns(
+    window: Mask, ruled: Mask, rows: _Rows, box: Box, x_height_px: float, texture: Texture
+) -> Columns | None:
+    """As find_columns. window, ruled: of the box."""
+    x0, y0, _, _ = box
+    bands, inked = rows.bands, rows.inked
+    if not bands:
         return None
-    inked = np.array([profile(window[top:bottom], x_height_px) for top, bottom in bands])
     least_px = max(4, round(texture.gutter * x_height_px))
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
@@ -76,13 +118,13 @@ def find_columns(
     first, last, edges = best
     if texture is RUNNING_TEXT:
         first, last, edges = _taller(window, bands, inked, best, x_height_px)
-        rows = ruled[bands[first][0] : bands[last][1]]
+        beside = ruled[bands[first][0] : bands[last][1]]
         # A rule over some of the gutters alone belongs to what stands across those.
-        edges = [x for x in edges if not _rules_across(rows, x)] or edges
+        edges = [x for x in edges if not _rules_across(beside, x)] or edges
     else:
         first, last, edges = _extended(inked, bands, *best, x_height_px)
-        rows = ruled[bands[first][0] : bands[last][1]]
-        if any(_rules_across(rows, x) > _MAX_RULES for x in edges):
+        beside = ruled[bands[first][0] : bands[last][1]]
+        if any(_rules_across(beside, x) > _MAX_RULES for x in edges):
             return None
     return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
 
@@ -136,25 +178,46 @@ def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDAr
 
     leaders: gaps between dots do too.
     """
-    inked: npt.NDArray[np.bool_] = np.count_nonzero(band, axis=0) > 0
+    inked: npt.NDArray[np.bool_] = np.any(band, axis=0)
     if band.shape[0] <= _HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
         spaces = np.diff(hits)
-        for index in np.flatnonzero(spaces > 1):
-            left, right = hits[index], hits[index + 1]
-            narrow = spaces[index] <= _HEADING_SPACE * band.shape[0]
-            if narrow or (
-                leaders and _is_dot(band, left, -1, x_height_px) and _is_dot(band, right, 1, x_height_px)
-            ):
-                inked[left:right] = True
+        filled = spaces <= max(1.0, _HEADING_SPACE * band.shape[0])
+        if leaders:
+            wide = np.flatnonzero(~filled)
+            filled[wide] = _are_dots(band, inked, hits[wide], hits[wide + 1], x_height_px)
+        inked[_within(hits[:-1][filled], hits[1:][filled])] = True
     return inked
 
 
-def _is_dot(band: Mask, x: int, step: int, x_height_px: float) -> bool:
-    """Whether the mark that begins at x, to the right or (step -1) to the left, is a leader's dot."""
+def _within(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """All numbers from each start up to its end."""
+    lengths = ends - starts
+    first = starts - np.cumsum(lengths) + lengths
+    numbers: npt.NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first, lengths)
+    return numbers
+
+
+def _are_dots(
+    band: Mask,
+    inked: npt.NDArray[np.bool_],
+    lefts: npt.NDArray[np.int64],
+    rights: npt.NDArray[np.int64],
+    x_height_px: float,
+) -> npt.NDArray[np.bool_]:
+    """Whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
     most = max(3, round(_DOT * x_height_px))
-    near = band[:, x : x + most + 1] if step > 0 else band[:, max(0, x - most) : x + 1][:, ::-1]
-    return not near.any(axis=0).all() and int(np.count_nonzero(near.any(axis=1))) <= most
+    reached = np.concatenate(([0], np.cumsum(inked)))
+    # Most marks are wider, which is seen at once.
+    first, end = np.maximum(0, lefts - most), np.minimum(len(inked), rights + most + 1)
+    narrow = reached[lefts + 1] - reached[first] < lefts + 1 - first
+    narrow &= reached[end] - reached[rights] < end - rights
+    for start in (lefts - most, rights):
+        index = np.flatnonzero(narrow)
+        # Beyond the band's ends those are looked at twice.
+        columns = np.clip(start[index, None] + np.arange(most + 1), 0, len(inked) - 1)
+        narrow[index] = np.count_nonzero(band[:, columns].any(axis=2), axis=0) <= most
+    return narrow
 
 
 def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> bool:
@@ -253,7 +316,7 @@ def _even_edges(
     window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """Those of the gutters that part the window into the most columns of one width, all of them text."""
-    inked = np.count_nonzero(window, axis=0) > 0
+    inked = np.any(window, axis=0)
     free = [x for x in gutters if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
     for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
         for edges in combinations(free, number):

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ocr.parts.bands import ink_in_rows
 from ocr.parts.burden import burden
-from ocr.parts.columns import Columns, find_columns
+from ocr.parts.columns import ColumnFinder, Columns
 from ocr.parts.crossings import Segment, segments
 from ocr.parts.frame import frame
 from ocr.parts.framed import find_frame
@@ -58,10 +59,13 @@ class _Gap:
 
 
 class Cutter:
-    """Cuts boxes of one page. max_tiles: the most that a part has."""
+    """Cuts boxes of one page. max_tiles: the most that a part has; finder: the page's, where there is one."""
 
-    def __init__(self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize) -> None:
+    def __init__(
+        self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize, finder: ColumnFinder | None = None
+    ) -> None:
         self._obstacles, self._rules = ink.obstacles, ink.rules
+        self._finder = finder or ColumnFinder(self._obstacles, self._rules)
         self._lines = lines
         self._max_tiles = max_tiles
         self._size = size
@@ -113,7 +117,7 @@ class Cutter:
     def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
         """Those of a box that has columns of text; none of another."""
         for texture in self._size.textures:
-            found = find_columns(self._obstacles, self._rules, box, x_height_px, texture)
+            found = self._finder.find(box, x_height_px, texture)
             if found is None:
                 continue
             if texture is not RUNNING_TEXT:
@@ -172,7 +176,7 @@ class Cutter:
 
     def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
         x0, y0, x1, y1 = box
-        counts = np.count_nonzero(self._obstacles[y0:y1, x0:x1], axis=1)
+        counts = ink_in_rows(self._obstacles[y0:y1, x0:x1])
         white = np.concatenate(([False], counts <= _NOISE_PX, [False])).astype(np.int8)
         steps = np.diff(white)
         tops, bottoms = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)

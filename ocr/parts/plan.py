@@ -15,7 +15,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.orientation.detect import shows_words
 from ocr.parts.burden import burden
-from ocr.parts.columns import find_columns
+from ocr.parts.columns import ColumnFinder
 from ocr.parts.cutter import Cutter, PartSize
 from ocr.parts.frame import frame
 from ocr.parts.ink import Ink, Mask, find_ink
@@ -104,12 +104,13 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
         ink = _turned(ink, angle)
         lines = find_lines(ink.text)
     regions = [_Region(page, paragraph_break=True, number=None)]
-    parts = _cut(ink, lines, max_tiles, regions, COARSE) if is_hard else ()
+    finder = ColumnFinder(ink.obstacles, ink.rules)
+    parts = _cut(ink, lines, max_tiles, regions, COARSE, finder) if is_hard else ()
     parts = parts if _is_gain(parts, scale) else ()
     if fine:
-        if parts and not _has_only_loose_columns(ink, lines, page):
+        if parts and not _has_only_loose_columns(finder, lines, page):
             regions = [_Region(part.box_px, part.paragraph_break, index) for index, part in enumerate(parts)]
-        parts = _cut(ink, lines, max_tiles, regions, FINE)
+        parts = _cut(ink, lines, max_tiles, regions, FINE, finder)
         parts = parts if _is_gain(parts, scale) else ()
     if not parts and slant and not fine:
         parts = tuple(Cutter(ink, lines, max_tiles, _UNDIVIDED).cut(page, paragraph_break=True))
@@ -166,11 +167,16 @@ def _moved(box: Box, dx: int, dy: int) -> Box:
 
 
 def _cut(
-    ink: Ink, lines: Lines, max_tiles: int, regions: Sequence[_Region], size: PartSize
+    ink: Ink,
+    lines: Lines,
+    max_tiles: int,
+    regions: Sequence[_Region],
+    size: PartSize,
+    finder: ColumnFinder,
 ) -> tuple[Part, ...]:
     """The parts of all regions; none where they are too many."""
     for leniency in (1.0, 1.35, 1.8, 2.5):
-        cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency))
+        cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency), finder)
         found = tuple(
             replace(part, within=region.number)
             for region in regions
@@ -181,9 +187,9 @@ def _cut(
     return ()
 
 
-def _has_only_loose_columns(ink: Ink, lines: Lines, page: Box) -> bool:
+def _has_only_loose_columns(finder: ColumnFinder, lines: Lines, page: Box) -> bool:
     def has(texture: Texture) -> bool:
-        return find_columns(ink.obstacles, ink.rules, page, lines.x_height_px(0.5), texture) is not None
+        return finder.find(page, lines.x_height_px(0.5), texture) is not None
 
     return has(LOOSE_TEXT) and not any(map(has, COARSE.textures))
 

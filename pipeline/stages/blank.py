@@ -4,6 +4,8 @@ Conservative: a single small page number is a mark, and in doubt a page is not b
 light, JPEG noise, dust and the dark borders scanners leave are not marks.
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFilter
@@ -26,7 +28,7 @@ _CELL_PX = 4
 _GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
 _MIN_CONTRAST, _MAX_CONTRAST = 12.0, 64.0
 _NOISE_SIGMAS = 6.0
-_BUSY_SHARE = 0.004
+_BUSY_SHARE, _EDGE_STEP = 0.004, 4
 _MARK_SIDE = 0.0066
 _MARK_SHARE = 0.15
 
@@ -34,17 +36,50 @@ _MARK_SHARE = 0.15
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
     grey = _reduced(picture_of(pixels).convert("L"))
-    if _is_busy(grey):
+    edges = _sharp_edges(grey)
+    # On most pages there are so many that no further look is needed.
+    if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * grey.width:
         return False
-    grey = _without_borders(grey)
     side_px = max(grey.size)
-    # A stroke survives a 3 x 3 mean, grain and single specks do not.
-    smooth = np.asarray(grey.filter(ImageFilter.BoxBlur(1)), dtype=np.float32)
-    paper = np.asarray(grey.filter(ImageFilter.BoxBlur(max(4, side_px // 60))), dtype=np.float32)
-    contrast = np.abs(smooth - paper)
+    window_px, radius_px = max(3, round(_MARK_SIDE * side_px)), max(4, side_px // 60)
+    if _has_clear_mark(grey, edges, window_px, radius_px):
+        return False
+    contrast = _contrast(_without_borders(grey), radius_px)
     sigma = 1.4826 * float(np.median(contrast))
     threshold = min(max(_MIN_CONTRAST, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
-    return not _has_cluster(contrast > threshold, max(3, round(_MARK_SIDE * side_px)))
+    return not _has_cluster(contrast > math.floor(threshold), window_px)
+
+
+def _contrast(grey: Image.Image, radius_px: int) -> UInt8Array:
+    """How much each place differs from the paper around it."""
+    # A stroke survives a 3 x 3 mean, grain and single specks do not.
+    smooth = np.asarray(grey.filter(ImageFilter.BoxBlur(1)))
+    paper = np.asarray(grey.filter(ImageFilter.BoxBlur(radius_px)))
+    contrast: UInt8Array = np.maximum(smooth, paper) - np.minimum(smooth, paper)
+    return contrast
+
+
+def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: int) -> bool:
+    """Whether there is a mark of the highest contrast that may be asked for, where the most sharp edges are.
+
+    Looked for where no scanner's border is, so that the whole page need not be blurred to find what is found here too.
+    edges: as _sharp_edges gives them.
+    """
+    width, height = grey.size
+    margin = round(_MARGIN * max(width, height))
+    left, top = (
+        max(margin, math.ceil(_MAX_BORDER * side_px)) + _BLUR_PX + _BESIDE_PX for side_px in grey.size
+    )
+    inner = edges[-(-top // _EDGE_STEP) : (height - top) // _EDGE_STEP, left : width - left]
+    if not inner.any():
+        return False
+    middle = top + _EDGE_STEP * int(np.count_nonzero(inner, axis=1).argmax())
+    reach = radius_px + 2 * window_px
+    box = (left, max(top, middle - reach), width - left, min(height - top, middle + reach))
+    contrast = _contrast(grey.crop(box), radius_px)
+    # What is nearer to the edge of what was cut out is blurred with less than what is there.
+    whole = contrast[radius_px + 1 : -radius_px - 1, radius_px + 1 : -radius_px - 1]
+    return _has_cluster(whole > _MAX_CONTRAST, window_px)
 
 
 def _reduced(grey: Image.Image) -> Image.Image:
@@ -52,11 +87,12 @@ def _reduced(grey: Image.Image) -> Image.Image:
     return grey.reduce(factor) if factor > 1 else grey
 
 
-def _is_busy(grey: Image.Image) -> bool:
-    """Whether there are so many sharp edges that no further look is needed, as on most pages."""
-    rows = np.asarray(grey)[::4].astype(np.int16)
-    num_edges = int(np.count_nonzero(np.abs(np.diff(rows, axis=1)) > _MAX_CONTRAST))
-    return num_edges > _BUSY_SHARE * rows.size
+def _sharp_edges(grey: Image.Image) -> Mask:
+    """Where pixels of every fourth row differ clearly from the next: [rows, W - 1]."""
+    rows = np.asarray(grey)[::_EDGE_STEP]
+    here, after = rows[:, :-1], rows[:, 1:]
+    edges: Mask = np.maximum(here, after) - np.minimum(here, after) > _MAX_CONTRAST
+    return edges
 
 
 def _without_borders(grey: Image.Image) -> Image.Image:

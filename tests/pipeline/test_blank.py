@@ -6,6 +6,7 @@ import pymupdf
 import pytest
 from PIL import Image, ImageDraw
 
+from pipeline.stages import blank
 from pipeline.stages.blank import is_blank
 from tests.benchmarks import empty_sheets
 
@@ -184,3 +185,18 @@ def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -
     # The same with one small digit on it is none.
     small = resized(digit(9, at=(297, 400)), (sheet.shape[1], sheet.shape[0]))
     assert not is_blank(onto(sheet, small))
+
+
+def test_the_look_at_one_place_finds_nothing_that_the_whole_page_hides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where it finds a mark, so does the look at the whole page; it decides for some of these."""
+    pages = [make() for make in (*BLANK.values(), *MARKED.values())]
+    pages += [resized(headed(rule_at, 0.45, size_pt=14), A4_PX) for rule_at in (0.13, 0.5, 0.8)]
+    pages += [resized(pages[-1], (300, 3000)), onto(bordered(), pages[-1]), onto(shadowed(), pages[-2])]
+    quick, found = blank._has_clear_mark, []
+    monkeypatch.setattr(blank, "_has_clear_mark", lambda *seen: found.append(quick(*seen)))
+    whole = [is_blank(page) for page in pages]
+    monkeypatch.setattr(blank, "_has_clear_mark", quick)
+    assert [is_blank(page) for page in pages] == whole
+    assert 3 <= sum(found) < len(found)

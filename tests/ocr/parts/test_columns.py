@@ -1,15 +1,17 @@
 """Columns of an index are told from those of tables and from the leaders of contents."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pymupdf
 from PIL import Image
 
-from ocr.parts.columns import Columns, find_columns
+from ocr.parts.bands import ink_in_rows
+from ocr.parts.columns import ColumnFinder, Columns, find_columns, profile
 from ocr.parts.ink import find_ink
 from ocr.parts.lines import find_lines
-from ocr.parts.texture import EVEN_TEXT
+from ocr.parts.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT
 from tests.ocr.parts import pages
 
 
@@ -53,3 +55,55 @@ def test_the_dots_of_leaders_are_no_gutter() -> None:
             page.insert_text((260 + 10 * dot, y), ".", fontsize=10)
         page.insert_text((510, y), f"{row + 10}", fontsize=10)
     assert found(page) is None
+
+
+def plain_profile(band: np.ndarray, x_height_px: float, leaders: bool) -> np.ndarray:
+    """Gap by gap."""
+    inked = band.any(axis=0)
+    hits, most = np.flatnonzero(inked), max(3, round(0.4 * x_height_px))
+    if band.shape[0] > 4.5 * x_height_px:
+        return inked
+
+    def is_dot(near: np.ndarray) -> bool:
+        return not near.any(axis=0).all() and np.count_nonzero(near.any(axis=1)) <= most
+
+    for left, right in pairwise(hits.tolist()):
+        dots = is_dot(band[:, max(0, left - most) : left + 1]) and is_dot(band[:, right : right + most + 1])
+        if right - left <= max(1, 0.45 * band.shape[0]) or (leaders and dots):
+            inked[left:right] = True
+    return inked
+
+
+def test_gaps_are_filled_as_one_by_one() -> None:
+    """Marks of all widths and heights, at the edges of the band too."""
+    draw, num_dots = np.random.default_rng(0), 0
+    for _ in range(300):
+        height, x_height_px = int(draw.integers(4, 30)), float(draw.integers(5, 14))
+        band = np.zeros((height, 200), bool)
+        for x in draw.integers(0, 200, int(draw.integers(1, 12))):
+            top, wide, high = draw.integers(height), draw.integers(1, 8), draw.integers(1, 8)
+            band[top : top + high, x : x + wide] = True
+        for leaders in (True, False):
+            expected = plain_profile(band, x_height_px, leaders)
+            assert np.array_equal(profile(band, x_height_px, leaders=leaders), expected)
+        num_dots += not np.array_equal(expected, plain_profile(band, x_height_px, True))
+    assert num_dots > 20
+
+
+def test_what_was_found_once_is_found_again() -> None:
+    picture = Image.fromarray(pages.pixels(index(indent_pt=25))).convert("L")
+    ink = find_ink(picture)
+    finder = ColumnFinder(ink.obstacles, ink.rules)
+    boxes = [(0, 0, *picture.size), (0, 0, picture.width, picture.height // 2), (0, 0, *picture.size)]
+    for box in boxes:
+        for texture in (RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT):
+            for height_px in (6.0, 8.0):
+                plain = find_columns(ink.obstacles, ink.rules, box, height_px, texture)
+                assert finder.find(box, height_px, texture) == plain
+
+
+def test_ink_in_rows_is_counted_beyond_what_a_byte_holds() -> None:
+    mask = np.random.default_rng(0).random((40, 1100)) < 0.7
+    mask[3] = True
+    for window in (mask, mask[:, 100:356], mask[:, :255], mask[::2, 7:9], mask[:, :0]):
+        assert np.array_equal(ink_in_rows(window), np.count_nonzero(window, axis=1))

@@ -6,7 +6,7 @@ from PIL import Image, ImageDraw
 
 from encoders.views import UInt8Array
 from ocr.parts.ink import find_ink
-from ocr.parts.lines import Lines, find_lines
+from ocr.parts.lines import Lines, _bits, _covered, _ones, find_lines
 from ocr.parts.skew import skew_deg
 from tests.ocr.parts import pages
 
@@ -59,3 +59,22 @@ def test_text_goes_on_in_rows_and_stars_do_not() -> None:
         dots.ellipse((x, y, x + 7, y + 7), fill=0)
     assert find_lines(find_ink(sky).text).share_in_rows() < 0.6
     assert lines_of(pages.ordinary()).share_in_rows() > 0.9
+
+
+@pytest.mark.parametrize("width", [30, 64, 1100, 2600])
+def test_ink_is_counted_strip_by_strip_and_piece_by_piece(width: int) -> None:
+    rng = np.random.default_rng(width)
+    text = rng.random((200, width)) < 0.02
+    text[rng.random(200) < 0.3] = False
+    num_strips = max(1, width // max(24, round(width / 28)))
+    edges = np.linspace(0, width, num_strips + 1).astype(np.int64)
+    bits = _bits(text, edges)
+    assert np.array_equal(_ones(bits), np.add.reduceat(text, edges[:-1], axis=1, dtype=np.int32))
+    # Pieces that touch, one of one row, and one that ends with the page, in every strip.
+    strips = np.repeat(np.arange(num_strips), 5)
+    tops, bottoms = (np.tile(ends, num_strips) for ends in ([0, 7, 20, 21, 150], [7, 12, 21, 60, 200]))
+    covered = [
+        np.count_nonzero(text[top:bottom, edges[strip] : edges[strip + 1]].any(axis=0))
+        for strip, top, bottom in zip(strips, tops, bottoms, strict=True)
+    ]
+    assert _covered(bits, strips, tops, bottoms).tolist() == covered
