@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import limits, worker
+from pipeline import limits, tasks
 from pipeline.arena import Arena
 from pipeline.flow.budget import heaviest_page_bytes
 from pipeline.types import PageError, RenderedPage
@@ -66,7 +66,7 @@ def pool():
 
 def done(pool, monkeypatch, task, wanted=None):
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "render_task", task)
+        patch.setattr(tasks, "render_task", task)
         future = pool.render(wanted or page())
     return future.result(timeout=60)
 
