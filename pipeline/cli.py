@@ -292,8 +292,8 @@ def main(args: Sequence[str] | None = None) -> int:
     model = sys.modules.get("pipeline.flow.model")
     # Around threads at work, or with a GPU that was lost, the interpreter's end would abort the process, with another
     # code; and taking PyTorch down takes seconds on a busy machine, which a process that was told to end has not.
-    ends_early = args is None and code in (ExitCode.STOPPED, ExitCode.FATAL)
-    if (model is not None and model.is_at_work()) or is_importing() or ends_early:
+    ends_early = args is None and (code in (ExitCode.STOPPED, ExitCode.FATAL) or is_importing())
+    if (model is not None and model.is_at_work()) or ends_early:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 # The name of the thread that imports ahead.
 IMPORTING = "imports"
-# Loaded in this order, as PyTorch does it: the first one's symbols are for all. Others are not there in every build.
-_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so", "libtorch_cuda.so")
+# Loaded in this order, as PyTorch does it: the first one's symbols are for all.
+_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
+# Of a build with CUDA, whose many libraries PyTorch itself looks for in several places.
+_OF_CUDA = "libtorch_cuda.so"
 
 _COUNTING = threading.Lock()
 # Blocks of first_import that have not ended, and whether the collector is to go on after the last of them.
@@ -45,11 +47,13 @@ def is_importing() -> bool:
 def load_libraries() -> None:
     """Loads PyTorch's libraries while other threads go on; its import, which then finds them, would hold up all.
 
-    Takes a quarter of a second of CPU time, more with CUDA. What cannot be loaded is left to the import, which says
-    what is wrong.
+    Takes a quarter of a second of CPU time. What cannot be loaded is left to the import, which says what is wrong; so
+    is all of a build with CUDA.
     """
     folder = _library_folder()
-    if folder is None or "torch" in sys.modules or not sys.platform.startswith("linux"):
+    if "torch" in sys.modules or not sys.platform.startswith("linux"):
+        return
+    if folder is None or (folder / _OF_CUDA).exists():
         return
     import ctypes
 

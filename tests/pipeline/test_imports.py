@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from pipeline import imports, loading
 from pipeline.config import Config
@@ -73,7 +74,8 @@ print("libtorch_cpu.so" in Path("/proc/self/maps").read_text(), "torch" in sys.m
 import torch
 print(torch.ones(2, 3).mul(2).sum().item())
 """
-    assert run_python(code) == ["True", "False", "12.0"]
+    has_cuda = (Path(torch.__file__).parent / "lib" / "libtorch_cuda.so").exists()
+    assert run_python(code) == [str(not has_cuda), "False", "12.0"]
 
 
 def test_without_pytorch_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +110,28 @@ def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "is_importing", lambda: True)
     loading.import_ahead()
     assert begun == []
+
+
+def test_a_run_s_first_imports_are_without_collections() -> None:
+    """PyTorch's too, in whichever thread; and all is as it was when they are over."""
+    code = """
+import gc
+seen = set()
+class Finder:
+    def find_spec(self, name, *_):
+        if name in ("pipeline.runner", "torch", "ocr.checkpoint"):
+            seen.add((name, gc.isenabled()))
+import sys
+sys.meta_path.insert(0, Finder())
+from pipeline.cli import main
+main(["run", "nothing-there", "--quiet"])
+from pipeline.loading import IMPORTING, import_ahead, load_model
+import threading
+import_ahead()
+[thread.join() for thread in threading.enumerate() if thread.name == IMPORTING]
+from pipeline.config import Config
+load_model(Config(device="cpu"))
+print(sorted(seen), gc.isenabled())
+"""
+    expected = [(name, False) for name in ("ocr.checkpoint", "pipeline.runner", "torch")]
+    assert " ".join(run_python(code)) == f"{expected} True"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline import runner, worker
+from pipeline import runner, tasks
 from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.errors import ExitCode, PipelineError, WorkersError
@@ -218,7 +218,7 @@ def test_workers_that_never_start_end_the_run_and_mark_no_file(
 ) -> None:
     make_pdf(docs / "a.pdf", ["one"])
     make_pdf(docs / "b.pdf", ["two"])
-    monkeypatch.setattr(worker, "start", dies)
+    monkeypatch.setattr(tasks, "start", dies)
     with pytest.raises(WorkersError, match=r"do not start .*No file was marked; run again"):
         run_quietly(config)
     monkeypatch.undo()
