@@ -15,10 +15,22 @@ from pipeline.loading import render_workers
 from pipeline.results import blank_result, embedded_result, failed_result
 from pipeline.script import foreign_script, known_scripts
 from pipeline.script_check import script_flag
-from pipeline.second_look import SecondLook
+from pipeline.second_look import Render, SecondLook
 from pipeline.stages.layer_use import agreement, layer_of
-from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.stages.settings import TileSettings
+from pipeline.types import (
+    DividedPage,
+    EmbeddedPage,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
 from pipeline.workers import WorkerPool
+
+_LOOKING = TileSettings(parts=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -63,6 +75,8 @@ class PageReader:
             judge=workers.layer,
         )
         self._judge = workers.layer
+        # Where pages are never read in parts, no worker has looked whether they show print: that takes 0.1 s a page.
+        self._look = None if tile_settings(config).parts else partial(workers.render, tile=_LOOKING)
         # Each holds a page's views beside those that the budget counts.
         self._again = asyncio.Semaphore(render_workers(config))
 
@@ -104,6 +118,8 @@ class PageReader:
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
+        if first.status == "blank" and self._look is not None:
+            ready = await self._looked_at(ready, self._look)
         if first.status == "blank" and first.page.kind == "pdf":
             first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
@@ -119,6 +135,13 @@ class PageReader:
         """Where there is a text: that a page has none is nobody's loss."""
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(judged(first, below=self._doubtful_below))
+
+    async def _looked_at(self, ready: ReadablePage, look: Render) -> ReadablePage:
+        """The page, known to show print or not: nobody has looked before now, and nothing was read of it."""
+        async with self._again:
+            seen = await asyncio.wrap_future(look(ready.page))
+            shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
+        return replace(ready, shows_print=shows_print)
 
     async def _contradicted(self, blank: PageResult, ready: ReadablePage) -> tuple[PageResult, ReadablePage]:
         """A page of which nothing was read is in doubt where its text layer can be seen on it."""

@@ -12,17 +12,23 @@ from pipeline.doubt import NONE_READ
 from pipeline.ladder import best
 from pipeline.reading import PageReader, needs_model
 from pipeline.results import blank_result
+from pipeline.stages.settings import TileSettings
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 from tests.pipeline.test_ladder import LAYER
 
 
 class Workers:
-    def __init__(self, config: Config, found: Layer | None = None) -> None:
-        self.render_settings, self.found = render_settings(config), found
+    def __init__(self, config: Config, found: Layer | None = None, seen: ReadyPage | None = None) -> None:
+        self.render_settings, self.found, self.seen = render_settings(config), found, seen
 
-    def render(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("nothing is to be rendered again")
+    def render(self, *_: Any, tile: TileSettings | None = None, **__: Any) -> Any:
+        assert self.seen is not None, "nothing is to be rendered again"
+        assert tile is not None
+        assert tile.parts
+        future: Future[ReadyPage] = Future()
+        future.set_result(self.seen)
+        return future
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage]:
         assert ready.num_bytes == 0, "no views go to a worker"
@@ -43,13 +49,17 @@ class Model:
 
 
 def attempts(
-    outcome: ReadyPage | PageError, *results: PageResult, found: Layer | None = None, **keys: Any
+    outcome: ReadyPage | PageError,
+    *results: PageResult,
+    found: Layer | None = None,
+    seen: ReadyPage | None = None,
+    **keys: Any,
 ) -> list[PageResult]:
-    """found: what the page's text layer is judged to be, once somebody asks."""
+    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks."""
     config, model = Config(**keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        reader = PageReader(config, Workers(config, found), model)  # type: ignore[arg-type]
+        reader = PageReader(config, Workers(config, found, seen), model)  # type: ignore[arg-type]
         return await reader(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -74,6 +84,17 @@ def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool
     ready = replace(rendered(), shows_print=shows_print)
     (made,) = attempts(ready, blank_result(ready))
     assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_where_no_page_is_read_in_parts_print_is_looked_for_once_nothing_was_read(
+    shows_print: bool, status: str
+) -> None:
+    seen = replace(rendered(), shows_print=shows_print)
+    (made,) = attempts(rendered(), nothing(), seen=seen, tile={"parts": "off"})
+    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+    (made,) = attempts(rendered(), read("as printed", confidence=0.95), tile={"parts": "off"})
+    assert made.status == "ok"
 
 
 def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
