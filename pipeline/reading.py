@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
-from pipeline.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
+from pipeline.doubt import NONE_READ, counted, doubted, doubtful_below, incomplete, judged
 from pipeline.flow.model import Model
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
@@ -104,6 +104,8 @@ class PageReader:
         attempts = self._compared(outcome, attempts)
         if outcome.shows_print:
             attempts = [doubted(made, NONE_READ) if made.status == "blank" else made for made in attempts]
+        if isinstance(outcome, DividedPage):
+            attempts = [counted(made, outcome.num_letters) for made in attempts]
         flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
         below, missing = self._doubtful_below, outcome.missing
         return [incomplete(judged(made, below=below), missing) for made in flagged]

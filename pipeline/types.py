@@ -140,6 +140,7 @@ class DividedPage:
 
     angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
     layer, script, rotation_deg, runner_up_deg, missing, shows_print: as RenderedPage has them.
+    num_letters: of a page with large type alone, as PartPlan has it.
     """
 
     page: Page
@@ -155,6 +156,7 @@ class DividedPage:
     runner_up_deg: int | None = None
     missing: str = ""
     shows_print: bool = False
+    num_letters: int | None = None
 
     @property
     def num_bytes(self) -> int:

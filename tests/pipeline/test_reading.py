@@ -97,6 +97,14 @@ def test_where_no_page_is_read_in_parts_print_is_looked_for_once_nothing_was_rea
     assert made.status == "ok"
 
 
+def test_large_type_with_a_letter_too_many_is_doubtful() -> None:
+    poster = replace(divided((0, 0)), num_letters=4)
+    (made,) = attempts(poster, read("SALLE", confidence=0.98))
+    assert (made.status, made.doubt) == ("doubtful", "5 letters were read where 4 stand")
+    (made,) = attempts(poster, read("SALE", confidence=0.98))
+    assert (made.status, made.doubt) == ("ok", None)
+
+
 def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
     (made,) = attempts(
         divided((0, 0), (0, 500)), read("upper", confidence=0.95), read("lower", confidence=0.95)
