@@ -91,6 +91,8 @@ class PageReader:
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
             embedded = embedded_result(outcome)
+            if outcome.missing:
+                embedded = doubted(embedded, outcome.missing)
             if outcome.instead_of is None:
                 return [embedded]
             return [failed_result(page, outcome.instead_of), replace(embedded, rung="layer")]

@@ -172,7 +172,8 @@ class DividedPage:
 class EmbeddedPage:
     """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi.
 
-    instead_of: why it could not be drawn, None where the layer is preferred.
+    instead_of: why it could not be drawn, None where the layer is preferred. missing: what of the page's content or
+    pictures cannot be used, and so what the layer may lack, a sentence; "" where nothing is.
     """
 
     page: Page
@@ -182,6 +183,7 @@ class EmbeddedPage:
     dpi: float
     seconds: Mapping[str, float]
     instead_of: "PageError | None" = None
+    missing: str = ""
 
     @property
     def num_bytes(self) -> int:

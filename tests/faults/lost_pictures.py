@@ -188,6 +188,10 @@ def in_part() -> dict[str, bytes]:
     }
 
 
+# Of these the text layer has all letters.
+IN_LAYER = ("font-lost", "letters-lost")
+
+
 @cache
 def harmless() -> dict[str, bytes]:
     """Name -> PDF of one page with an oddity that MuPDF complains of, and that hides nothing."""
@@ -264,9 +268,11 @@ def _rotten_within(data: bytes) -> bytes:
 def write(folder: Path) -> dict[str, tuple[str, ...]]:
     """Writes them all; returns file name -> the statuses that its page may end with."""
     lacking, whole = ("doubtful", "failed"), ("ok", "embedded")
+    in_layer = {name: in_part()[name] for name in IN_LAYER}
     groups = (
         (_as_pdfs(lost()), ("failed",)),
         (_as_pdfs(in_part()), lacking),
+        (_as_pdfs(in_layer), (*lacking, "embedded")),
         (_as_pdfs(harmless()), whole),
         (sound_images(), whole),
         (spoilt_images(), lacking),

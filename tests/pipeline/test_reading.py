@@ -74,6 +74,10 @@ def test_what_needs_no_reading_is_not_read() -> None:
     embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
     (made,) = attempts(embedded)
     assert (made.status, made.source, made.script) == ("embedded", "layer", None)
+    (made,) = attempts(replace(embedded, missing="a picture is lost"))
+    assert (made.status, made.source, made.doubt) == ("doubtful", "layer", "a picture is lost")
+    assert made.parsed is not None
+    assert made.parsed.text == LAYER.text
     assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
     assert needs_model(rendered())
     assert needs_model(divided((0, 0), (0, 500)))
