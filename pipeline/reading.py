@@ -103,21 +103,23 @@ class PageReader:
         results = await reading
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
-        attempts = self._compared(outcome, attempts)
-        if outcome.shows_print:
-            attempts = [doubted(made, NONE_READ) if made.status == "blank" else made for made in attempts]
-        if isinstance(outcome, DividedPage):
-            attempts = [counted(made, outcome.num_letters) for made in attempts]
-        flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
-        below, missing = self._doubtful_below, outcome.missing
-        return [incomplete(judged(made, below=below), missing) for made in flagged]
+        return [self._stored(outcome, made) for made in self._compared(outcome, attempts)]
+
+    def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
+        """An attempt as it is to be stored, with all doubt that what is known of its page casts on it."""
+        if made.status == "blank" and ready.shows_print:
+            made = doubted(made, NONE_READ)
+        if isinstance(ready, DividedPage):
+            made = counted(made, ready.num_letters)
+        made = replace(made, script=script_flag(ready, made, self._scripts))
+        return incomplete(judged(made, below=self._doubtful_below), ready.missing)
 
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]
     ) -> tuple[list[PageResult], ReadablePage]:
         """The attempts, given the results of the first one's readings, and what is known of the page after them."""
         if self._second_look.wants(results):
-            self._keep_first(join(ready, results))
+            self._keep_first(ready, join(ready, results))
             async with self._again:
                 first = await self._second_look(ready, results)
         else:
@@ -128,17 +130,17 @@ class PageReader:
             first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
             return [first], ready
-        self._keep_first(first)
+        self._keep_first(ready, first)
         is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: that took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
         async with self._again:
             return await self._ladder(ready, first, reads=not (is_foreign or is_pattern))
 
-    def _keep_first(self, first: PageResult) -> None:
+    def _keep_first(self, ready: ReadablePage, first: PageResult) -> None:
         """Where there is a text: that a page has none is nobody's loss."""
         if first.parsed is not None and first.parsed.text.strip():
-            self._keep(judged(first, below=self._doubtful_below))
+            self._keep(self._stored(ready, first))
 
     async def _looked_at(self, ready: ReadablePage, look: Render) -> ReadablePage:
         """The page, known to show print or not: nobody has looked before now, and nothing was read of it."""

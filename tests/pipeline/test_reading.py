@@ -53,13 +53,19 @@ def attempts(
     *results: PageResult,
     found: Layer | None = None,
     seen: ReadyPage | None = None,
+    kept: list[PageResult] | None = None,
     **keys: Any,
 ) -> list[PageResult]:
-    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks."""
+    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks.
+
+    kept: gets the readings that are stored while a better one is tried.
+    """
     config, model = Config(**keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        reader = PageReader(config, Workers(config, found, seen), model)  # type: ignore[arg-type]
+        workers: Any = Workers(config, found, seen)
+        keep = [].append if kept is None else kept.append
+        reader = PageReader(config, workers, model, keep)  # type: ignore[arg-type]
         return await reader(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -174,6 +180,16 @@ def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
     made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
     assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
     assert made[0].script == flag
+
+
+def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    kept: list[PageResult] = []
+    half = replace(rendered(), missing="a picture is lost")
+    (made,) = attempts(half, read("half a page", confidence=0.1), kept=kept, **alone)
+    doubt = "confidence 0.10 below 0.4; a picture is lost"
+    assert [(first.status, first.doubt) for first in kept] == [("doubtful", doubt)]
+    assert (made.status, made.doubt) == ("doubtful", doubt)
 
 
 def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
