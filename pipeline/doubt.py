@@ -27,7 +27,8 @@ _MARKS_OF = {"%": 3, "=": 2, '"': 2, "\u201c": 2, "\u201d": 2, ":": 2, ";": 2}
 # Below which a text is in doubt. With a calibration: the shipped model reads scripts that it does not know with 0.03 to
 # 0.3 and a hand-like face with up to 0.32; of 303 pictures of pages in Latin script, a third of them worn, none has
 # less than 0.6. Without one the confidence is the tokens' mean probability, how sure the model is and not how much is
-# right: a text is in doubt only where the model gave its own choices less than one chance in five.
+# right: a text is in doubt only where the model gave its own choices less than one chance in five. No model
+# of that kind was measured: that number is a guess, on the side of leaving texts as they are.
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
 
 
