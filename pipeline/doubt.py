@@ -5,6 +5,7 @@ is empty although something stands on the page. Torch-free.
 """
 
 import math
+import re
 from dataclasses import replace
 
 from ocr.model_files import CONFIDENCE, find_directory
@@ -18,12 +19,16 @@ UNREADABLE = "unreadable"
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
 _UNFINISHED = {"repeated": "it began to repeat itself", "truncated": "it was cut short"}
+_REPEATED = re.compile(r"([^f])\1+", re.IGNORECASE)
 _NO_WORDS = "no letter and no digit among what was read"
 _SEPARATOR = "; "
+# Signs of several marks.
+_MARKS_OF = {"%": 3, "=": 2, '"': 2, "\u201c": 2, "\u201d": 2, ":": 2, ";": 2}
 # Below which a text is in doubt. With a calibration: the shipped model reads scripts that it does not know with 0.03 to
 # 0.3 and a hand-like face with up to 0.32; of 303 pictures of pages in Latin script, a third of them worn, none has
 # less than 0.6. Without one the confidence is the tokens' mean probability, how sure the model is and not how much is
-# right: a text is in doubt only where the model gave its own choices less than one chance in five.
+# right: a text is in doubt only where the model gave its own choices less than one chance in five. No model
+# of that kind was measured: that number is a guess, on the side of leaving texts as they are.
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
 
 
@@ -54,6 +59,29 @@ def unread(result: PageResult) -> PageResult:
     if result.parsed.blocks and all(block.label == "image" for block in result.parsed.blocks):
         return replace(result, status="blank")  # a model that names regions saw a picture alone
     return replace(doubted(result, NONE_READ), confidence=None)
+
+
+def counted(result: PageResult, num_letters: int | None) -> PageResult:
+    """Returns a reading of large type as it is, or in doubt where another number of letters stands there.
+
+    num_letters: how many marks of letters are on the page, None where they cannot be counted. Whether a letter is
+    there once or twice is what the model's character head cannot tell, and a calibrated confidence says nothing of.
+    Letters may touch: fewer marks are doubted only where a letter that was written twice explains them, other than the
+    f, two of which are one mark in many types.
+    """
+    if num_letters is None or result.parsed is None or not result.parsed.text.strip():
+        return result
+    text = result.parsed.text
+    most = sum(_MARKS_OF.get(letter, 1) for letter in "".join(text.split()))
+    least = _num_letters(text)
+    twice = least - _num_letters(_REPEATED.sub(r"\1", text))
+    if num_letters > most or least - twice <= num_letters < least:
+        return doubted(result, f"{least} letters were read where {num_letters} stand")
+    return result
+
+
+def _num_letters(text: str) -> int:
+    return sum(letter.isalnum() for letter in text)
 
 
 def judged(result: PageResult, *, below: float) -> PageResult:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pipeline.config import Config, tile_settings
-from pipeline.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
+from pipeline.doubt import NONE_READ, counted, doubted, doubtful_below, incomplete, judged
 from pipeline.flow.service import ModelService
 from pipeline.joining import join, readings
 from pipeline.ladder import Ladder
@@ -15,10 +15,22 @@ from pipeline.loading import rereadings
 from pipeline.results import blank_result, embedded_result, failed_result
 from pipeline.script import foreign_script, known_scripts
 from pipeline.script_check import script_flag
-from pipeline.second_look import SecondLook
+from pipeline.second_look import Render, SecondLook
 from pipeline.stages.layer_use import agreement, layer_of
-from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.stages.settings import TileSettings
+from pipeline.types import (
+    DividedPage,
+    EmbeddedPage,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
 from pipeline.workers import WorkerPool
+
+_LOOKING = TileSettings(parts=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -63,6 +75,8 @@ class PageReader:
             judge=workers.layer,
         )
         self._judge = workers.layer
+        # Where pages are never read in parts, no worker has looked whether they show print: that takes 0.1 s a page.
+        self._look = None if tile_settings(config).parts else partial(workers.render, tile=_LOOKING)
         self._config = config
         self._rereadings: asyncio.Semaphore | None = None
 
@@ -77,6 +91,8 @@ class PageReader:
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
             embedded = embedded_result(outcome)
+            if outcome.missing:
+                embedded = doubted(embedded, outcome.missing)
             if outcome.instead_of is None:
                 return [embedded]
             return [failed_result(page, outcome.instead_of), replace(embedded, rung="layer")]
@@ -87,28 +103,34 @@ class PageReader:
         results = await reading
         dropped(num_bytes)  # also those that the encoder's character head looked at until now
         attempts, outcome = await self._better(outcome, results)
-        attempts = self._compared(outcome, attempts)
-        if outcome.shows_print:
-            attempts = [doubted(made, NONE_READ) if made.status == "blank" else made for made in attempts]
-        flagged = (replace(made, script=script_flag(outcome, made, self._scripts)) for made in attempts)
-        below, missing = self._doubtful_below, outcome.missing
-        return [incomplete(judged(made, below=below), missing) for made in flagged]
+        return [self._stored(outcome, made) for made in self._compared(outcome, attempts)]
+
+    def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
+        """An attempt as it is to be stored, with all doubt that what is known of its page casts on it."""
+        if made.status == "blank" and ready.shows_print:
+            made = doubted(made, NONE_READ)
+        if isinstance(ready, DividedPage):
+            made = counted(made, ready.num_letters)
+        made = replace(made, script=script_flag(ready, made, self._scripts))
+        return incomplete(judged(made, below=self._doubtful_below), ready.missing)
 
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]
     ) -> tuple[list[PageResult], ReadablePage]:
         """The attempts, given the results of the first one's readings, and what is known of the page after them."""
         if self._second_look.wants(results):
-            self._keep_first(join(ready, results))
+            self._keep_first(ready, join(ready, results))
             async with self._again():
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
+        if first.status == "blank" and self._look is not None:
+            ready = await self._looked_at(ready, self._look)
         if first.status == "blank" and first.page.kind == "pdf":
             first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
             return [first], ready
-        self._keep_first(first)
+        self._keep_first(ready, first)
         is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: that took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
@@ -121,10 +143,17 @@ class PageReader:
             self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
         return self._rereadings
 
-    def _keep_first(self, first: PageResult) -> None:
+    def _keep_first(self, ready: ReadablePage, first: PageResult) -> None:
         """Where there is a text: that a page has none is nobody's loss."""
         if first.parsed is not None and first.parsed.text.strip():
-            self._keep(judged(first, below=self._doubtful_below))
+            self._keep(self._stored(ready, first))
+
+    async def _looked_at(self, ready: ReadablePage, look: Render) -> ReadablePage:
+        """The page, known to show print or not: nobody has looked before now, and nothing was read of it."""
+        async with self._again():
+            seen = await asyncio.wrap_future(look(ready.page))
+            shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
+        return replace(ready, shows_print=shows_print)
 
     async def _contradicted(self, blank: PageResult, ready: ReadablePage) -> tuple[PageResult, ReadablePage]:
         """A page of which nothing was read is in doubt where its text layer can be seen on it."""

@@ -142,6 +142,7 @@ class DividedPage:
 
     angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
     layer, script, rotation_deg, runner_up_deg, missing, shows_print: as RenderedPage has them.
+    num_letters: of a page with large type alone, as PartPlan has it.
     """
 
     page: Page
@@ -157,6 +158,7 @@ class DividedPage:
     runner_up_deg: int | None = None
     missing: str = ""
     shows_print: bool = False
+    num_letters: int | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -172,7 +174,8 @@ class DividedPage:
 class EmbeddedPage:
     """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi.
 
-    instead_of: why it could not be drawn, None where the layer is preferred.
+    instead_of: why it could not be drawn, None where the layer is preferred. missing: what of the page's content or
+    pictures cannot be used, and so what the layer may lack, a sentence; "" where nothing is.
     """
 
     page: Page
@@ -182,6 +185,7 @@ class EmbeddedPage:
     dpi: float
     seconds: Mapping[str, float]
     instead_of: "PageError | None" = None
+    missing: str = ""
 
     @property
     def num_bytes(self) -> int:

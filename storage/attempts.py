@@ -16,6 +16,7 @@ aside.
 
 A first reading while a better one is under way is stored at once, under settings of its own (first_settings): it counts
 neither as done nor as tried, so that a run that is killed leaves the text, and the next one reads the page to its end.
+Whatever is read in the end takes its place, also where that is in doubt by then; only a failure does not.
 """
 
 import sqlite3
@@ -323,6 +324,8 @@ def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool
     if row is None:
         return True
     old, new = merit(row[1], row[2]), _merit(page)
+    if row[0] == first_settings(page.settings_hash) and page.status != "failed":
+        return True  # it was one of these attempts, as far as was known of it then
     if row[0] != page.settings_hash:
         return new[0] >= old[0]
     return new > old or new[0] == old[0] == _FINE_RANK

@@ -33,14 +33,20 @@ _LETTERS = 0.5
 _X_HEIGHT, _ROOM = 0.72, 0.25
 # Small letters among large ones are not much smaller.
 _SAME_SIZE = 0.45
+# Letters less high, much reduced, run together too often to be counted.
+_COUNTABLE_PX = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeType:
-    """box: around the letters and some paper, in pixels of the page; x_height_px: about the height of small letters."""
+    """box: around the letters and some paper, in pixels of the page; x_height_px: about the height of small letters.
+
+    num_letters: how many marks there are, letters and figures, dots not counted; None where they may have run together.
+    """
 
     box: Box
     x_height_px: float
+    num_letters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,9 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
     x0, y0 = (max(0, factor * (int(value) - margin)) for value in bounds[:2])
     x1, y1 = factor * (int(bounds[2]) + margin), factor * (int(bounds[3]) + margin)
     return LargeType(
-        box=(x0, y0, min(x1, grey.width), min(y1, grey.height)), x_height_px=_X_HEIGHT * factor * height
+        box=(x0, y0, min(x1, grey.width), min(y1, grey.height)),
+        x_height_px=_X_HEIGHT * factor * height,
+        num_letters=int(np.count_nonzero(letters)) if height >= _COUNTABLE_PX else None,
     )
 
 

@@ -90,7 +90,8 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
             if fine or large.x_height_px * scale <= _MAX_X_HEIGHT_PX
             else _apart(large, ink, lines, max_tiles)
         )
-        analysed = PartPlan(parts=parts, size_px=grey.size, shows_print=True)
+        num_letters = large.num_letters if len(parts) == 1 else None
+        analysed = PartPlan(parts=parts, size_px=grey.size, shows_print=True, num_letters=num_letters)
         return analysed.scaled(pixels.shape[1], pixels.shape[0])
     height, width = ink.text.shape
     page = (0, 0, width, height)

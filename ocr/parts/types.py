@@ -51,12 +51,14 @@ class PartPlan:
     size_px: the page's (width, height).
     shows_print: whether there is ink of the size and rhythm of writing, as on no sheet that is blank, whatever stains
     and pictures are on it.
+    num_letters: how many letters and figures are on a page that has large type alone; None where nobody can count them.
     """
 
     parts: tuple[Part, ...] = ()
     angle_deg: float = 0.0
     size_px: tuple[int, int] = (0, 0)
     shows_print: bool = False
+    num_letters: int | None = None
 
     def scaled(self, width_px: int, height_px: int) -> "PartPlan":
         """Returns the same plan of the page at another resolution."""

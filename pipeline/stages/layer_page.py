@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pymupdf
-
 from pipeline.script import main_script
-from pipeline.stages import pdf
+from pipeline.stages import complaints, page_losses, pdf
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.layer_glyphs import Span, read_spans, read_text
 from pipeline.stages.layer_ink import Drawn, Ink
@@ -39,11 +37,15 @@ def embedded_page(
         return None
     document = documents.get(page, settings.passwords)
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
-    found = judged(document, page.page_index, dpi, last=last)
-    if found is None or not found.is_trustworthy:
-        return None
-    documents.check()
-    width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
+    try:
+        found = judged(document, page.page_index, dpi, last=last)
+        if found is None or not found.is_trustworthy:
+            return None
+        documents.check()
+        missing = page_losses.missing(document, page.page_index, from_pixels=False)
+        width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
+    finally:
+        _closed_if_damaged(documents)
     return EmbeddedPage(
         page=page,
         layer=found,
@@ -51,7 +53,14 @@ def embedded_page(
         height_px=height_px,
         dpi=dpi,
         seconds={"layer": time.perf_counter() - start},
+        missing=missing,
     )
+
+
+def _closed_if_damaged(documents: OpenDocuments) -> None:
+    """Of what it keeps for a further look at the page, a font or a picture, MuPDF would not complain again."""
+    if complaints.suspicions(complaints.said()):
+        documents.close()
 
 
 def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
@@ -81,10 +90,13 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
     if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
         return ready
     start = time.perf_counter()
-    found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
-    if found is None:
-        return ready
-    documents.check()  # the layer is of the content that was drawn
+    try:
+        found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
+        if found is None:
+            return ready
+        documents.check()  # the layer is of the content that was drawn
+    finally:
+        _closed_if_damaged(documents)
     layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
     seconds = {**ready.seconds, "layer": time.perf_counter() - start}
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)
@@ -119,15 +131,15 @@ def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Laye
 def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
     """Returns a page's layer with boxes in pixels at dpi; None without any, or where it cannot be read.
 
-    document: a pymupdf document. last: trusts more easily, as there is nothing else.
+    document: a pymupdf document. last: trusts more easily, as there is nothing else. What MuPDF said of the page is
+    left to be asked for (pipeline.stages.complaints).
     """
+    complaints.forget()
     try:
         return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last)
     except Exception as error:  # C parsers raise anything, and the page can be read without
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return None
-    finally:
-        pymupdf.TOOLS.reset_mupdf_warnings()
 
 
 def is_trusted(document: Any, index: int) -> bool:
@@ -141,7 +153,7 @@ def is_trusted(document: Any, index: int) -> bool:
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return False
     finally:
-        pymupdf.TOOLS.reset_mupdf_warnings()
+        complaints.forget()
 
 
 def _evidence(page: Any, display: Any, spans: Sequence[Span]) -> Evidence:

@@ -17,10 +17,11 @@ _MIN_PX = 100_000
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def missing(document: Any, index: int) -> str:
+def missing(document: Any, index: int, *, from_pixels: bool = True) -> str:
     """Returns what of a page that was drawn is not in its pixels, a sentence with MuPDF's words; "" for nothing.
 
-    For right after the drawing: it goes by what MuPDF has said since the document was given out.
+    For right after the drawing: it goes by what MuPDF has said since the document was given out. from_pixels: False
+    for what is not in its text layer, which holds the letters of a font that cannot be used.
     """
     lines = complaints.said()
     found = complaints.losses(lines)
@@ -31,6 +32,8 @@ def missing(document: Any, index: int) -> str:
         found["picture"] = []  # nobody complained of it
     if complaints.CUT_FLATE in lines and "content" not in found and _is_content_cut(document, index):
         found["content"] = [complaints.CUT_FLATE]
+    if not from_pixels:
+        found.pop("font", None)
     return complaints.sentence(found)
 
 

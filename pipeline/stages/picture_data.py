@@ -1,7 +1,8 @@
 """Whether the data of a picture is whole, told from its form alone. Runs in workers.
 
 For what no decoder says: libjpeg fills up with grey where the data breaks off at a marker that does not belong there,
-jbig2dec leaves out a segment that is cut, and inflating stops at the last pixel, before the checksum.
+jbig2dec leaves out a segment that is cut, inflating stops at the last pixel, before the checksum, and zeros in place of
+a block that was never written go on as grey for ever.
 """
 
 import re
@@ -12,9 +13,14 @@ import zlib
 _MOST_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
 _NEVER_WRITTEN = bytes(64)
+_BLOCK_BYTES = 4096
 # In the data of a JPEG's scan, after 0xFF: nothing, a filler, or a restart.
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-_END, _SCAN = 0xD9, 0xDA
+_END, _SCAN, _CODES = 0xD9, 0xDA, 0xC4
+# Frames whose scans are sequences of Huffman codes: in progressive ones whole scans are plain bits.
+_SEQUENTIAL = frozenset({0xC0, 0xC1})
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_END_OF_BLOCK = 0
 # Between scans: tables, restart interval, lines, comment, applications' own.
 _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 
@@ -27,6 +33,9 @@ def is_whole(filter_name: str, data: bytes) -> bool | None:
         return _whole_jbig2(data)
     if filter_name == "/FlateDecode":
         return _whole_flate(data)
+    if filter_name == "/JPXDecode":
+        # A white area may be packets of one zero byte each, but not so many.
+        return False if bytes(_BLOCK_BYTES) in data else None
     return _ends_as_fax(data) or None if filter_name == "/CCITTFaxDecode" else None
 
 
@@ -49,9 +58,12 @@ def _whole_jpeg(data: bytes) -> bool | None:
     if at < 2:
         return False
     in_scan = False
+    zeros_are_codes = False
     while at + 4 <= len(data):
         if in_scan:
             found = _MARKER.search(data, at)
+            if not zeros_are_codes and data.find(_NEVER_WRITTEN, at, found.start() if found else None) >= 0:
+                return False
             if found is None:
                 return None  # without its end, which a decoder misses if it needs more
             at = found.start()
@@ -67,9 +79,26 @@ def _whole_jpeg(data: bytes) -> bool | None:
             return False
         if at + 4 > len(data):
             return None
-        at += 2 + int.from_bytes(data[at + 2 : at + 4])
+        length = int.from_bytes(data[at + 2 : at + 4])
+        zeros_are_codes |= marker in _FRAMES and marker not in _SEQUENTIAL
+        zeros_are_codes |= marker == _CODES and _has_zeros_for_white(data[at + 4 : at + 2 + length])
+        at += 2 + length
         in_scan = marker == _SCAN or (in_scan and marker == 0xDC)
     return data.endswith(b"\xff\xd9") or None
+
+
+def _has_zeros_for_white(tables: bytes) -> bool:
+    """Whether nothing but zeros may be a block without detail, as where the codes were made for the one picture.
+
+    The code of zeros alone is that of a table's first symbol. Source: ITU-T T.81, B.2.4.2 and C.2.
+    """
+    at = 0
+    while at + 17 < len(tables):
+        is_of_detail, first = tables[at] >> 4, tables[at + 17]
+        if is_of_detail and first == _END_OF_BLOCK:
+            return True
+        at += 17 + sum(tables[at + 1 : at + 17])
+    return False
 
 
 def _whole_jbig2(data: bytes) -> bool | None:

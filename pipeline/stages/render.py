@@ -12,7 +12,7 @@ from ocr.orientation.detect import Orientation
 from ocr.parts.plan import plan
 from ocr.parts.types import PartPlan
 from ocr.tiling import layout
-from pipeline.stages import complaints, images, orientation, page_losses, pdf, text_layer
+from pipeline.stages import complaints, image_losses, images, orientation, page_losses, pdf, text_layer
 from pipeline.stages.blank import is_blank
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import PageRenderError
@@ -52,11 +52,12 @@ class PageImage:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """As in PageImage."""
+    """As in PageImage. missing: of an image; what a PDF page lacks is asked for later."""
 
     pixels: UInt8Array
     dpi: float | None
     grid: tuple[int, int]
+    missing: str = ""
 
 
 def render(
@@ -88,8 +89,8 @@ def _rendered(
     start = time.perf_counter()
     document = documents.get(page, settings.passwords)
     drawn, stands, blank = _upright(page, document, settings, tile)
-    missing = page_losses.missing(document, page.page_index) if page.kind == "pdf" else ""
-    if blank and page.kind == "pdf":
+    missing = page_losses.missing(document, page.page_index) if page.kind == "pdf" else drawn.missing
+    if blank:
         _check_blank(page, document, missing)
     angle_deg = orientation.taken(stands, settings)
     if page.kind == "image" and images.count_frames(document) == 1:
@@ -145,8 +146,11 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, angle_deg):
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
-    pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
-    return _Drawn(pixels, dpi, layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid)
+    with image_losses.libtiff_words(document) as words:
+        pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
+    missing = image_losses.missing(page.path, document, words)
+    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
+    return _Drawn(pixels, dpi, grid, missing)
 
 
 def _turned(
@@ -156,7 +160,8 @@ def _turned(
     if page.kind == "pdf":
         return _draw(page, document, settings, tile, angle_deg)
     pixels = planes.turned(drawn.pixels, -angle_deg // 90)
-    return _Drawn(pixels, drawn.dpi, layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid)
+    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
+    return replace(drawn, pixels=pixels, grid=grid)
 
 
 def _drawn_finely(
@@ -170,9 +175,11 @@ def _drawn_finely(
 
 
 def _check_blank(page: Page, document: Any, missing: str) -> None:
-    """Raises: PageRenderError where a PDF page only looks blank. missing: what of it could not be drawn."""
+    """Raises: PageRenderError where a page only looks blank. missing: what of it could not be drawn."""
     if missing:
         raise PageRenderError("unreadable", missing)
+    if page.kind != "pdf":
+        return
     if pdf.shows_text(document, page.page_index):
         # Neither blank nor readable: shown such a page, the model invents text.
         raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")

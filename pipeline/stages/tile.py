@@ -52,6 +52,7 @@ def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
         runner_up_deg=image.runner_up_deg,
         missing=image.missing,
         shows_print=image.plan.shows_print,
+        num_letters=image.plan.num_letters,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
     )
 

@@ -7,7 +7,9 @@ python -m tests.faults.lost_pictures check DIR --db FILE
 ok or blank although something is missing, or the other way round. The exit code is 1 where there are any.
 
 Each is a page of print as a scanner's software would store it, spoilt as storage, transfer or a bad program would spoil
-it. What is spoilt is the data alone: the file around it is in order, so nothing but the drawing itself can tell.
+it. What is spoilt is the data alone: the file around it is in order, so nothing but the drawing itself can tell. Most
+are PDFs; picture files are spoilt as disks spoil them, cut, with blocks of zeros, or with other bytes where their form
+or a checksum tells. (Other bytes in a bitmap or in WebP data are another picture, and nothing tells: left out here.)
 """
 
 import argparse
@@ -18,6 +20,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cache
@@ -28,6 +31,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows
+from storage.listing import FileStatus, file_statuses
 from tests.faults.hostile_pdfs import pdf, stream
 
 WIDTH_PX, HEIGHT_PX = 1240, 1754  # A4 at 150 dpi
@@ -165,6 +169,8 @@ def in_part() -> dict[str, bytes]:
     half = len(jpeg()) // 2
     return {
         "jpeg-half": picture_page(jpeg()[:half], b"/DCTDecode"),
+        "jpeg-hole": picture_page(with_hole(jpeg()), b"/DCTDecode"),
+        "jpx-hole": picture_page(with_hole(jpx()), b"/JPXDecode"),
         "jpeg-half-rotten": picture_page(rotten(jpeg(), keep=half), b"/DCTDecode"),
         "jpx-half-rotten": picture_page(rotten(jpx(), keep=len(jpx()) // 2), b"/JPXDecode"),
         "flate-half": picture_page(flate[: len(flate) // 2], b"/FlateDecode"),
@@ -180,6 +186,10 @@ def in_part() -> dict[str, bytes]:
         "content-part-missing": _page_of_text({}, contents=b"[4 0 R 77 0 R]"),
         "form-missing": _page_of_text({}, more=b" /Fm0 Do"),
     }
+
+
+# Of these the text layer has all letters.
+IN_LAYER = ("font-lost", "letters-lost")
 
 
 @cache
@@ -199,15 +209,82 @@ def harmless() -> dict[str, bytes]:
     }
 
 
+@cache
+def sound_images() -> dict[str, bytes]:
+    """File name -> the same page as a picture file, unspoilt."""
+    bilevel = scan().convert("1", dither=Image.Dither.NONE)
+    return {
+        "grey.bmp": _saved(scan(), "BMP"),
+        "bilevel.bmp": _saved(bilevel, "BMP"),
+        "raw.tif": _saved(scan(), "TIFF"),
+        "lzw.tif": _saved(scan(), "TIFF", compression="tiff_lzw"),
+        "jpeg.tif": _saved(scan().convert("RGB"), "TIFF", compression="jpeg"),
+        "group3.tif": _saved(bilevel, "TIFF", compression="group3"),
+        "group4.tif": _saved(bilevel, "TIFF", compression="group4"),
+        "lossy.webp": _saved(scan().convert("RGB"), "WEBP", quality=60),
+        "page.png": _saved(scan(), "PNG"),
+        "page.jpg": jpeg(),
+        "page.jp2": jpx(),
+        "page.gif": _saved(scan(), "GIF"),
+    }
+
+
+@cache
+def spoilt_images() -> dict[str, bytes]:
+    """File name -> the same spoilt, so that all of the page or some of it is lost."""
+    cut = {f"cut-{name}": data[: len(data) * 2 // 3] for name, data in sound_images().items()}
+    return {
+        **cut,
+        **{
+            f"unwritten-{name}": zeroed(data, keep=len(data) // 2 // _BLOCK_BYTES * _BLOCK_BYTES)
+            for name, data in sound_images().items()
+            if name in ("grey.bmp", "raw.tif", "lossy.webp")
+        },
+        **{f"hole-{name}": with_hole(sound_images()[name]) for name in _WITH_HOLES},
+        **{
+            f"rotten-{name}": _rotten_within(data)
+            for name, data in sound_images().items()
+            if name in ("lzw.tif", "jpeg.tif", "group3.tif", "group4.tif", "page.png", "page.jpg")
+        },
+    }
+
+
+_BLOCK_BYTES = 4096
+_WITH_HOLES = ("grey.bmp", "raw.tif", "lossy.webp", "page.jpg", "page.jp2", "page.png")
+
+
+def with_hole(data: bytes, num_blocks: int = 4) -> bytes:
+    """The data without some blocks in its middle, as file systems count them."""
+    start = len(data) // 2 // _BLOCK_BYTES * _BLOCK_BYTES
+    size = num_blocks * _BLOCK_BYTES
+    return data[:start] + bytes(size) + data[start + size :]
+
+
+def _rotten_within(data: bytes) -> bytes:
+    start, size = len(data) // 2, min(4096, len(data) // 10)
+    return data[:start] + rotten(data[start : start + size]) + data[start + size :]
+
+
 def write(folder: Path) -> dict[str, tuple[str, ...]]:
     """Writes them all; returns file name -> the statuses that its page may end with."""
-    wanted: dict[str, tuple[str, ...]] = {}
-    groups = ((lost(), ("failed",)), (in_part(), ("doubtful", "failed")), (harmless(), ("ok", "embedded")))
-    for files, statuses in groups:
+    lacking, whole = ("doubtful", "failed"), ("ok", "embedded")
+    in_layer = {name: in_part()[name] for name in IN_LAYER}
+    groups = (
+        (_as_pdfs(lost()), ("failed",)),
+        (_as_pdfs(in_part()), lacking),
+        (_as_pdfs(in_layer), (*lacking, "embedded")),
+        (_as_pdfs(harmless()), whole),
+        (sound_images(), whole),
+        (spoilt_images(), lacking),
+    )
+    for files, _ in groups:
         for name, data in files.items():
-            (folder / f"{name}.pdf").write_bytes(data)
-            wanted[f"{name}.pdf"] = statuses
-    return wanted
+            (folder / name).write_bytes(data)
+    return {name: statuses for files, statuses in groups for name in files}
+
+
+def _as_pdfs(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {f"{name}.pdf": data for name, data in files.items()}
 
 
 def _lines_of_text() -> list[bytes]:
@@ -273,15 +350,27 @@ def _strip(image: Image.Image, compression: str) -> bytes:
     return data[start : start + length]
 
 
-def faults(rows: Iterable[PageRow], wanted: Mapping[str, tuple[str, ...]]) -> list[str]:
+Ended = tuple[str, str, str | None]
+
+
+def ended(rows: Iterable[PageRow], files: Iterable[FileStatus] = ()) -> list[Ended]:
+    """Returns (name, status, why) of each page, and of each file that is too broken to have any: as failed."""
+    pages = [
+        (Path(row["path"]).name, row["status"], row["error"]["message"] if row["error"] else row["doubt"])
+        for row in rows
+    ]
+    broken = [(Path(file.path).name, "failed", file.reason) for file in files if file.status == "broken"]
+    return [*pages, *broken]
+
+
+def faults(found: Iterable[Ended], wanted: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Returns what should not be: pages that ended otherwise than they may, and those that do not say why."""
-    found, left = [], dict(wanted)
-    for row in rows:
-        statuses = left.pop(Path(row["path"]).name, ())
-        why = row["error"]["message"] if row["error"] else row["doubt"]
-        if row["status"] not in statuses or (row["status"] in ("failed", "doubtful") and not why):
-            found.append(f"{row['path']} is {row['status']}, not {' or '.join(statuses)} (why: {why})")
-    return [*found, *(f"{name} has no row" for name in left)]
+    wrong, left = [], dict(wanted)
+    for name, status, why in found:
+        statuses = left.pop(name, ())
+        if status not in statuses or (status in ("failed", "doubtful") and not why):
+            wrong.append(f"{name} is {status}, not {' or '.join(statuses)} (why: {why})")
+    return [*wrong, *(f"{name} has no row" for name in left)]
 
 
 def check(folder: Path, database: Path, arguments: Sequence[str]) -> int:
@@ -299,11 +388,11 @@ def check(folder: Path, database: Path, arguments: Sequence[str]) -> int:
     ]
     subprocess.run(command, check=False)
     with closing(open_for_reading(str(database))) as db:
-        rows = list(export_rows(db))
-    for row in rows:
-        why = row["error"]["message"] if row["error"] else row["doubt"] or ""
-        print(f"{row['status']:<9}{Path(row['path']).name}: {len(row['text'] or '')} characters; {why}")
-    wrong = faults(rows, write(folder))
+        found = ended(export_rows(db), file_statuses(db))
+    for name, status, why in found:
+        print(f"{status:<9}{name}: {why or ''}")
+    print(dict(Counter(status for _, status, _ in found)))
+    wrong = faults(found, write(folder))
     print(json.dumps(wrong, indent=2))
     return 1 if wrong else 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from ocr.types import Block, ParsedText
 from pipeline.config import Config
-from pipeline.doubt import NONE_READ, doubted, doubtful_below, judged, unread
+from pipeline.doubt import NONE_READ, counted, doubted, doubtful_below, judged, unread
 from pipeline.joining import join
 from pipeline.ladder import best
 from pipeline.results import failed_result
@@ -64,6 +64,31 @@ def test_ok_never_comes_without_a_text_or_a_confidence(reading: PageResult) -> N
     else:
         assert kept.status == reading.status
     assert judged(kept, below=BELOW) == kept
+
+
+@pytest.mark.parametrize(
+    ("written", "num_letters", "is_doubted"),
+    [
+        ("SALLE", 4, True),
+        ("SALE", 4, False),
+        ("HELO", 5, True),
+        ("HELLO", 5, False),
+        ("1", 2, True),
+        ("Wat", 2, False),  # two that touch
+        ("OFFEN", 4, False),  # two f do so often
+        ("50%", 3, False),
+        ("50%", 5, False),
+        ("SALE!", 5, False),
+        ("SALLE", None, False),
+        ("", 4, False),
+    ],
+)
+def test_letters_too_many_or_too_few_in_large_type_are_doubted(
+    written: str, num_letters: int | None, is_doubted: bool
+) -> None:
+    made = counted(read(written, confidence=0.98), num_letters)
+    assert made.status == ("doubtful" if is_doubted else "ok")
+    assert not is_doubted or (made.doubt or "").endswith(f"letters were read where {num_letters} stand")
 
 
 def test_of_any_two_readings_the_one_kept_is_sound_and_hides_no_text() -> None:

@@ -11,9 +11,10 @@ from pipeline.doubt import doubted, incomplete
 from pipeline.stages import complaints, picture_data
 from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.failures import PageRenderError
+from pipeline.stages.layer_page import embedded_page
 from pipeline.stages.render import PageImage, render
 from pipeline.stages.settings import RenderSettings, TileSettings
-from pipeline.types import Page, PageResult
+from pipeline.types import EmbeddedPage, Page, PageResult
 from tests.faults import lost_pictures
 from tests.faults.hostile_pdfs import pdf
 from tests.pipeline.runs import rows, run_quietly
@@ -66,6 +67,41 @@ def test_a_font_that_two_pages_share_is_missed_on_both(tmp_path: Path) -> None:
     documents = OpenDocuments()
     assert "a font of the page" in _drawn(path, 0, documents).missing
     assert "a font of the page" in _drawn(path, 1, documents).missing
+
+
+def _embedded(path: Path, documents: OpenDocuments | None = None) -> EmbeddedPage | None:
+    page = Page(path=str(path), sha256="0" * 64, kind="pdf", page_index=0)
+    return embedded_page(page, RenderSettings(text_layer="auto"), documents or OpenDocuments())
+
+
+@pytest.mark.parametrize("name", ["content-half", "content-part-missing", "form-missing"])
+def test_a_text_layer_lacks_what_cannot_be_drawn(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "digital.pdf"
+    path.write_bytes(lost_pictures.in_part()[name])
+    embedded = _embedded(path)
+    assert embedded is not None
+    assert "(MuPDF: " in embedded.missing
+
+
+@pytest.mark.parametrize("name", [*lost_pictures.harmless(), *lost_pictures.IN_LAYER])
+def test_a_text_layer_has_the_letters_of_a_font_that_cannot_be_used(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "digital.pdf"
+    path.write_bytes({**lost_pictures.harmless(), **lost_pictures.in_part()}[name])
+    embedded = _embedded(path)
+    if name == "fewer-rows":  # a scan
+        assert embedded is None
+        return
+    assert embedded is not None
+    assert embedded.missing == ""
+    assert embedded.layer.text.count("harbour office") == 6
+
+
+def test_what_was_said_while_a_layer_was_judged_is_said_again_when_the_page_is_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(lost_pictures.in_part()["words-on-a-lost-picture"])
+    documents = OpenDocuments()
+    assert _embedded(path, documents) is None
+    assert "Not a JPEG file" in _drawn(path, documents=documents).missing
 
 
 def test_a_page_without_content_is_blank(tmp_path: Path) -> None:

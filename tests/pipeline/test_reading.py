@@ -12,17 +12,23 @@ from pipeline.doubt import NONE_READ
 from pipeline.ladder import best
 from pipeline.reading import PageReader, needs_model
 from pipeline.results import blank_result
+from pipeline.stages.settings import TileSettings
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
 from tests.pipeline.test_joining import PAGE, broken, divided, read, rendered
 from tests.pipeline.test_ladder import LAYER
 
 
 class Workers:
-    def __init__(self, config: Config, found: Layer | None = None) -> None:
-        self.render_settings, self.found = render_settings(config), found
+    def __init__(self, config: Config, found: Layer | None = None, seen: ReadyPage | None = None) -> None:
+        self.render_settings, self.found, self.seen = render_settings(config), found, seen
 
-    def render(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("nothing is to be rendered again")
+    def render(self, *_: Any, tile: TileSettings | None = None, **__: Any) -> Any:
+        assert self.seen is not None, "nothing is to be rendered again"
+        assert tile is not None
+        assert tile.parts
+        future: Future[ReadyPage] = Future()
+        future.set_result(self.seen)
+        return future
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage]:
         assert ready.num_bytes == 0, "no views go to a worker"
@@ -43,13 +49,23 @@ class Model:
 
 
 def attempts(
-    outcome: ReadyPage | PageError, *results: PageResult, found: Layer | None = None, **keys: Any
+    outcome: ReadyPage | PageError,
+    *results: PageResult,
+    found: Layer | None = None,
+    seen: ReadyPage | None = None,
+    kept: list[PageResult] | None = None,
+    **keys: Any,
 ) -> list[PageResult]:
-    """found: what the page's text layer is judged to be, once somebody asks."""
+    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks.
+
+    kept: gets the readings that are stored while a better one is tried.
+    """
     config, model = Config(**keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        reader = PageReader(config, Workers(config, found), model)  # type: ignore[arg-type]
+        workers: Any = Workers(config, found, seen)
+        keep = [].append if kept is None else kept.append
+        reader = PageReader(config, workers, model, keep)  # type: ignore[arg-type]
         return await reader(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -64,6 +80,10 @@ def test_what_needs_no_reading_is_not_read() -> None:
     embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
     (made,) = attempts(embedded)
     assert (made.status, made.source, made.script) == ("embedded", "layer", None)
+    (made,) = attempts(replace(embedded, missing="a picture is lost"))
+    assert (made.status, made.source, made.doubt) == ("doubtful", "layer", "a picture is lost")
+    assert made.parsed is not None
+    assert made.parsed.text == LAYER.text
     assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
     assert needs_model(rendered())
     assert needs_model(divided((0, 0), (0, 500)))
@@ -74,6 +94,25 @@ def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool
     ready = replace(rendered(), shows_print=shows_print)
     (made,) = attempts(ready, blank_result(ready))
     assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_where_no_page_is_read_in_parts_print_is_looked_for_once_nothing_was_read(
+    shows_print: bool, status: str
+) -> None:
+    seen = replace(rendered(), shows_print=shows_print)
+    (made,) = attempts(rendered(), nothing(), seen=seen, tile={"parts": "off"})
+    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+    (made,) = attempts(rendered(), read("as printed", confidence=0.95), tile={"parts": "off"})
+    assert made.status == "ok"
+
+
+def test_large_type_with_a_letter_too_many_is_doubtful() -> None:
+    poster = replace(divided((0, 0)), num_letters=4)
+    (made,) = attempts(poster, read("SALLE", confidence=0.98))
+    assert (made.status, made.doubt) == ("doubtful", "5 letters were read where 4 stand")
+    (made,) = attempts(poster, read("SALE", confidence=0.98))
+    assert (made.status, made.doubt) == ("ok", None)
 
 
 def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
@@ -141,6 +180,16 @@ def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
     made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
     assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
     assert made[0].script == flag
+
+
+def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    kept: list[PageResult] = []
+    half = replace(rendered(), missing="a picture is lost")
+    (made,) = attempts(half, read("half a page", confidence=0.1), kept=kept, **alone)
+    doubt = "confidence 0.10 below 0.4; a picture is lost"
+    assert [(first.status, first.doubt) for first in kept] == [("doubtful", doubt)]
+    assert (made.status, made.doubt) == ("doubtful", doubt)
 
 
 def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:

@@ -430,6 +430,17 @@ def test_what_is_read_in_the_end_takes_the_first_readings_place(
     assert 0 in plan(store).done
 
 
+def test_a_page_that_is_doubtful_in_the_end_does_not_stay_ok(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    first_reading(store, run_id)
+    store.record_page(
+        run_id, replace(a_page("the first word", 0), status="doubtful", doubt="half of it is missing")
+    )
+    assert current(path)[0] == ("doubtful", "the first word")
+    assert len(attempts_of(path)) == 1
+    assert 0 in plan(store).done
+
+
 def test_a_page_that_fails_in_the_end_keeps_its_first_reading(store: Store, path: Path) -> None:
     run_id = new_run(store)
     first_reading(store, run_id)

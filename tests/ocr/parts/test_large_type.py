@@ -51,6 +51,21 @@ def test_large_type_is_laid_out_at_the_size_of_usual_letters(text: str, size_pt:
     assert on_canvas == pytest.approx(capitals_px, abs=4), "all of the word's height is on it"
 
 
+@pytest.mark.parametrize(("text", "size_pt"), [("SALE", 150), ("HELLO", 110), ("11", 200), ("lily", 200)])
+def test_letters_of_large_type_alone_on_a_page_are_counted(text: str, size_pt: float) -> None:
+    assert plan(page_of(text, size_pt), 6).num_letters == len(text)
+
+
+def test_letters_are_not_counted_beside_other_text_or_where_they_are_small() -> None:
+    assert plan(page_of("Coffee", 45), 6).num_letters is None
+    page = pymupdf.open().new_page(width=595, height=842)
+    page.insert_text((100, 300), "VIII", fontname="hebo", fontsize=150)
+    page.insert_text((100, 500), "In which the bridge is opened", fontname="hebo", fontsize=20)
+    found = plan(drawn(page), 6)
+    assert len(found.parts) == 2
+    assert found.num_letters is None
+
+
 def test_usual_type_stays_as_it_is_and_still_shows_print() -> None:
     found = plan(page_of("Notes", 14), 6)
     assert found.shows_print
