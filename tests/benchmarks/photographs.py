@@ -12,11 +12,9 @@ model reads nothing mostly, and then they are blank too, unless something on the
 import argparse
 import io
 import re
-import sqlite3
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from ocr.parts.plan import plan
 from ocr.training.corpus.packages import download
 from pipeline.stages.blank import is_blank
 from tests.benchmarks.empty_sheets import black_edges, paper, punched, skewed_edges
+from tests.benchmarks.quality.engines import stored
 
 # Plasma's and Stellarium's others are drawn, or hold catalogue numbers.
 _FILES = {
@@ -70,11 +69,12 @@ def photographs(cache: Path) -> Iterator[tuple[str, Image.Image]]:
                 yield f"{package.split('-')[0]}-{stem}", Image.open(path).convert("RGB")
     for name in _ARCHIVES:
         data = (packages["gcompris-qt-data"].root / "usr/share/gcompris-qt/rcc" / name).read_bytes()
-        for number, picture in enumerate(_held(data)):
+        for number, picture in enumerate(held(data)):
             yield f"{Path(name).stem}-{number}", picture
 
 
-def _held(data: bytes) -> Iterator[Image.Image]:
+def held(data: bytes) -> Iterator[Image.Image]:
+    """Yields the WebP and JPEG pictures among other bytes, in RGB, but for those that are small."""
     for found in _PICTURE.finditer(data):
         end = found.start() + 8 + int.from_bytes(found[1], "little") if found[1] else None
         try:
@@ -91,10 +91,11 @@ def pages(cache: Path, dpi: float, each: int) -> Iterator[tuple[str, Image.Image
         yield f"alone-{name}", photo
         for kind in _SHEETS:
             sheet = kind(dpi, np.random.default_rng(number)).convert("RGB")
-            yield f"{kind.__name__}-{name}", _on(sheet, photo)
+            yield f"{kind.__name__}-{name}", on_sheet(sheet, photo)
 
 
-def _on(sheet: Image.Image, photo: Image.Image) -> Image.Image:
+def on_sheet(sheet: Image.Image, photo: Image.Image) -> Image.Image:
+    """Returns the sheet with a photograph in its middle. sheet: is painted on."""
     factor = _SHARE * min(sheet.width / photo.width, sheet.height / photo.height)
     fitted = photo.resize(
         (round(factor * photo.width), round(factor * photo.height)), Image.Resampling.LANCZOS
@@ -110,17 +111,6 @@ def _seen(picture: Image.Image) -> str:
     return "looks like print" if plan(pixels, _MAX_TILES).shows_print else "left to the model"
 
 
-def judge(database: Path) -> Iterator[tuple[str, str, str]]:
-    """Yields name, status and text of each page of a run over what `--write` wrote."""
-    with closing(sqlite3.connect(database)) as db:
-        rows = db.execute(
-            "SELECT d.path, p.status, coalesce(a.text, '') FROM pages p JOIN documents d ON d.id = p.document_id"
-            " LEFT JOIN attempts a ON a.id = p.current_attempt_id ORDER BY d.path"
-        ).fetchall()
-    for path, status, text in rows:
-        yield Path(path).stem, status, text
-
-
 def _write(folder: Path, cache: Path, dpi: float, each: int) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
@@ -130,7 +120,7 @@ def _write(folder: Path, cache: Path, dpi: float, each: int) -> int:
     return written
 
 
-def _print(verdicts: Iterator[tuple[str, str]]) -> None:
+def _print(verdicts: Iterable[tuple[str, str]]) -> None:
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for name, verdict in verdicts:
         table[name.split("-")[0]][verdict] += 1
@@ -149,11 +139,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.write is not None:
         print(f"{_write(args.write, args.cache, args.dpi, args.each)} pictures in {args.write}")
     elif args.database is not None:
-        found = list(judge(args.database))
-        for name, status, text in found:
-            if status != "blank":
-                print(f"{name:40} {status:10} {text[:60]!r}")
-        _print((name, status) for name, status, _ in found)
+        readings = sorted(stored(args.database).pages.items())
+        for name, reading in readings:
+            if reading.status != "blank":
+                print(f"{name:40} {reading.status:10} {reading.text[:60]!r}")
+        _print((name, reading.status) for name, reading in readings)
     else:
         _print((name, _seen(picture)) for name, picture in pages(args.cache, args.dpi, args.each))
     return 0
