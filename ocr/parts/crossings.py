@@ -8,6 +8,7 @@ their cells and rules.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -21,6 +22,8 @@ from ocr.parts.types import Box
 # In heights of small letters.
 _WHITE_ABOVE, _WHITE_BELOW = 1.8, 1.0  # a heading
 _LARGER = 1.03  # than the usual line, in height
+_RISES = 1.12  # as much, from the baseline up: a heading without a letter that goes below it is low
+_FULL = 0.35  # of its fullest row's ink a line's lowest row above the feet of letters has
 _APART = 2.2  # a table from the text
 _FAR, _ALONE = 5.0, 2.5  # a header or page number from the text; one of two pieces, left and right
 _MIN_ROWS = 3
@@ -139,17 +142,31 @@ class _Page:
         """Short headings of all columns: in larger type, in the first one, with white through all above and below."""
         found: set[int] = set()
         lines = [strip.bottom - strip.top for strip in self._strips]
-        usual = np.median([height for height in lines if height <= HIGHEST_LINE * self._x_height_px] or [0])
+        most = HIGHEST_LINE * self._x_height_px
+        usual = np.median([height for height in lines if height <= most] or [0])
         for index in run[1:-1]:
             above, strip, below = self._strips[index - 1 : index + 2]
             alone = strip.sides[0] and not any(strip.sides[1:])
-            if not alone or not _LARGER * usual <= lines[index] <= HIGHEST_LINE * self._x_height_px:
+            if not alone or lines[index] > most:
+                continue
+            if lines[index] < _LARGER * usual and self._rise(strip) < _RISES * self._usual_rise:
                 continue
             apart = strip.white_to(above) >= _WHITE_ABOVE * self._x_height_px
             apart = apart and strip.white_to(below) >= _WHITE_BELOW * self._x_height_px
             if apart and all(below.sides) and all(self._filled(range(run.start, index))):
                 found.add(index)
         return found
+
+    @cached_property
+    def _usual_rise(self) -> float:
+        most = HIGHEST_LINE * self._x_height_px
+        lines = [strip for strip in self._strips if strip.sides[0] and strip.bottom - strip.top <= most]
+        return float(np.median([self._rise(strip) for strip in lines] or [0]))
+
+    def _rise(self, strip: Strip) -> int:
+        """How high the letters of a line are in the first column, without what goes below the baseline."""
+        rows = np.count_nonzero(self._window[strip.top : strip.bottom, : self._gutters[0].left], axis=1)
+        return int(np.flatnonzero(rows >= _FULL * rows.max())[-1] - np.flatnonzero(rows)[0]) + 1
 
     def _furniture(self, run: range) -> set[int]:
         """A header or page number, which stands alone even if it happens to leave the gutters free.

@@ -1,8 +1,8 @@
 """Words in type so large, and figures so alone, that they are no lines to speak of: a poster, a number on a page.
 
 The page is looked at much reduced, where each letter is one mark. A mark is a letter's if it stands free of the
-picture's edges and is neither a filled shape, like a hole that a punch left, nor a long or slanting stroke, like a rule
-or a staple.
+picture's edges, is of one shade, which photographs are not, and is neither a filled shape, like a hole that a punch
+left, nor a frame, nor a long or slanting stroke, like a rule or a staple.
 """
 
 from dataclasses import dataclass
@@ -28,6 +28,11 @@ _MAX_FILL, _SQUARE = 0.9, 2.0
 _MAX_ASPECT = 9.0
 # Of a mark's extent across to that along it, below which it is a stroke, which must stand about upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97
+# Of each of its bounds a frame runs along so much, and covers less than so much of the paper within.
+_ALONG, _HOLLOW = 0.8, 0.3
+# The deviation of the shades within a mark, its edges left out: of print on a scan under 8, of most photographs over
+# 17. Marks that are not so high are little but edges.
+_MAX_DEVIATION, _MIN_SHADED_PX = 12.0, 20
 _LETTERS = 0.5
 # Small letters are so high, where capitals are 1; and the paper around the letters so wide.
 _X_HEIGHT, _ROOM = 0.72, 0.25
@@ -54,7 +59,8 @@ class _Marks:
     """One element each. left, top, right, bottom: bounds; area: pixels.
 
     fill: the share of the ellipse of the same extent; narrow: extent across to that along; upright: the cosine of the
-    angle between its long axis and the vertical.
+    angle between its long axis and the vertical; deviation: that of its shades within, 0 where it is too thin; framed:
+    the least share of any of its bounds that it runs along.
     """
 
     left: Ints
@@ -65,6 +71,8 @@ class _Marks:
     fill: Floats
     narrow: Floats
     upright: Floats
+    deviation: Floats
+    framed: Floats
 
 
 def find_large_type(grey: Image.Image) -> LargeType | None:
@@ -74,7 +82,7 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
     contrast = np.abs(values - np.median(values))
     if np.mean(contrast < _SHADE) < _MIN_PAPER:
         return None
-    found = _marks(contrast > max(_MIN_CONTRAST, _SHARE * float(contrast.max())))
+    found = _marks(values, contrast > max(_MIN_CONTRAST, _SHARE * float(contrast.max())))
     if found is None:
         return None
     letters = _are_letters(found, *values.shape)
@@ -109,20 +117,26 @@ def _are_letters(marks: _Marks, height: int, width: int) -> Mask:
     wide, high = marks.right - marks.left, marks.bottom - marks.top
     aspect = np.maximum(wide / high, high / wide)
     is_filled = (marks.fill > _MAX_FILL) & (aspect < _SQUARE)
+    is_frame = (marks.framed > _ALONG) & (marks.area < _HOLLOW * wide * high)
     is_stroke = marks.narrow < _STROKE
     letters: Mask = (
         _stand_free(marks, height, width)
         & (high >= _MIN_HEIGHT_PX)
         & (high <= _MAX_HEIGHT * height)
         & (aspect <= _MAX_ASPECT)
+        & ((marks.deviation <= _MAX_DEVIATION) | (high < _MIN_SHADED_PX))
         & ~is_filled
+        & ~is_frame
         & (~is_stroke | (marks.upright > _UPRIGHT))
     )
     return letters
 
 
-def _marks(mask: Mask) -> _Marks | None:
-    """The connected marks, sides and corners; None without any or with too many. Specks are left out."""
+def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
+    """The connected marks, sides and corners; None without any or with too many. Specks are left out.
+
+    values: the page's shades; mask: where it is inked.
+    """
     steps = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(steps == 1)
     _, end = np.nonzero(steps == -1)
@@ -154,8 +168,28 @@ def _marks(mask: Mask) -> _Marks | None:
         return None
     narrow = np.sqrt(minor / np.maximum(major, 1e-9))
     fill = area / (4 * np.pi * np.sqrt(np.maximum(minor * major, 1 / 144)))
-    fields = (left, top, right, bottom, area, fill, narrow, np.abs(np.sin(angle)))
+    deviation = _deviations(values, mask, np.repeat(label, end - start), count)
+    along = [
+        np.bincount(label, length * (np.abs(row - edge[label]) <= 1), count) for edge in (top, bottom - 1)
+    ]
+    rows_along = [
+        np.bincount(label, np.abs(x - edge[label]) <= 1, count) for x, edge in ((start, left), (end, right))
+    ]
+    framed = np.minimum(np.minimum(*along) / (right - left), np.minimum(*rows_along) / (bottom - top))
+    fields = (left, top, right, bottom, area, fill, narrow, np.abs(np.sin(angle)), deviation, framed)
     return _Marks(*(values[real] for values in fields))
+
+
+def _deviations(values: npt.NDArray[np.float32], mask: Mask, label: Ints, count: int) -> Floats:
+    """The standard deviation of each mark's shades, [count], its edges left out. label: of each inked pixel."""
+    padded = np.pad(mask, 1)
+    within = mask & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
+    inner = within[mask]
+    label, shades = label[inner], values[mask][inner].astype(np.float64)
+    number = np.maximum(np.bincount(label, minlength=count), 1)
+    mean = np.bincount(label, shades, count) / number
+    deviations: Floats = np.sqrt(np.bincount(label, (shades - mean[label]) ** 2, count) / number)
+    return deviations
 
 
 def _labels(row: Ints, start: Ints, end: Ints) -> Ints:

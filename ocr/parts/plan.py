@@ -30,6 +30,9 @@ from ocr.tiling import Grid, choose_grid
 # On more than this the small model begins to skip and to repeat.
 DENSE_CHARS = 3200.0
 MIN_X_HEIGHT_PX = 7.0
+# So many parts where a page cannot be cut into fewer, as one of many short sections, and would be read whole; each
+# above MAX_PARTS takes no more memory than so many tiles.
+_MOST_PARTS, _TILES_OF_A_PART = 24, 3
 # A page that is cut at all is cut into parts well below the limit.
 COARSE = PartSize(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
 # What is cut finely, because it was read badly: few lines that look alike are left in one part.
@@ -176,14 +179,17 @@ def _cut(
     finder: ColumnFinder,
 ) -> tuple[Part, ...]:
     """The parts of all regions; none where they are too many."""
-    for leniency in (1.0, 1.35, 1.8, 2.5):
+    tries = [(leniency, MAX_PARTS) for leniency in (1.0, 1.35, 1.8, 2.5)]
+    for leniency, most in tries if size is FINE else [*tries, (2.5, _MOST_PARTS)]:
         cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency), finder)
         found = tuple(
             replace(part, within=region.number)
             for region in regions
             for part in cutter.cut(region.box, paragraph_break=region.paragraph_break)
         )
-        if len(found) <= MAX_PARTS and sum(part.num_tiles for part in found) <= MAX_TILES:
+        num_tiles = sum(part.num_tiles for part in found)
+        num_more = max(0, len(found) - MAX_PARTS)
+        if len(found) <= most and num_tiles <= MAX_TILES - _TILES_OF_A_PART * num_more:
             return found
     return ()
 

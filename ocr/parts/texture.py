@@ -48,6 +48,7 @@ _MIN_EVEN_LINES = 8
 _WORD_SPACE, _INDENT = 0.35, 0.4
 _LOWEST = 0.6  # the feet of letters may stand apart
 _SET_IN, _NOT_ALL = 0.12, 0.92  # shares of a column's lines
+_ENTRIES = 2  # that begin further down than at its head, where a table has its own
 
 
 def is_text(side: Mask, x_height_px: float, texture: Texture, min_lines: int = MIN_LINES) -> bool:
@@ -105,4 +106,5 @@ def is_listing(side: Mask) -> bool:
     words = [1 + np.count_nonzero(np.diff(hits) > _WORD_SPACE * height_px) for hits in lines]
     starts = np.array([hits[0] for hits in lines])
     set_in = starts - starts.min() > _INDENT * height_px
-    return bool(np.median(words) >= 2 and _SET_IN <= np.mean(set_in) <= _NOT_ALL)
+    has_entries = np.mean(set_in) <= _NOT_ALL or np.count_nonzero(~set_in[1:]) >= _ENTRIES
+    return bool(np.median(words) >= 2 and np.mean(set_in) >= _SET_IN and has_entries)

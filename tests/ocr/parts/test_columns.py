@@ -1,6 +1,7 @@
 """Columns of an index are told from those of tables and from the leaders of contents."""
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -22,12 +23,12 @@ def found(page: pymupdf.Page) -> Columns | None:
     return find_columns(ink.obstacles, ink.rules, (0, 0, *picture.size), height_px, EVEN_TEXT)
 
 
-def index(indent_pt: float) -> pymupdf.Page:
-    """Three columns of nothing but numbers, two a line; every fourth line is set out."""
+def index(indent_pt: float, entries: Sequence[int] = range(0, 50, 4)) -> pymupdf.Page:
+    """Three columns of nothing but numbers, two a line; entries: those lines that are set out."""
     page, draw = pages.new_page(), random.Random(7)
     for column in range(3):
         for row in range(50):
-            x = 80 + 150 * column + (indent_pt if row % 4 else 0)
+            x = 80 + 150 * column + (0 if row in entries else indent_pt)
             page.insert_text((x, 90 + 13 * row), f"{draw.randint(1000, 9999)},", fontsize=10)
             right = 80 + 150 * column + 85
             page.insert_text((right, 90 + 13 * row), f"{draw.randint(1000, 9999)},", fontsize=10)
@@ -42,8 +43,16 @@ def test_an_index_of_numbers_has_columns() -> None:
     assert columns.bottom - columns.top > 49 * 13 * pages.DPI / 72
 
 
+def test_an_index_has_columns_though_its_entries_are_long() -> None:
+    columns = found(index(indent_pt=25, entries=(10, 30)))
+    assert columns is not None
+    assert len(columns.edges) == 2
+    assert columns.bottom - columns.top > 49 * 13 * pages.DPI / 72
+
+
 def test_rows_that_all_start_alike_are_a_tables() -> None:
     assert found(index(indent_pt=0)) is None
+    assert found(index(indent_pt=25, entries=(0,))) is None, "below a head"
 
 
 def test_the_dots_of_leaders_are_no_gutter() -> None:

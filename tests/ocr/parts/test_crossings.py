@@ -62,6 +62,18 @@ def test_a_short_heading_across_is_told_by_its_size_and_the_white_around_it() ->
         assert kinds(found(mask, (10, end))) == expected
 
 
+def test_a_heading_without_a_letter_below_the_baseline_is_as_tall_as_a_line_that_has_some() -> None:
+    for rise, expected in ((LINE + 2, [True, False, True]), (LINE, [True])):
+        mask = blank(500)
+        end = columns(mask, 10, 12)
+        mask[end + 10 : end + 10 + rise, 20:100] = True
+        columns(mask, end + 32, 6)
+        for y in (*range(10, end, PITCH), *range(end + 32, end + 32 + 6 * PITCH, PITCH)):
+            for x0, _ in (LEFT, RIGHT):  # a few letters of each line, a line's height and two pixels in all
+                mask[y + LINE : y + LINE + 2, x0 : x0 + 13] = True
+        assert kinds(found(mask, (10, end))) == expected
+
+
 def rows(mask: Mask, y: int, number: int) -> int:
     for row in range(number):
         for x in (20, 120, 230, 330):

@@ -3,7 +3,7 @@
 import numpy as np
 import pymupdf
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from encoders.views import UInt8Array
 from ocr.parts.large_type import find_large_type
@@ -78,6 +78,32 @@ def test_what_scanners_leave_on_empty_sheets_is_no_print(kind: str, dpi: float) 
     sheet = empty_sheets.sheets(dpi, seed=11, only=kind)[kind]
     assert find_large_type(Image.fromarray(sheet).convert("L")) is None
     assert is_blank(sheet) or not plan(sheet, 6).shows_print
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_photograph_on_paper_is_no_letter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    photo = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize((480, 360))
+    sheet = Image.new("RGB", (827, 1169), "white")
+    sheet.paste(photo, (170, 300))
+    assert find_large_type(sheet.convert("L")) is None
+    assert not plan(np.asarray(sheet), 6).shows_print
+
+
+def test_an_empty_frame_is_no_letter() -> None:
+    sheet = Image.new("L", (827, 1169), 255)
+    ImageDraw.Draw(sheet).rectangle((100, 350, 730, 700), outline=60, width=2)
+    assert find_large_type(sheet) is None
+
+
+@pytest.mark.parametrize("font", ["hebo", "tiro", "cour"])
+@pytest.mark.parametrize("size_pt", [24, 60, 200])
+def test_letters_are_of_one_shade_on_a_worn_copy_too(size_pt: float, font: str) -> None:
+    page = pymupdf.open().new_page(width=595, height=842)
+    page.insert_text((120, 421), "OB", fontname=font, fontsize=size_pt)
+    light = 240 - 0.6 * (255.0 - drawn(page)[..., 0]) - 60 * np.linspace(0, 1, 827)
+    worn = light + np.random.default_rng(3).normal(0, 10, light.shape)
+    assert find_large_type(Image.fromarray(np.clip(worn, 0, 255).astype(np.uint8))) is not None
 
 
 @pytest.mark.parametrize("angle", [-15, -8, 8, 15])

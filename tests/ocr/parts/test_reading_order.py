@@ -24,6 +24,14 @@ def test_the_parts_of_a_page_come_in_reading_order(kind: str) -> None:
     assert [page.number for page in cuts if page.order.num_torn] == []
 
 
+@pytest.mark.parametrize("number", [103, 125], ids=["short headings", "many short sections"])
+def test_short_headings_across_part_the_columns(number: int) -> None:
+    page = cut(number, DPI)
+    assert page.kind == "sections across"
+    assert page.order.num_parts > 1, "it is cut, though into many parts"
+    assert (page.order.num_inverted, page.order.num_torn, page.order.num_lost) == (0, 0, 0)
+
+
 def part(x0: int, y0: int, x1: int, y1: int) -> Part:
     box = (x0, y0, x1, y1)
     return Part(box_px=box, frame_px=box, grid=(1, 1), paragraph_break=True)
