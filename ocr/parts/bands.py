@@ -13,7 +13,12 @@ _MOST_IN_BYTE = 255
 
 def bands_of(window: Mask) -> list[tuple[int, int]]:
     """Returns (top, bottom) of each stretch of rows with ink, top to bottom. window: [H, W] bool."""
-    full = np.concatenate(([False], ink_in_rows(window) > _NOISE_PX, [False])).astype(np.int8)
+    return bands_in(ink_in_rows(window))
+
+
+def bands_in(counts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Returns the same, given how many pixels of each row have ink."""
+    full = np.concatenate(([False], counts > _NOISE_PX, [False])).astype(np.int8)
     steps = np.diff(full)
     return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
 

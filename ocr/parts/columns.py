@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ocr.parts.bands import bands_of
 from ocr.parts.ink import Mask
-from ocr.parts.texture import RUNNING_TEXT, Texture, are_even, is_listing, is_text
+from ocr.parts.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
 from ocr.parts.types import Box
 
 # In heights of small letters.
@@ -289,10 +289,11 @@ def _text_edges(
     if texture.even:
         return _even_edges(window, rules, gutters, x_height_px, texture)
     edges = [0, *gutters, window.shape[1]]
+    sides = Sides(window, edges)
     kept: list[int] = []
     left = 0
     for edge in edges[1:]:
-        if is_text(window[:, left:edge], x_height_px, texture):
+        if sides.is_text(left, edge, x_height_px, texture):
             kept.append(edge)
             left = edge
     if left != edges[-1]:
@@ -316,13 +317,13 @@ def _even_edges(
     window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """Those of the gutters that part the window into the most columns of one width, all of them text."""
-    inked = np.any(window, axis=0)
+    hits = np.flatnonzero(np.any(window, axis=0)).tolist()
     free = [x for x in gutters if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
     for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
         for edges in combinations(free, number):
-            sides = [window[:, left:right] for left, right in pairwise([0, *edges, window.shape[1]])]
-            if not are_even(inked, edges):
+            if not are_even(hits, edges):
                 continue
+            sides = [window[:, left:right] for left, right in pairwise([0, *edges, window.shape[1]])]
             if all(is_listing(side) and is_text(side, x_height_px, texture) for side in sides):
                 return list(edges)
     return []
