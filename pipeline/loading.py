@@ -230,7 +230,7 @@ def rereadings(config: Config, device: str | None) -> int:
 
 def placer_processes() -> int:
     """Returns the number of processes that place texts beside a GPU: a page takes a fraction of what rendering does."""
-    return max(1, min(8, available_cpus() // 4))
+    return max(1, min(8, available_cpus() * 3 // 8))
 
 
 def num_replicas(config: Config) -> int:

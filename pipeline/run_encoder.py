@@ -50,12 +50,19 @@ class PathsEncoder:
 
         Where there are cells, the current stream is waited for.
         """
-        return with_cells_on_host(self._encoder.assemble_pages(pages, global_views, local_views))
+        assembled = self._encoder.assemble_pages(pages, global_views, local_views)
+        self.synchronize()
+        return with_cells_on_host(assembled)
 
     def synchronize(self) -> None:
-        """Waits for the current stream, so that a time is the work's and not its launch's."""
+        """Waits for the current stream, so that a time is the work's and not its launch's.
+
+        Asleep: a wait for the stream itself keeps a CPU busy, which the workers lack.
+        """
         if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).synchronize()
+            done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+            done.record(torch.cuda.current_stream(self._device))
+            done.synchronize()
 
     @property
     def _device(self) -> torch.device:
