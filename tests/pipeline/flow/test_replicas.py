@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pytest
 from pipeline import config_sources
 from pipeline.arena import Arena
 from pipeline.config import Config
-from pipeline.errors import ModelMemoryError, ModelProcessError
+from pipeline.errors import ModelMemoryError, ModelProcessError, exit_code
 from pipeline.flow import replicas
 from pipeline.flow.messages import Failed, Said
 from pipeline.flow.replica import _picklable
@@ -153,6 +153,24 @@ def test_a_process_that_is_killed_ends_the_run_and_its_pages_are_known(config: C
     assert {result.error.category for result in lost if result.error} == {"model_ended"}
     assert {result.status for result in lost} == {"failed"}
     assert of_models() == []
+
+
+def test_a_run_whose_model_was_killed_says_so_and_the_next_one_reads_all(
+    config: Config, docs: Path, database: str, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    sections = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}}
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run_quietly, changed(config, **sections, run={"replicas": 2}))
+        wait_until(lambda: "model 1" in of_models())
+        (victim,) = (process for process in active_children() if process.name == "model 1")
+        victim.kill()
+        error = running.exception(timeout=2 * WAIT_S)
+    assert isinstance(error, ModelProcessError)
+    assert exit_code(error) == 1
+    assert of_models() == []
+    assert run_quietly(changed(config, **sections)).exit_code == 0
+    assert [row["status"] for row in rows(database)] == ["ok"] * 3
 
 
 def test_one_that_finds_no_memory_is_done_without_where_another_reads(
