@@ -32,6 +32,9 @@ _NUM_BLOCKS = 24
 class StandIn(Model):
     """Reads without a model. The text is another one for each page, some 2,000 characters in paragraphs."""
 
+    def prepare(self) -> None:
+        """There is nothing to import."""
+
     def start(self) -> None:
         """There is nothing to load."""
 
