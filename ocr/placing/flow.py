@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from ocr.placing.kinds import has_leader, is_index, is_list, is_mono, is_numbered, item_mark
 from ocr.placing.lines import Line
+from ocr.placing.quantiles import percentile
 
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
@@ -156,7 +155,7 @@ class Flow:
             if all(line.sure and _alike(line, a) for line in lines[k : k + 2])
         ]
         drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
-        return float(np.percentile(drops, _USUAL)) if len(drops) >= _FEW else _PITCH * a.size
+        return percentile(drops, _USUAL) if len(drops) >= _FEW else _PITCH * a.size
 
 
 def _alike(a: Line, b: Line) -> bool:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from ocr.placing.lines import Line
+from ocr.placing.quantiles import median
 
 _LONG, _FEW = 8, 3  # characters and lines by which the width of characters is judged
 _SAME = 0.03  # of the width of characters
@@ -21,7 +20,7 @@ def is_mono(lines: Sequence[Line]) -> bool:
     long = [line for line in lines if len(line.text) >= _LONG and line.spans]
     if len(long) < _FEW:
         return False
-    middle = float(np.median([line.letter_px for line in long]))
+    middle = median([line.letter_px for line in long])
     alike = [line.x1 - line.x0 for line in long if abs(line.letter_px - middle) < _SAME * middle]
     return len(alike) > _MOST * len(long) and max(alike) > _UNEVEN * min(alike)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ocr.placing.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX, Canvas
 from ocr.placing.place import place
+from ocr.placing.quantiles import median
 from ocr.placing.written import as_drawn
 from ocr.types import Block
 
@@ -126,12 +127,13 @@ def _without_jumps(lines: Sequence[Line]) -> list[Line]:
 def _with_sizes(lines: Sequence[Line]) -> list[Line]:
     """The lines with sizes that their letters' widths or their neighbours bear out: ink alone may mislead."""
     out = list(lines)
-    for at, line in enumerate(lines):
-        if line.spans:
-            near = [other for other in lines[max(0, at - _NEAR) : at + _NEAR + 1] if other.spans]
-            usual = float(np.median([other.size for other in near]))
-            letter = float(np.median([other.letter_px for other in near]))
-            size = float(np.median([line.size, usual * line.letter_px / letter, usual]))
+    measures = [(line.size, line.letter_px) if line.spans else None for line in lines]
+    for at, (line, own) in enumerate(zip(lines, measures, strict=True)):
+        if own is not None:
+            near = [other for other in measures[max(0, at - _NEAR) : at + _NEAR + 1] if other is not None]
+            usual = median([size for size, _ in near])
+            letter = median([letter_px for _, letter_px in near])
+            size = median([line.size, usual * own[1] / letter, usual])
             sure = max(size, line.size) <= _DOUBTFUL * min(size, line.size)
             out[at] = replace(line, size=size, sure=sure)
     return out

