@@ -55,14 +55,9 @@ class PathsEncoder:
         return with_cells_on_host(assembled)
 
     def synchronize(self) -> None:
-        """Waits for the current stream, so that a time is the work's and not its launch's.
-
-        Asleep: a wait for the stream itself keeps a CPU busy, which the workers lack.
-        """
+        """Waits for the current stream, so that a time is the work's and not its launch's."""
         if self._device.type == "cuda":
-            done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-            done.record(torch.cuda.current_stream(self._device))
-            done.synchronize()
+            torch.cuda.current_stream(self._device).synchronize()
 
     @property
     def _device(self) -> torch.device:
@@ -94,6 +89,16 @@ class RunEncoder(PathsEncoder):
             )
         self._earlier: dict[str, PathStats] = {}
         self._start(self._settings)
+
+    def synchronize(self) -> None:
+        """Waits for the current stream, asleep: any other wait keeps a CPU busy, which the workers lack.
+
+        It wakes up a little later, which batches do not notice.
+        """
+        if self._device.type == "cuda":
+            done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+            done.record(torch.cuda.current_stream(self._device))
+            done.synchronize()
 
     @property
     def capture_s(self) -> float:
