@@ -139,10 +139,8 @@ def block_features(block: Signals, page: Signals) -> dict[str, float]:
 
 
 def _logs(found: Signals) -> dict[str, float]:
-    values = asdict(found)
-    return {
-        name: math.log1p(values[name] / floor) for name, floor in _FLOORS.items() if values[name] is not None
-    }
+    values = ((name, getattr(found, name), floor) for name, floor in _FLOORS.items())
+    return {name: math.log1p(value / floor) for name, value, floor in values if value is not None}
 
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
