@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,6 @@ _SAME_LINE = (
 _TAGS = re.compile(
     r"<\|ref\|>[^<]*+<\|/ref\|>|<\|det\|>[^<]*+<\|/det\|>|<\|[^<>|]*+\|>|</?(?:table|tr|td|th|thead|tbody)>"
 )
-_SPACE = re.compile(r"\s+")
 _REPEATED = re.compile(r"(.)\1+")
 
 
@@ -53,7 +53,7 @@ class SecondOpinion:
     @cached_property
     def pieces(self) -> frozenset[str]:
         """Every mark and every three in a row of any line. Found when first asked for: most readings never do."""
-        return frozenset(piece for line in self.lines for piece in (*line, *grams(line)))
+        return frozenset(chain.from_iterable((*line, *grams(line)) for line in self.lines))
 
     def found(self, text: str) -> float | None:
         """The share of a text that the head sees too, by its runs of three marks; None for an empty text.
@@ -92,12 +92,12 @@ class SecondOpinion:
 
 def visible(raw: str) -> str:
     """What a model wrote without grounding regions and table tags: the part that stands on the page."""
-    return _TAGS.sub(" ", raw)
+    return _TAGS.sub(" ", raw) if "<" in raw else raw
 
 
 def marks(text: str) -> str:
     """The text without white space and with repeated characters once."""
-    return _REPEATED.sub(r"\1", _SPACE.sub("", text))
+    return _REPEATED.sub(r"\1", "".join(text.split()))
 
 
 def grams(line: str) -> list[str]:
