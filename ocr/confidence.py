@@ -139,10 +139,8 @@ def block_features(block: Signals, page: Signals) -> dict[str, float]:
 
 
 def _logs(found: Signals) -> dict[str, float]:
-    values = asdict(found)
-    return {
-        name: math.log1p(values[name] / floor) for name, floor in _FLOORS.items() if values[name] is not None
-    }
+    values = ((name, getattr(found, name), floor) for name, floor in _FLOORS.items())
+    return {name: math.log1p(value / floor) for name, value, floor in values if value is not None}
 
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
@@ -151,16 +149,20 @@ def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenize
     owners = np.full(len(ends), -1)
     for index, block in enumerate(blocks):
         if block.raw_span is not None:
-            start, end = block.raw_span
-            owners[(ends > start) & (ends <= end)] = index
+            first, last = np.searchsorted(ends, block.raw_span, "right")
+            owners[first:last] = index
     return owners
 
 
 def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
     """How many characters each token adds to the text; a character in several tokens is the last one's."""
     if isinstance(tokenizer.decoder, ByteLevel):
-        decoder, bytes_of = getincrementaldecoder("utf-8")("replace"), token_bytes(tokenizer)
-        return [len(decoder.decode(bytes_of[token])) for token in tokens]
+        bytes_of = token_bytes(tokenizer)
+        pieces = [bytes_of[token] for token in tokens]
+        if all(map(bytes.isascii, pieces)):
+            return list(map(len, pieces))
+        decoder = getincrementaldecoder("utf-8")("replace")
+        return [len(decoder.decode(piece)) for piece in pieces]
     stream = DecodeStream(skip_special_tokens=False)  # 15 us a token
     return [len(stream.step(tokenizer, token) or "") for token in tokens]
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,6 @@ _SAME_LINE = (
 _TAGS = re.compile(
     r"<\|ref\|>[^<]*+<\|/ref\|>|<\|det\|>[^<]*+<\|/det\|>|<\|[^<>|]*+\|>|</?(?:table|tr|td|th|thead|tbody)>"
 )
-_SPACE = re.compile(r"\s+")
 _REPEATED = re.compile(r"(.)\1+")
 
 
@@ -53,7 +53,7 @@ class SecondOpinion:
     @cached_property
     def pieces(self) -> frozenset[str]:
         """Every mark and every three in a row of any line. Found when first asked for: most readings never do."""
-        return frozenset(piece for line in self.lines for piece in (*line, *grams(line)))
+        return frozenset(chain.from_iterable((*line, *grams(line)) for line in self.lines))
 
     def found(self, text: str) -> float | None:
         """The share of a text that the head sees too, by its runs of three marks; None for an empty text.
@@ -62,13 +62,13 @@ class SecondOpinion:
         """
         written = marks(text)
         own = grams(written) if len(written) > _SHORT else list(written)
-        return sum(piece in self.pieces for piece in own) / len(own) if own else None
+        return sum(map(self.pieces.__contains__, own)) / len(own) if own else None
 
     def written(self, text: str) -> float | None:
         """The share of the runs of three that the head sees which are in the text; None where it sees none."""
         own = frozenset(grams(marks(text)))
         seen = [gram for line in self.lines for gram in grams(line)]
-        return sum(gram in own for gram in seen) / len(seen) if seen else None
+        return sum(map(own.__contains__, seen)) / len(seen) if seen else None
 
     @property
     def is_pattern(self) -> bool:
@@ -84,18 +84,20 @@ class SecondOpinion:
 
     def is_none_of(self, text: str) -> bool:
         """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text, if any."""
+        if self.num_marks >= _FEW:
+            return False
         found = self.found(text)
-        return self.num_marks < _FEW and (found is None or found < _INVENTED)
+        return found is None or found < _INVENTED
 
 
 def visible(raw: str) -> str:
     """What a model wrote without grounding regions and table tags: the part that stands on the page."""
-    return _TAGS.sub(" ", raw)
+    return _TAGS.sub(" ", raw) if "<" in raw else raw
 
 
 def marks(text: str) -> str:
     """The text without white space and with repeated characters once."""
-    return _REPEATED.sub(r"\1", _SPACE.sub("", text))
+    return _REPEATED.sub(r"\1", "".join(text.split()))
 
 
 def grams(line: str) -> list[str]:
@@ -115,7 +117,7 @@ def read_cells(cells_HW: npt.NDArray[np.int16], characters: Sequence[str]) -> Se
     names = ["", _OTHER, *characters]
     starts = _starts(cells_HW)
     rows = (cells_HW[row][starts[row]] for row in np.flatnonzero(starts.any(1)))
-    lines = tuple("".join(names[index] for index in row) for row in rows)
+    lines = tuple("".join(map(names.__getitem__, row.tolist())) for row in rows)
     return SecondOpinion(
         num_marks=int((starts & ~_continued(cells_HW)).sum()),
         lines=lines,

@@ -35,12 +35,13 @@ def placed(
     if cells_HW is None or characters is None:
         return parsed
     canvas = Canvas.of(views, width_px=width_px, height_px=height_px)
-    blocks, better = parsed.blocks, _BETTER
+    blocks, better, wanted = parsed.blocks, _BETTER, None
     if is_plain(blocks):
         blocks, better = parted(blocks, cells_HW, characters, canvas), math.inf
-        if all(block.box_px for block in blocks):
+        wanted = [number for number, block in enumerate(blocks) if not block.box_px]
+        if not wanted:
             return replace(parsed, blocks=blocks)
-    places = place([as_drawn(block.text) for block in blocks], cells_HW, characters, canvas)
+    places = place([as_drawn(block.text) for block in blocks], cells_HW, characters, canvas, wanted)
     found = [
         replace(block, box_px=spot.box_px) if spot.share >= (better if block.box_px else _ENOUGH) else block
         for block, spot in zip(blocks, places, strict=True)

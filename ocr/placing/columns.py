@@ -19,8 +19,13 @@ def shared_strips(strips: Sequence[Span] | None, line: Line) -> list[Span]:
     free = [(float("-inf"), line.x0), *_inner(line), (line.x1, float("inf"))]
     if strips is None:
         return [gap for gap in free if gap[1] - gap[0] >= least]
-    shared = [(max(a[0], b[0]), min(a[1], b[1])) for a in strips for b in free]
-    return [gap for gap in shared if gap[1] - gap[0] >= least]
+    shared: list[Span] = []
+    for left, right in strips:  # hardly any pair has anything in common
+        for x0, x1 in free:
+            low, high = left if left > x0 else x0, right if right < x1 else x1
+            if high - low >= least:
+                shared.append((low, high))
+    return shared
 
 
 def inner_strips(strips: Sequence[Span], lines: Sequence[Line]) -> list[Span]:

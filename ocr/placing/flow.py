@@ -32,6 +32,8 @@ class Flow:
 
     def __init__(self, lines: Sequence[Line], start: int, end: int) -> None:
         self._lines, self._start, self._end = lines, start, end
+        self._adjoin = [_adjoin(a, b) for a, b in pairwise(lines[start:end])]
+        self._known: dict[int, Sequence[Line]] = {}
 
     def ranges(self) -> Iterator[tuple[int, int, str]]:
         """The blocks: [first, last) and a label."""
@@ -124,12 +126,15 @@ class Flow:
 
     def _around(self, at: int) -> Sequence[Line]:
         """The lines of a column around line `at`, as far as they follow each other closely."""
-        lines, low, high = self._lines, at, at + 1
-        while low > self._start and at - low < _NEAR and _adjoin(lines[low - 1], lines[low]):
+        if (known := self._known.get(at)) is not None:
+            return known
+        low, high, start = at, at + 1, self._start
+        while low > start and at - low < _NEAR and self._adjoin[low - 1 - start]:
             low -= 1
-        while high < self._end and high - at < _NEAR and _adjoin(lines[high - 1], lines[high]):
+        while high < self._end and high - at < _NEAR and self._adjoin[high - 1 - start]:
             high += 1
-        return lines[low:high]
+        found = self._known[at] = self._lines[low:high]
+        return found
 
     def _extra(self, at: int) -> float:
         """How much further than usual the next line is below line `at`, in pixels.
@@ -139,10 +144,9 @@ class Flow:
         usual = self._usual(at)
         found = [self._lines[at + 1].base - self._lines[at].base - usual]
         for low, high in ((at - 1, at + 1), (at, at + 2)):
-            if low >= self._start and high < self._end:
-                three = self._lines[low : high + 1]
-                if all(_adjoin(a, b) for a, b in pairwise(three)):
-                    found.append(three[-1].base - three[0].base - 2 * usual)
+            inside = low >= self._start and high < self._end
+            if inside and all(self._adjoin[low - self._start : high - self._start]):
+                found.append(self._lines[high].base - self._lines[low].base - 2 * usual)
         return min(found)
 
     def _usual(self, at: int) -> float:
@@ -164,9 +168,10 @@ def _alike(a: Line, b: Line) -> bool:
 
 def _differ(a: Line, b: Line) -> bool:
     """Whether two lines are of different type sizes."""
-    small, large = sorted((a, b), key=lambda line: line.size)
-    bigger = large.size > _SIZES * small.size and large.letter_px > _WIDTHS * small.letter_px
-    return a.sure and b.sure and bigger
+    if not (a.sure and b.sure):
+        return False
+    small, large = (b, a) if b.size < a.size else (a, b)
+    return large.size > _SIZES * small.size and large.letter_px > _WIDTHS * small.letter_px
 
 
 def _adjoin(a: Line, b: Line) -> bool:

@@ -13,7 +13,7 @@ _CHUNK_PX = 256  # skew moves a line by less than its own height over this
 _DENSE = 0.45  # of a usual dense row: between the baseline and the height of most letters
 _USUAL = 65  # the percentile of the rows with ink that is a dense one; a dash is denser than any letter
 _SPARSE = 0.03  # of them: where only ascenders reach
-_FAINT = np.uint8(12)  # levels of grey that are no ink
+_FAINT = 12  # levels of grey that are no ink
 _RULE, _RULE_PX = 0.8, 96  # a row with ink over this much of so much width is a rule, no text
 _BELOW_PX = 6  # cells name what has its middle in them: small letters may stand lower
 _MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # of the dense rows, and of the rows of cells but one
@@ -79,15 +79,17 @@ def _ink(area_HW: UInt8Array) -> list[float]:
     """[H] how much ink each row holds, on average over its width."""
     if not area_HW.size:
         return []
-    paper = np.uint8(_middle(area_HW[::2, ::3]))
-    # Bytes throughout: four times as many at once as of anything that holds negative numbers.
-    dark = np.maximum(area_HW, paper) - np.minimum(area_HW, paper)
-    dark = np.maximum(dark, _FAINT) - _FAINT
+    dark = area_HW.astype(np.int16)
+    dark -= _middle(area_HW[::2, ::3])
+    np.abs(dark, out=dark)
+    dark -= _FAINT
+    inked = dark > 0
+    dark *= inked  # quicker than the maximum with 0
     width = area_HW.shape[1]
-    sums = np.add.reduce(dark, 1, dtype=np.uint32).tolist()
+    sums = np.add.reduce(dark, 1, dtype=np.int32).tolist()
     if width < _RULE_PX:
         return [total / width for total in sums]
-    counts = np.add.reduce(dark > 0, 1, dtype=np.uint32).tolist()
+    counts = np.add.reduce(inked, 1, dtype=np.int32).tolist()
     return [
         total / width if count / width < _RULE else 0.0 for total, count in zip(sums, counts, strict=True)
     ]

@@ -7,6 +7,7 @@ that nothing has claimed, and near its neighbours in the text.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -55,10 +56,11 @@ def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMark
     )
     rows = [island.row for island in islands]
     out = list(found)
+    letters = "".join(map(chr, written.mark.tolist()))
     for gap in _gaps(found, written):
-        wanted = "".join(map(chr, written.mark[gap.start : gap.end]))
+        wanted = letters[gap.start : gap.end]
         best, best_worth = None, 0.0
-        for island in islands[slice(*_near(gap, rows))]:
+        for island in _large_enough(islands[slice(*_near(gap, rows))], wanted):
             worth, piece = _match(wanted, gap, island, seen, found)
             if piece is not None and worth > best_worth:
                 best, best_worth = piece, worth
@@ -67,18 +69,26 @@ def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMark
     return sorted(out, key=lambda piece: piece.start)
 
 
+def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
+    """Those that the wanted marks may stand in, by their numbers alone: hardly any of a page is."""
+    if len(wanted) < _FEW:
+        return [island for island in islands if island.alone and wanted in island.text]
+    least = max(_FEW, _ALIKE / 100 * len(wanted))
+    return [island for island in islands if len(island.text) >= least]
+
+
 def _match(
     wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[Piece]
 ) -> tuple[float, Piece | None]:
     """How well the wanted marks go with the island, and the piece that they make there."""
-    if len(wanted) < _FEW or len(island.text) < _FEW:
-        at = island.text.find(wanted) if island.alone else -1
-        start, end, share = at, at + len(wanted), 1.0
-        if at < 0 or (len(wanted) < len(island.text) and not gap.kin):
+    if len(wanted) < _FEW:
+        if len(wanted) < len(island.text) and not gap.kin:
             return 0.0, None
+        at = island.text.index(wanted)
+        start, end, share = at, at + len(wanted), 1.0
     else:
         match = partial_ratio_alignment(wanted, island.text, score_cutoff=_ALIKE)
-        if match is None or len(island.text) < _ALIKE / 100 * len(wanted):
+        if match is None:
             return 0.0, None
         start, end, share = match.dest_start, match.dest_end, match.score / 100
     first, last = island.first + start, island.first + end - 1
@@ -103,10 +113,10 @@ def _match(
 def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
     """Which marks a piece covers; the rows next to it may show its line again."""
     claimed = np.zeros(len(seen.mark), bool)
+    rows = seen.row.tolist()
     for piece in found:
-        low, high = np.searchsorted(seen.row, [piece.y0 - 1, piece.y1 + 1])
-        shared = np.minimum(seen.x1[low:high], piece.x1) > np.maximum(seen.x0[low:high], piece.x0)
-        claimed[low:high] |= shared
+        low, high = bisect_left(rows, piece.y0 - 1), bisect_left(rows, piece.y1 + 1)
+        claimed[low:high] |= (seen.x1[low:high] > piece.x0) & (seen.x0[low:high] < piece.x1)
     return claimed
 
 
@@ -116,18 +126,22 @@ def _islands(seen: SeenMarks, claimed: npt.NDArray[np.bool_], max_gap: int | Non
     parted = (np.diff(free) > 1) | (np.diff(seen.row[free]) != 0)
     if max_gap is not None:
         parted |= seen.x0[free[1:]] - seen.x1[free[:-1]] > max_gap
-    for part in np.split(free, np.flatnonzero(parted) + 1) if len(free) else ():
-        text = "".join(map(chr, seen.mark[part]))
-        yield _Island(row=int(seen.row[part[0]]), first=int(part[0]), text=text, alone=max_gap is not None)
+    letters = "".join(map(chr, seen.mark.tolist()))
+    edges = [0, *(np.flatnonzero(parted) + 1).tolist(), len(free)] if len(free) else []
+    for low, high in pairwise(edges):
+        first, last = int(free[low]), int(free[high - 1])
+        text = letters[first : last + 1]
+        yield _Island(row=int(seen.row[first]), first=first, text=text, alone=max_gap is not None)
 
 
 def _gaps(found: Sequence[Piece], written: WrittenMarks) -> Iterator[_Gap]:
+    texts = written.text.tolist()
     ends = [0, *(piece.end for piece in found)]
     starts = [*(piece.start for piece in found), len(written.mark)]
     for index, (at, stop) in enumerate(zip(ends, starts, strict=True)):
         while at < stop:
-            text = int(written.text[at])
-            end = min(stop, int(np.searchsorted(written.text, text + 1)))
+            text = texts[at]
+            end = min(stop, bisect_left(texts, text + 1))
             neighbours = tuple(found[max(0, index - 1) : index + 1])
             kin = tuple(piece for piece in neighbours if piece.text == text)
             if end - at <= _MAX_MARKS and (len(kin) < 2 or end - at > _WITHIN):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +87,7 @@ def _placed(
     first, last = int(left // CELL_WIDTH_PX), int(right // CELL_WIDTH_PX) + 1
     low, high = int(max(top, 0) // CELL_HEIGHT_PX), int(max(bottom, 0) // CELL_HEIGHT_PX) + 1
     there = cells_HW[low:high, first:last] > 0
-    filled = np.flatnonzero(there[there.sum(1).argmax()]) + first
+    filled = np.flatnonzero(there[np.count_nonzero(there, 1).argmax()]) + first
     letter = (x1 - x0) / len(line.text)
     least = max(_GAP * size, _MONO_GAP * letter if letter > _MONO * size else 0.0)
     edges = [x0, *_gaps(filled, least, canvas), x1]
@@ -99,12 +98,12 @@ def _placed(
 def _gaps(filled: npt.NDArray[np.int64], least_px: float, canvas: Canvas) -> list[float]:
     """Where gaps between filled cells begin and end, in turn, in page pixels."""
     edges: list[float] = []
-    for left, right in pairwise(filled.tolist()):
-        if right - left > 1:
-            start = canvas.to_page_x((left + 1) * CELL_WIDTH_PX)
-            end = canvas.to_page_x(right * CELL_WIDTH_PX)
-            if end - start >= least_px:
-                edges += [start, end]
+    before = np.flatnonzero(np.diff(filled) > 1)
+    for left, right in zip(filled[before].tolist(), filled[before + 1].tolist(), strict=True):
+        start = canvas.to_page_x((left + 1) * CELL_WIDTH_PX)
+        end = canvas.to_page_x(right * CELL_WIDTH_PX)
+        if end - start >= least_px:
+            edges += [start, end]
     return edges
 
 

@@ -5,8 +5,10 @@ side are one run of cells. Characters that are easily taken for each other (capi
 zero and o) are one mark: places need no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -45,17 +47,18 @@ class SeenMarks:
     x1: Ints
 
 
+@lru_cache(maxsize=2)  # a model's characters are those of every page
 def alike(characters: str) -> Ints:
-    """[classes] the mark of each class: the first class that looks like it."""
-    looks = [_look(character) for character in characters]
-    return np.array([*range(NUM_RESERVED), *(looks.index(look) + NUM_RESERVED for look in looks)], np.int64)
+    """[classes] the mark of each class: the first class that looks like it. The same array every time: read only."""
+    first = _marks_of(characters)
+    found = np.array([*range(NUM_RESERVED), *(first[_look(letter)] for letter in characters)], np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
     """characters: those of the classes from NUM_RESERVED on."""
-    marks_of: dict[str, int] = {}
-    for index, character in enumerate(characters):
-        marks_of.setdefault(_look(character), index + NUM_RESERVED)
+    marks_of = _marks_of(characters)
     words = ["".join(text.split()) for text in texts]
     letters = "".join(words)
     marks = {letter: marks_of.get(_look(letter), OTHER) for letter in set(letters)}
@@ -63,7 +66,7 @@ def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
     number = np.repeat(np.arange(len(texts)), [len(word) for word in words])
     first = np.ones(len(mark), bool)
     first[1:] = (mark[1:] != mark[:-1]) | (number[1:] != number[:-1])
-    kept = "".join(letters[at] for at in np.flatnonzero(first))
+    kept = "".join(compress(letters, first.tolist()))
     return WrittenMarks(mark=mark[first], text=number[first], letters=kept)
 
 
@@ -80,6 +83,15 @@ def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
     starts = np.flatnonzero(first)
     ends = np.append(starts[1:], len(mark)) - 1
     return SeenMarks(mark=mark[starts], row=row[starts], x0=x0[starts], x1=x1[ends[: len(starts)]])
+
+
+@lru_cache(maxsize=2)
+def _marks_of(characters: str) -> Mapping[str, int]:
+    """The first class of each look."""
+    found: dict[str, int] = {}
+    for index, character in enumerate(characters):
+        found.setdefault(_look(character), index + NUM_RESERVED)
+    return found
 
 
 def _look(character: str) -> str:

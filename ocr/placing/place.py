@@ -5,7 +5,7 @@ stretches of the text are found among the cells, the likeliest chain of them is 
 around its pieces, cut to the ink.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -34,11 +34,16 @@ class Place:
 
 
 def place(
-    texts: Sequence[str], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
+    texts: Sequence[str],
+    cells_HW: npt.NDArray[np.int16],
+    characters: str,
+    canvas: Canvas,
+    wanted: Container[int] | None = None,
 ) -> list[Place]:
     """The place of each text, in order. texts: as they stand on the page, in reading order.
 
-    cells_HW: [H/16, W/4] of the canvas; characters: see ocr.second_opinion.read_cells.
+    cells_HW: [H/16, W/4] of the canvas; characters: see ocr.second_opinion.read_cells. wanted: the numbers of the
+    texts whose places are asked for, the others have none; None for all.
     """
     written, seen = written_marks(texts, characters), seen_marks(cells_HW, characters)
     found = stretches(written, seen)
@@ -47,6 +52,8 @@ def place(
     parts = with_leftovers(pieces(chosen, written, seen, cells_HW), written, seen)
     counts = np.bincount(written.text, minlength=len(texts)).tolist()
     for number, group in groupby(parts, key=lambda piece: piece.text):
+        if wanted is not None and number not in wanted:
+            continue
         own = without_strays(list(group), parts)
         letters = [written.letters[piece.start : piece.end] for piece in own]
         box = _box(own, letters, canvas)

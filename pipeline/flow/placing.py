@@ -1,6 +1,6 @@
 """Where texts are placed on their pages: beside a GPU in processes of their own, else in a thread.
 
-Placing takes some 50 ms of a page. In the interpreter that feeds a GPU that is time in which nothing is launched.
+Placing takes 10 to 50 ms of a page. In the interpreter that feeds a GPU that is time in which nothing is launched.
 """
 
 import logging

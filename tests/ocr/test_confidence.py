@@ -1,7 +1,9 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tokenizers.decoders import DecodeStream
 
@@ -16,6 +18,7 @@ from tests.ocr.tiny_reader import tokenizer
 
 SURE, UNSURE = math.log(0.99), math.log(0.2)
 TOKENIZER = tokenizer()
+_MIXED = "Größe 北京 \U0001f600 naïve <td>x</td>\n ½ — end"
 
 
 def reading(raw: str, logprobs: list[float], finish: str = "eos") -> tuple[ParsedText, Transcript]:
@@ -105,12 +108,23 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
         Calibration.read(path)
 
 
-def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one() -> None:
+@pytest.mark.parametrize("text", [_MIXED, "none but ASCII <td>x</td>\n -- end", ""])
+def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one(text: str) -> None:
     tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
-    text = "Größe 北京 \U0001f600 naïve <td>x</td>\n ½ — end"
     tokens = tokenizer.encode(text, add_special_tokens=False).ids
     stream = DecodeStream(skip_special_tokens=False)
     expected = [len(stream.step(tokenizer, token) or "") for token in tokens]
     assert confidence._lengths(tokens, tokenizer) == expected
     assert sum(expected) == len(tokenizer.decode(tokens, skip_special_tokens=False))
-    assert 0 in expected, "some character is in several tokens"
+    assert (0 in expected) == (text == _MIXED), "some character is in several tokens"
+
+
+def test_a_token_belongs_to_the_block_in_which_it_ends() -> None:
+    parsed, transcript = reading("w10 w11 w12 w13", [SURE] * 4)
+    ends = np.cumsum(confidence._lengths(transcript.token_ids, TOKENIZER))
+    spans = [(0, 3), (0, 0), (2, 7), (7, 8), None, (9, 100), (5, 2)]
+    for span in spans:
+        block = replace(parsed.blocks[0], raw_span=span)
+        owners = confidence._owners([block], transcript, TOKENIZER)
+        wanted = [0 if span and span[0] < end <= span[1] else -1 for end in ends]
+        assert owners.tolist() == wanted

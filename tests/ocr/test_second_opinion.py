@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -66,6 +68,15 @@ def test_marks_and_what_stands_on_the_page() -> None:
     assert marks("  book \n keeper ") == "bokeper"
     raw = "<|ref|>table<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n<table><tr><td>x < y</td></tr></table>"
     assert marks(visible(raw)) == "x<y"
+
+
+def test_no_white_space_of_any_kind_is_a_mark() -> None:
+    letters = [chr(number) for number in range(0x10000) if not 0xD800 <= number < 0xE000]
+    white = [letter for letter in letters if re.match(r"\s", letter)]
+    assert len(white) > 20
+    assert marks("".join(white)) == ""
+    rest = "".join(letter for letter in letters if not re.match(r"\s", letter))
+    assert marks(rest) == rest
 
 
 def test_without_head_or_names_there_is_no_opinion() -> None:

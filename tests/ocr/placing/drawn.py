@@ -1,5 +1,7 @@
 """Pages drawn by hand: the cells as a perfect head would name them, and the ink of every letter."""
 
+from collections.abc import Container
+
 import numpy as np
 
 from ocr.placing.canvas import Canvas
@@ -36,10 +38,10 @@ class DrawnPage:
         bases = (base_px, base_px + 4 * slope * (end - cell))
         return 4 * cell, min(bases) - 0.77 * TYPE_PX, 4 * end, max(bases) + 0.23 * TYPE_PX
 
-    def place(self, texts: list[str]) -> list[Place]:
+    def place(self, texts: list[str], wanted: Container[int] | None = None) -> list[Place]:
         high, wide = self.grey.shape
         canvas = Canvas(grey=self.grey, box=(0, 0, wide, high), width_px=wide, height_px=high)
-        return place(texts, self.cells, CHARACTERS, canvas)
+        return place(texts, self.cells, CHARACTERS, canvas, wanted)
 
 
 def around(*boxes: Box) -> Box:

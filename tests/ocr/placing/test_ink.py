@@ -1,4 +1,4 @@
-"""Ink is counted in bytes and lists, for speed: here as it is defined."""
+"""Ink is counted in small numbers and lists, for speed: here as it is defined."""
 
 import numpy as np
 import numpy.typing as npt

@@ -160,3 +160,14 @@ def test_boxes_are_inside_the_page_whatever_is_read_and_seen(texts: list[str], s
             x0, y0, x1, y1 = found.box_px
             assert 0 <= x0 < x1 <= 160
             assert 0 <= y0 < y1 <= 96
+
+
+def test_only_the_places_that_are_asked_for_are_found_and_they_are_the_same() -> None:
+    page = DrawnPage()
+    for at, line in enumerate(LINES):
+        page.put(line, 20, 100 + 40 * at)
+    every = page.place(LINES)
+    assert page.place(LINES, wanted=range(len(LINES))) == every
+    some = page.place(LINES, wanted=[1, 3])
+    assert [some[1], some[3]] == [every[1], every[3]]
+    assert [some[0].box_px, some[2].box_px] == [None, None]
