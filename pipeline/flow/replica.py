@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config import Config
+from pipeline.errors import ModelMemoryError
 from pipeline.flow.messages import (
     Close,
     Dropped,
@@ -42,18 +43,20 @@ if TYPE_CHECKING:
     from ocr.checkpoint import LoadedModel
 
 LOGGER = logging.getLogger("ocrbatch")
+# Keys and values of 256 pages take 19 GiB where there are so many, and a batch of the encoder 4.
+_LEAST_GPU_BYTES = 16 << 30
 
 
-def serve(connection: Connection, config: Config, level: int) -> None:
+def serve(connection: Connection, config: Config, level: int, number: int) -> None:
     """Reads what it is told until it is to end, or whoever tells it has ended. Does not return.
 
-    level: of what the log is to hear of.
+    level: of what the log is to hear of. number: of the process among those with this model, from 0.
     """
     # Ctrl-C reaches the whole group; the run decides when its model ends, and can kill it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # So does SIGTERM where a service manager sends it.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    replica = _Replica(connection, config)
+    replica = _Replica(connection, config, number)
     LOGGER.handlers[:], LOGGER.propagate = [_Handler(replica)], False
     LOGGER.setLevel(level)
     import_ahead()
@@ -61,8 +64,8 @@ def serve(connection: Connection, config: Config, level: int) -> None:
 
 
 class _Replica:
-    def __init__(self, connection: Connection, config: Config) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, config: Config, number: int) -> None:
+        self._connection, self._number = connection, number
         self._outbox: SimpleQueue[FromModel | _Unsent | None] = SimpleQueue()
         self._model = Model(config, self._load, places=False)
         self._model.failed.add_done_callback(self._failed)
@@ -93,12 +96,14 @@ class _Replica:
     def _load(self, config: Config) -> "LoadedModel":
         start = time.perf_counter()
         calm_threads()
-        from pipeline.flow.streams import gpu_name
+        from pipeline.flow.streams import gpu_bytes, gpu_name
         from pipeline.stages.decode import wording_of
 
         imported_at = time.perf_counter()
         loaded = load_model(config)
         device, now = loaded.model.lm_head.weight.device, time.perf_counter()
+        if self._number and config.run.replicas is None:
+            _check_room(gpu_bytes(device))
         on = LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now)
         self.say(Loaded(on=on, load_s=now - start, wording=wording_of(loaded)))
         return loaded
@@ -153,6 +158,15 @@ class _Replica:
         with contextlib.suppress(OSError):  # the other thread hears of it
             while (message := self._outbox.get()) is not None:
                 self._connection.send(self._settled(message) if isinstance(message, _Unsent) else message)
+
+
+def _check_room(num_bytes: int | None) -> None:
+    """num_bytes: of the GPU's memory. Raises: ModelMemoryError where two models would only be in each other's way."""
+    if num_bytes is not None and num_bytes < _LEAST_GPU_BYTES:
+        raise ModelMemoryError(
+            f"the GPU has {num_bytes / 2**30:.0f} GiB, and {_LEAST_GPU_BYTES >> 30} are wanted; run.replicas: 1 says "
+            "so from the start"
+        )
 
 
 class _Unsent:

@@ -106,7 +106,7 @@ class Replicas(ModelService):
         for number in range(self._number):
             ours, theirs = context.Pipe()
             process = context.Process(
-                target=serve, args=(theirs, self._config, level), name=f"model {number}", daemon=True
+                target=serve, args=(theirs, self._config, level, number), name=f"model {number}", daemon=True
             )
             process.start()
             theirs.close()

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import active_children
+from multiprocessing import Pipe, active_children
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from pipeline import config_sources
 from pipeline.arena import Arena
 from pipeline.config import Config
 from pipeline.errors import ModelMemoryError, ModelProcessError, exit_code
-from pipeline.flow import replicas
-from pipeline.flow.messages import Failed, Said
-from pipeline.flow.replica import _picklable
+from pipeline.flow import replicas, streams
+from pipeline.flow.messages import Failed, Loaded, Said
+from pipeline.flow.replica import _check_room, _picklable, _Replica
 from pipeline.flow.replicas import Replicas, _death
 from pipeline.flow.types import LoadedOn
 from pipeline.types import PageResult
@@ -194,6 +194,25 @@ def test_one_that_finds_no_memory_is_done_without_where_another_reads(
     assert "a second model finds no room" in caplog.text
     model._take(model._replicas[0], Failed(error=ModelMemoryError("nor does this one"), lost={}))
     assert isinstance(model.failed.exception(), ModelMemoryError), "the last one is needed"
+
+
+@pytest.mark.parametrize("asked", [None, 2])
+def test_a_second_one_is_not_for_a_small_gpu_unless_it_was_asked_for(
+    config: Config, asked: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "gpu_bytes", lambda device: 8 << 30)
+    config = changed(config, run={"replicas": asked})
+    for number in (0, 1):
+        ours, theirs = Pipe()
+        replica = _Replica(theirs, config, number)
+        if number and asked is None:
+            with pytest.raises(ModelMemoryError, match=r"8 GiB, and 16 are wanted; run\.replicas: 1"):
+                replica._load(config)
+        else:
+            replica._load(config)
+            assert isinstance(ours.recv(), Loaded)
+    _check_room(None)
+    _check_room(16 << 30)
 
 
 def test_what_goes_wrong_while_it_loads_ends_the_run(config: Config) -> None:
