@@ -129,16 +129,17 @@ def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
 
 
 def shows_text(document: Any, index: int) -> bool:
-    """Returns whether the page draws characters that are not invisible, white or spaces.
+    """Returns whether the page draws letters or digits that are neither invisible nor white.
 
-    A page whose pixels look blank may still hold print too small for them. Raises: PageRenderError.
+    A page whose pixels look blank may still hold print too small for them; a stop that keeps an empty page from being
+    left out is none. Raises: PageRenderError.
     """
     with _as_page_errors():
         spans = document.load_page(index).get_texttrace()
     return any(
         span["type"] != _INVISIBLE
         and min(span["color"]) < 1
-        and any(chr(c[0]).strip() for c in span["chars"])
+        and any(chr(c[0]).isalnum() for c in span["chars"])
         for span in spans
     )
 

@@ -283,6 +283,14 @@ def test_text_nobody_can_see_does_not_fill_a_blank_page(tmp_path, options):
     assert show(tmp_path / "blank.pdf").blank
 
 
+def test_a_lone_stop_does_not_fill_a_blank_page(tmp_path):
+    """As LaTeX's authors put one onto a page that is to stay empty."""
+    document = pymupdf.open()
+    document.new_page().insert_text((80, 90), ".", fontsize=6)
+    document.save(tmp_path / "blank.pdf")
+    assert show(tmp_path / "blank.pdf").blank
+
+
 def test_a_damaged_file_has_no_blank_pages(tmp_path):
     whole = (SAMPLES / "report.pdf").read_bytes()
     (tmp_path / "cut.pdf").write_bytes(whole[:3000])
