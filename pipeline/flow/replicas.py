@@ -39,7 +39,7 @@ from pipeline.flow.messages import (
 from pipeline.flow.meter import StageUse
 from pipeline.flow.replica import serve
 from pipeline.flow.service import ModelService
-from pipeline.flow.sizes import DECODE_SLOTS, ENCODE_PAGES
+from pipeline.flow.sizes import decode_slots, encode_pages
 from pipeline.flow.types import LoadedOn, ReadOut, Ticket
 from pipeline.types import PageError
 
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
 
 LOGGER = logging.getLogger("ocrbatch")
-# Pages that one process has at once: those that it reads, and two batches for its encoder.
-_MOST = {device: DECODE_SLOTS[device] + 2 * ENCODE_PAGES[device] for device in DECODE_SLOTS}
 # How long a process has for its end beyond what its own threads are waited for.
 _END_S, _LOADING_END_S = 8.0, 0.5
 _LAST_WORDS_S = 1.0
@@ -72,9 +70,11 @@ class Replica:
         with suppress(OSError), self._sending:
             self.connection.send(message)
 
-    @property
-    def has_room(self) -> bool:
-        return not self.is_gone and self.device is not None and len(self.given) < _MOST[self.device]
+    def has_room(self, config: Config) -> bool:
+        """Whether it has fewer pages than it reads at once and two batches for its encoder."""
+        if self.is_gone or self.device is None:
+            return False
+        return len(self.given) < decode_slots(config, self.device) + 2 * encode_pages(config, self.device)
 
 
 class Replicas(ModelService):
@@ -215,7 +215,7 @@ class Replicas(ModelService):
             return min(self._have_room(), key=lambda replica: len(replica.given), default=None)
 
     def _have_room(self) -> list[Replica]:
-        return [replica for replica in self._replicas if replica.has_room]
+        return [replica for replica in self._replicas if replica.has_room(self._config)]
 
     def _give(self, replica: Replica, ticket: Ticket) -> None:
         number = next(self._numbers)

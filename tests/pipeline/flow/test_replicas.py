@@ -23,8 +23,8 @@ from pipeline.errors import ModelMemoryError, ModelProcessError, exit_code
 from pipeline.flow import replicas, streams
 from pipeline.flow.messages import Failed, Loaded, Said
 from pipeline.flow.replica import _check_room, _picklable, _Replica
-from pipeline.flow.replicas import Replicas, _death
-from pipeline.flow.types import LoadedOn
+from pipeline.flow.replicas import Replica, Replicas, _death
+from pipeline.flow.types import LoadedOn, Ticket
 from pipeline.types import PageResult
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.conftest import MakePdf
@@ -185,7 +185,7 @@ def test_one_that_finds_no_memory_is_done_without_where_another_reads(
         assert not model.failed.done()
         await model.ready(alone=True)
         results = await asyncio.gather(*(model.read(rendered(number, SIDE)) for number in range(3)))
-        assert (len(second.given), second.has_room) == (0, False)
+        assert (len(second.given), second.has_room(config)) == (0, False)
         return list(results)
 
     with contextlib.closing(model):
@@ -270,6 +270,19 @@ def _is_alive(pid: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(("batch_size", "most"), [(None, 8 + 2), (3, 3 + 2)])
+def test_none_is_given_more_than_it_soon_comes_to(config: Config, batch_size: int | None, most: int) -> None:
+    config = changed(config, decode={"batch_size": batch_size})
+    ours, _ = Pipe()
+    replica = Replica(None, ours, 0)
+    assert not replica.has_room(config), "it has not loaded"
+    replica.device = "cpu"
+    for number in range(most):
+        assert replica.has_room(config)
+        replica.given[number] = Ticket(rendered=rendered(number))
+    assert not replica.has_room(config)
 
 
 def test_what_they_log_is_said_once(config: Config, caplog: pytest.LogCaptureFixture) -> None:
