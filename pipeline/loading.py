@@ -91,6 +91,9 @@ def _import_all() -> None:
         import pipeline.flow.encoding
         import pipeline.run_encoder  # noqa: F401
 
+        if _may_have_gpu():
+            import ocr.paged.reader  # noqa: F401
+
 
 def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
     """The model in float32, of which parts multiply in bfloat16: there is no more to gain by less."""
@@ -142,12 +145,19 @@ def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
 
 
 def wake_device(device: "torch.device") -> None:
-    """Makes a GPU's context and loads its libraries, which takes a second that imports need not wait for."""
+    """Makes a GPU's context and loads its libraries, which takes a second that imports need not wait for.
+
+    So does Triton: it looks at all of itself before its first kernel.
+    """
     import torch
+
+    from encoders.pointwise import add_norm
 
     try:
         square = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
         (square @ square).sum().item()
+        with torch.inference_mode():
+            add_norm(square, None, torch.nn.LayerNorm(64, dtype=square.dtype, device=device))
     except RuntimeError as error:  # whoever needs the device meets the error too, and says what it means
         LOGGER.debug("the device does not wake up", exc_info=error)
 

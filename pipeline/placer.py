@@ -1,5 +1,7 @@
 """What runs inside a process that places texts on their pages. Never imports torch."""
 
+import pickle
+
 from pipeline import tasks
 from pipeline.arena import Shared
 from pipeline.stages.place import ReadPage, Wording, place
@@ -8,10 +10,13 @@ from pipeline.types import PageResult
 _WORDING: list[Wording] = []
 
 
-def start(wording: Wording) -> None:
-    """Prepares the process for the pages of one model: it ends when told to, and with its parent."""
+def start(shared: Shared) -> None:
+    """Prepares the process for the pages of one model: it ends when told to, and with its parent.
+
+    shared: of the model's wording, pickled.
+    """
     tasks.start(None, "ocrb-place")
-    _WORDING[:] = [wording]
+    _WORDING[:] = [pickle.loads(shared.open())]
 
 
 def place_task(shared: Shared) -> PageResult:

@@ -12,6 +12,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from encoders.attention import grid_kernel
 from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
+from encoders.operators import cuda_operator
 
 MAX_SIDE = 128
 
@@ -84,19 +85,17 @@ def launch(
     return out
 
 
-@torch.library.custom_op("ocrbatch::grid_attention", mutates_args=(), device_types="cuda")
+def _fake(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:
+    B, S, _, E = qkv_BSSE.shape
+    return qkv_BSSE.new_empty(B, S, S, E // 3)
+
+
+@cuda_operator("grid_attention", _fake)
 def grid_attention(
     qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
     """launch() with the side's own configuration."""
-    with torch.cuda.device(qkv_BSSE.device):  # Triton launches on the current device
-        return launch(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads, default_config(rows_qkd.shape[0]))
-
-
-@grid_attention.register_fake
-def _(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:
-    B, S, _, E = qkv_BSSE.shape
-    return qkv_BSSE.new_empty(B, S, S, E // 3)
+    return launch(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads, default_config(rows_qkd.shape[0]))
 
 
 def attend(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
 from encoders.attention.window_kernel import page_windows
+from encoders.operators import cuda_operator
 
 MAX_WINDOW = 16  # side
 
@@ -81,22 +82,20 @@ def launch(
     return out
 
 
-@torch.library.custom_op("ocrbatch::window_attention", mutates_args=(), device_types="cuda")
+def _fake(
+    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
+) -> Tensor:
+    B, S, _, E = qkv_BSSE.shape
+    return qkv_BSSE.new_empty(B, S, S, E // 3)
+
+
+@cuda_operator("window_attention", _fake)
 def window_attention(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
     """launch() with the window's own configuration."""
     config = default_window_config(rows_qkd.shape[0])
-    with torch.cuda.device(qkv_BSSE.device):  # Triton launches on the current device
-        return launch(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads, config)
-
-
-@window_attention.register_fake
-def _(
-    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
-) -> Tensor:
-    B, S, _, E = qkv_BSSE.shape
-    return qkv_BSSE.new_empty(B, S, S, E // 3)
+    return launch(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads, config)
 
 
 def attend(

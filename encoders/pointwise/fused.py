@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.attention.switch import takes
+from encoders.operators import cuda_operator
 from encoders.pointwise import kernels
 
 MAX_WIDTH = 4096
@@ -69,27 +70,25 @@ def launch_norm(
     return total, normed
 
 
-@torch.library.custom_op("ocrbatch::add_norm", mutates_args=(), device_types="cuda")
-def add_norm_op(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    with torch.cuda.device(x.device):  # Triton launches on the current device
-        return launch_norm(x, delta, weight, bias, eps, default_norm_config(x.shape[-1]))
-
-
-@add_norm_op.register_fake
-def _(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def _fake_add_norm(
+    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape), x.new_empty(x.shape)
 
 
-@torch.library.custom_op("ocrbatch::norm", mutates_args=(), device_types="cuda")
+@cuda_operator("add_norm", _fake_add_norm)
+def add_norm_op(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    return launch_norm(x, delta, weight, bias, eps, default_norm_config(x.shape[-1]))
+
+
+def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+@cuda_operator("norm", _fake_norm)
 def norm_op(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """An operator of its own, as none may return its input."""
-    with torch.cuda.device(x.device):
-        return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
-
-
-@norm_op.register_fake
-def _(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    return x.new_empty(x.shape)
+    return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
@@ -107,10 +106,13 @@ def launch_quick_gelu(x: Tensor) -> None:
         kernels.quick_gelu[(programs,)](x, x.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
 
 
-@torch.library.custom_op("ocrbatch::quick_gelu_", mutates_args=("x",), device_types="cuda")
+def _fake_quick_gelu(x: Tensor) -> None:
+    return None
+
+
+@cuda_operator("quick_gelu_", _fake_quick_gelu, mutates=("x",))
 def quick_gelu_op(x: Tensor) -> None:
-    with torch.cuda.device(x.device):
-        launch_quick_gelu(x)
+    launch_quick_gelu(x)
 
 
 def quick_gelu(x: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
-from transformers.activations import SiLUActivation
 
 from ocr.paged import layers
 from ocr.paged.layers import ExpertsConfig
@@ -73,14 +72,14 @@ def _takes_layer(layer: Any) -> bool:
         part.bias is None for part in (attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj)
     )
     shared = getattr(feed_forward, "shared_experts", feed_forward)
-    if not (plain and isinstance(shared.act_fn, nn.SiLU | SiLUActivation)):
+    if not (plain and isinstance(shared.act_fn, nn.SiLU)):
         return False
     if shared is feed_forward:
         return True
     gate, experts = feed_forward.gate, feed_forward.experts
     return bool(
         gate.topk_method == "greedy"
-        and isinstance(experts.act_fn, nn.SiLU | SiLUActivation)
+        and isinstance(experts.act_fn, nn.SiLU)
         and experts.hidden_dim % 16 == 0
         and experts.intermediate_dim % 16 == 0
     )

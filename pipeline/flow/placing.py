@@ -4,13 +4,16 @@ Placing takes 10 to 50 ms of a page. In the interpreter that feeds a GPU that is
 """
 
 import logging
+import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 from pebble import ProcessExpired
 
 from pipeline import placer
-from pipeline.arena import Arena, share
+from pipeline.arena import Arena, pack, share
 from pipeline.errors import WorkersError
 from pipeline.flow.meter import Meter
 from pipeline.results import failed_result
@@ -86,11 +89,13 @@ class PlacerPool(TaskPool):
 
     def __init__(self, wording: Wording, num_processes: int, arena: Arena | None) -> None:
         self.meter = Meter()
+        # More than a pipe holds: one process after the other would be waited for as it starts.
+        self._wording = _in_arena(np.frombuffer(pickle.dumps(wording), dtype=np.uint8), arena)
         super().__init__(
             starting=self.meter,
             max_workers=num_processes,
             initializer=placer.start,
-            initargs=(wording,),
+            initargs=((share if arena is None else arena.share)(self._wording),),
             tasks_per_worker=_PAGES_PER_PROCESS,
         )
         self.num_workers = num_processes
@@ -109,6 +114,15 @@ class PlacerPool(TaskPool):
     def close(self) -> None:
         """Ends the processes."""
         self.__exit__(None, None, None)
+
+
+def _in_arena(array: npt.NDArray[np.uint8], arena: Arena | None) -> npt.NDArray[np.uint8]:
+    """Returns the array, moved there if there is an arena with room."""
+    slot = None if arena is None else arena.lend()
+    if arena is None or slot is None:
+        return array
+    moved: npt.NDArray[np.uint8] = arena.unpack(slot, pack(array, slot))
+    return moved
 
 
 def _failed(read: ReadPage, error: BaseException) -> PageResult:

@@ -90,7 +90,7 @@ class Replicas(ModelService):
         self._config, self._number, self._when_loaded = config, number, when_loaded
         self._rendered: Handover[Ticket] = Handover()
         self._replicas: list[Replica] = []
-        self._changed = threading.Condition()
+        self._changed, self._loading = threading.Condition(), threading.Lock()
         self._encodes = Gate()
         self._decodes = [Gate() for _ in range(number)]
         self._is_started = self._is_closing = False
@@ -262,18 +262,22 @@ class Replicas(ModelService):
 
     def _has_loaded(self, replica: Replica, message: Loaded) -> None:
         """What is needed of the model in this process is there before its first page."""
-        if self.device is None:
-            self.load_s = message.load_s
-            LOGGER.info("model loaded in %.1f s", message.load_s)
-            if self._when_loaded is not None:
-                self._when_loaded(message.on)
-            with self._changed:
-                if not self._is_closing:
-                    self._open_placer(message.wording, message.on.device)
-            self.device = message.on.device
+        with self._loading:  # each process is listened to by a thread of its own
+            if self.device is None:
+                self._first_has_loaded(message)
         with self._changed:
             replica.device = message.on.device
             self._changed.notify_all()
+
+    def _first_has_loaded(self, message: Loaded) -> None:
+        self.load_s = message.load_s
+        LOGGER.info("model loaded in %.1f s", message.load_s)
+        if self._when_loaded is not None:
+            self._when_loaded(message.on)
+        with self._changed:
+            if not self._is_closing:
+                self._open_placer(message.wording, message.on.device)
+        self.device = message.on.device
 
     def _say(self, message: Said) -> None:
         """Once, however many of them say it."""

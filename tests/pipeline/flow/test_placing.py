@@ -1,6 +1,7 @@
 """Texts are placed the same in a thread and in processes, and what goes wrong there costs the page alone."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -110,6 +111,17 @@ def test_a_killed_process_costs_nothing(pool: PlacerPool) -> None:
     (worker,) = pool._pools[-1]._pool_manager.worker_manager.workers
     os.kill(worker, signal.SIGKILL)
     assert pool.place(read_page()).result(WAIT_S).status == "ok"
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_processes_read_the_wording_as_they_start(arena: Arena, *, is_shared: bool) -> None:
+    """A pipe holds 64 KiB: with a tokenizer in it whoever starts a process waits until that has begun to read."""
+    wording = wording_of(loaded_reader())
+    assert wording.characters is not None
+    wording = replace(wording, characters=wording.characters + "x" * 100_000)
+    with PlacerPool(wording, 1, arena if is_shared else None) as pool:
+        assert (len(pickle.dumps(pool._initargs)) < 4096) == is_shared
+        assert pool.place(read_page()).result(WAIT_S).status == "ok"
 
 
 def test_without_processes_a_thread_places(monkeypatch: pytest.MonkeyPatch) -> None:

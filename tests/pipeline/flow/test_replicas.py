@@ -25,10 +25,11 @@ from pipeline.flow.messages import Failed, Loaded, Said
 from pipeline.flow.replica import _check_room, _picklable, _Replica
 from pipeline.flow.replicas import Replica, Replicas, _death
 from pipeline.flow.types import LoadedOn, Ticket
+from pipeline.stages.decode import wording_of
 from pipeline.types import PageResult
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.conftest import MakePdf
-from tests.pipeline.flow.fakes import rendered
+from tests.pipeline.flow.fakes import loaded_reader, rendered
 from tests.pipeline.runs import WAIT_S, changed, rows, run_quietly, wait_until
 
 SIDE = 512  # of a page's view in tile.mode tiny
@@ -325,3 +326,27 @@ def test_the_first_error_is_the_runs(config: Config) -> None:
     thread.start()
     thread.join()
     assert [str(error) for error in told] == ["first"]
+
+
+def test_one_placer_is_opened_however_many_load_at_once(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process is listened to by a thread; a second placer of six processes cost the start of a run 3 s."""
+    model = Replicas(config, 2)
+    opened: list[str] = []
+
+    def open_placer(wording: object, device: str) -> None:
+        opened.append(device)
+        both.wait(0.2)
+
+    both = threading.Event()
+    monkeypatch.setattr(model, "_open_placer", open_placer)
+    on = LoadedOn(device="cpu", gpu=None, imported_at=0.0, loaded_at=0.0)
+    message = Loaded(on=on, load_s=0.0, wording=wording_of(loaded_reader()))
+    theirs, ours = Pipe()
+    with ThreadPoolExecutor(2) as threads, contextlib.closing(theirs), contextlib.closing(ours):
+        made = [Replica(None, ours, number) for number in range(2)]  # type: ignore[arg-type]
+        for done in [threads.submit(model._has_loaded, replica, message) for replica in made]:
+            done.result(WAIT_S)
+    assert opened == ["cpu"]
+    assert [replica.device for replica in made] == ["cpu", "cpu"]

@@ -1,0 +1,67 @@
+"""Operators are what tracing takes, and cost no import that a start would wait for."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensorMode
+
+from encoders.operators import cuda_operator
+
+
+def _fake_scaled(x: Tensor, factor: float) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+@cuda_operator("scaled_for_a_test", _fake_scaled)
+def scaled(x: Tensor, factor: float) -> Tensor:
+    return x * factor
+
+
+@cuda_operator("cleared_for_a_test_", lambda x: None, mutates=("x",))
+def cleared(x: Tensor) -> None:
+    x.zero_()
+
+
+def test_the_schema_is_the_functions() -> None:
+    schema = str(torch.ops.ocrbatch.scaled_for_a_test.default._schema)
+    assert schema == "ocrbatch::scaled_for_a_test(Tensor x, float factor) -> Tensor"
+    assert "Tensor(a0!) x" in str(torch.ops.ocrbatch.cleared_for_a_test_.default._schema)
+
+
+def test_what_is_traced_is_the_fake() -> None:
+    with FakeTensorMode():
+        found = scaled(torch.empty(2, 3, device="cuda"), 2.0)
+    assert (found.shape, found.device.type) == ((2, 3), "cuda")
+
+
+def test_a_cpu_has_none() -> None:
+    with pytest.raises(NotImplementedError, match="scaled_for_a_test"):
+        scaled(torch.ones(2), 2.0)
+
+
+@pytest.mark.parametrize("module", ["encoders.deepseek", "ocr.paged.reader"])
+def test_no_compiler_is_imported(module: str) -> None:
+    """torch._dynamo and transformers took 4 s, and 7 beside what else a start does."""
+    heavy = ["torch._dynamo", "sympy", "transformers"]
+    code = f"import sys, {module}; sys.exit([name for name in {heavy} if name in sys.modules] or 0)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_none_is_imported_by_a_call() -> None:
+    code = (
+        "import sys, torch\n"
+        "from encoders.pointwise import add_norm, quick_gelu\n"
+        "x = torch.ones(4, 64, device='cuda', dtype=torch.bfloat16)\n"
+        "norm = torch.nn.LayerNorm(64, device='cuda', dtype=torch.bfloat16)\n"
+        "with torch.inference_mode():\n"
+        "    quick_gelu(add_norm(x, x, norm)[1], inplace=True)\n"
+        "assert 'triton' in sys.modules\n"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
