@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ from pipeline.errors import PipelineError
 LOGGER = logging.getLogger("ocrbatch")
 # Batches of a size after which a graph is captured for it. That and timing it take 0.2 to 0.5 s, about what they took.
 CAPTURE_AFTER = 16
+# A GPU computes any batch of an encoder of no more bytes faster than the host launches it: all are worth a graph.
+_SMALL_BYTES = 256 << 20
 
 
 class PathsEncoder:
@@ -31,6 +34,7 @@ class PathsEncoder:
 
     def __init__(self, encoder: DeepEncoder, pages: PagesEncoder) -> None:
         self._encoder, self._pages = encoder, pages
+        plan_nothing(self._device)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Returns each page's global view, and "hit", "miss" or "eager" for it."""
@@ -78,11 +82,14 @@ class RunEncoder(PathsEncoder):
         self._encoder = encoder
         if self._device.type == "cuda":
             encoder.store_channels_last()
+        plan_nothing(self._device)
         self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
         self._paths = deepseek_paths(encoder, spec.base_px)
         self._settings = replace(
             graph_settings(config.encoder, config.tile.mode), capture_after=CAPTURE_AFTER
         )
+        if sum(weight.nbytes for weight in encoder.parameters()) <= _SMALL_BYTES:
+            self._settings = replace(self._settings, due_tokens=sys.maxsize)
         if isinstance(self._settings.budgets, dict) and "local" in self._settings.budgets and not spec.crop:
             LOGGER.warning(
                 "encoder.budgets.local has no effect: tile.mode %s makes no tiles", config.tile.mode
@@ -180,6 +187,16 @@ class RunEncoder(PathsEncoder):
         self.close()
         self._earlier = self.stats()
         self._start(replace(self._settings, graphs="off"))
+
+
+def plan_nothing(device: torch.device) -> None:
+    """Has attention on a GPU run without cuDNN, for the whole process.
+
+    cuDNN's makes a plan for every number of views in a batch, of which there are 32 on each path and layer's shape: a
+    small model's encoder spent a third of a run on that.
+    """
+    if device.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def with_cells_on_host(pages: Sequence[VisionTokens]) -> list[VisionTokens]:

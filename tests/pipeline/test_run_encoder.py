@@ -13,6 +13,7 @@ from encoders.deepseek_paths import DeepSeekPath
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.types import VisionTokens
 from ocr.checkpoint import LoadedModel
+from pipeline import run_encoder
 from pipeline.config import Config
 from pipeline.config_sources import load
 from pipeline.errors import ConfigError
@@ -114,17 +115,24 @@ def test_a_trickle_of_small_batches_gets_its_graphs(
     encoder.close()
 
 
-def test_a_run_of_large_batches_captures_nothing(
-    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_small", [False, True])
+def test_large_batches_are_captured_for_a_small_encoder_alone(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, *, is_small: bool
 ) -> None:
+    """A large one computes for longer than it takes to launch; a small one's launches were half of a run's time."""
     capture_that_wins(monkeypatch)
-    monkeypatch.setattr(EncoderGraphManager, "_add", lambda *_: pytest.fail("captured"))
+    if not is_small:
+        monkeypatch.setattr(run_encoder, "_SMALL_BYTES", 0)
+        monkeypatch.setattr(EncoderGraphManager, "_add", lambda *_: pytest.fail("captured"))
     encoder = open_encoder(loaded, config())
     pages = [random_page(seed, grid=(1, 1)) for seed in range(32)]
     monkeypatch.setattr(type(encoder._paths[0]), "forward", _no_model)
+    uses = []
     for _ in range(CAPTURE_AFTER + 2):
         encoder.begin_batch()
-        assert {use for (use,) in encoder.encode_global(pages)[1]} == {"eager"}
+        (use,) = {use for (use,) in encoder.encode_global(pages)[1]}
+        uses.append(use)
+    assert uses == ["eager"] * CAPTURE_AFTER + ["hit" if is_small else "eager"] * 2
     encoder.close()
 
 
