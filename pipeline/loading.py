@@ -42,13 +42,13 @@ def load_model(config: Config) -> "LoadedModel":
     with first_import("ocr.checkpoint"):
         import torch
 
+        device = choose_device(config.device)
+        if device == "cuda":  # while the rest is imported
+            threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
         from ocr import checkpoint
 
-    device = choose_device(config.device)
     torch.set_num_threads(config.threads or available_cpus())
     name = choose_dtype(config.dtype, device)
-    if device == "cuda":
-        threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
     encoder_name = choose_encoder_dtype(config.encoder.dtype, name, device)
     if device == "cpu":
         keep_freed_memory()
