@@ -14,6 +14,7 @@ from ocr.parts.bands import bands_of
 from ocr.parts.ink import Mask
 from ocr.parts.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
 from ocr.parts.types import Box
+from ocr.parts.white import bits_of, gutters, num_gutters, together
 
 # In heights of small letters.
 _LEAST_BESIDE = 8.0
@@ -77,16 +78,16 @@ def find_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of print of a box, header and page number left out, and which columns each inks: [bands, W]."""
+    """The rows of print of a box, header and page number left out, and which columns each inks, as bits."""
 
     bands: list[tuple[int, int]]
-    inked: npt.NDArray[np.bool_]
+    inked: list[int]
 
 
 def _rows_of(window: Mask, x_height_px: float) -> _Rows:
     bands = _without_furniture(bands_of(window), x_height_px)
     few = bands if len(bands) <= _MAX_BANDS else []
-    return _Rows(few, np.array([profile(window[top:bottom], x_height_px) for top, bottom in few]))
+    return _Rows(few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few])
 
 
 def _columns(
@@ -102,17 +103,17 @@ def _columns(
     most, failed = 0, list[tuple[int, int, int]]()
     for first, last in _stretches(inked, least_px):
         top, bottom = bands[first][0], bands[last][1]
-        gutters = _gutters(np.any(inked[first : last + 1], axis=0), least_px)
-        if (bottom - top) * len(gutters) <= most or len(failed) == _MAX_TRIES:
+        open_ = gutters(together(inked[first : last + 1]), least_px)
+        if (bottom - top) * len(open_) <= most or len(failed) == _MAX_TRIES:
             continue
-        if any(_is_like((top, bottom, len(gutters)), other) for other in failed):
+        if any(_is_like((top, bottom, len(open_)), other) for other in failed):
             continue
-        edges = _text_edges(window[top:bottom], ruled[top:bottom], gutters, x_height_px, texture)
+        edges = _text_edges(window[top:bottom], ruled[top:bottom], open_, x_height_px, texture)
         if (bottom - top) * len(edges) > most:
             most = (bottom - top) * len(edges)
             best = first, last, edges
         elif not edges:
-            failed.append((top, bottom, len(gutters)))
+            failed.append((top, bottom, len(open_)))
     if best is None:
         return None
     first, last, edges = best
@@ -142,7 +143,7 @@ def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list
 def _taller(
     window: Mask,
     bands: list[tuple[int, int]],
-    inked: npt.NDArray[np.bool_],
+    inked: list[int],
     best: tuple[int, int, list[int]],
     x_height_px: float,
 ) -> tuple[int, int, list[int]]:
@@ -155,7 +156,7 @@ def _taller(
     for upper, lower in _stretches(inked, least_px):
         if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
             continue
-        open_ = _gutters(np.any(inked[upper : lower + 1], axis=0), least_px)
+        open_ = gutters(together(inked[upper : lower + 1]), least_px)
         kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
         beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
         if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
@@ -228,7 +229,7 @@ def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> boo
 
 
 def _extended(
-    inked: npt.NDArray[np.bool_],
+    inked: list[int],
     bands: list[tuple[int, int]],
     first: int,
     last: int,
@@ -240,8 +241,8 @@ def _extended(
 
     def with_band(band: int) -> list[int]:
         """The gutters that are left with one more band, one for each edge; fewer where it crosses one."""
-        taken = np.any(inked[min(first, band) : max(last, band) + 1], axis=0)
-        open_ = _gutters(taken, max(3, round(_NARROWED * x_height_px)))
+        taken = together(inked[min(first, band) : max(last, band) + 1])
+        open_ = gutters(taken, max(3, round(_NARROWED * x_height_px)))
         near = [
             sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
             for edge in edges
@@ -259,36 +260,28 @@ def _extended(
     return first, last, edges
 
 
-def _stretches(inked: npt.NDArray[np.bool_], least_px: int) -> list[tuple[int, int]]:
+def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:
     """Runs of bands, first to last, that share gutters and would share fewer with the next band, tallest first."""
     found: dict[tuple[int, int], None] = {}
-    for first in range(len(inked)):
-        taken, number = inked[first], len(_gutters(inked[first], least_px))
-        last = first
+    for first, taken in enumerate(inked):
+        number, last = num_gutters(taken, least_px), first
         while number:
             last += 1
             with_next = taken | inked[last] if last < len(inked) else taken
-            now = len(_gutters(with_next, least_px)) if last < len(inked) else 0
+            now = num_gutters(with_next, least_px) if last < len(inked) else 0
             if now < number:
                 found[first, last - 1] = None
             taken, number = with_next, now
     return sorted(found, key=lambda run: run[0] - run[1])
 
 
-def _gutters(inked: npt.NDArray[np.bool_], least_px: int) -> list[int]:
-    """The middles of white stretches between ink."""
-    hits = np.flatnonzero(inked)
-    wide = np.flatnonzero(np.diff(hits) > least_px)
-    return [int(hits[index] + hits[index + 1]) // 2 + 1 for index in wide]
-
-
 def _text_edges(
-    window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
+    window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
     if texture.even:
-        return _even_edges(window, rules, gutters, x_height_px, texture)
-    edges = [0, *gutters, window.shape[1]]
+        return _even_edges(window, rules, between, x_height_px, texture)
+    edges = [0, *between, window.shape[1]]
     sides = Sides(window, edges)
     kept: list[int] = []
     left = 0
@@ -304,9 +297,11 @@ def _text_edges(
 
 def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture: Texture) -> list[int]:
     """The edges, if the last column is as wide as the others and has but a few lines, at its head; none otherwise."""
+    if texture is not RUNNING_TEXT:
+        return []
     sides = [window[:, left:right] for left, right in pairwise(edges)]
     widths = [np.ptp(np.flatnonzero(side.any(axis=0))) for side in sides]
-    if texture is not RUNNING_TEXT or min(widths) < _ALIKE * max(widths):
+    if min(widths) < _ALIKE * max(widths):
         return []
     *others, last = sides
     ends = is_text(last, x_height_px, texture, _FEW_LINES)
@@ -314,11 +309,11 @@ def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture:
 
 
 def _even_edges(
-    window: Mask, rules: Mask, gutters: list[int], x_height_px: float, texture: Texture
+    window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
     """Those of the gutters that part the window into the most columns of one width, all of them text."""
-    hits = np.flatnonzero(np.any(window, axis=0)).tolist()
-    free = [x for x in gutters if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
+    free = [x for x in between if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
+    hits = np.flatnonzero(np.any(window, axis=0)).tolist() if free else []
     for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
         for edges in combinations(free, number):
             if not are_even(hits, edges):
