@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,15 @@ from ocr.paged.prompts import Prompts, grouped_take, last_states, takes, trial_t
 
 # Without cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+class _Part(NamedTuple):
+    """The first rows of what a step uses; kept, as slicing takes the host as long as launching a copy."""
+
+    current_SV: Tensor
+    previous_SV: Tensor
+    plan_SP: Tensor
+    results_S2: Tensor
 
 
 class DeviceSteps:
@@ -81,6 +91,7 @@ class DeviceSteps:
         self.current, self.previous = (
             torch.zeros(slots, weight.shape[0], dtype=weight.dtype, device=self.device) for _ in range(2)
         )
+        self._parts: dict[int, _Part] = {}
         self._last_rows = 0
         self._drafts = DraftState(model, slots, self.device)
         self._landing = Landing(max(slots, len(self._drafts.results_T2)), self.device)
@@ -104,19 +115,21 @@ class DeviceSteps:
 
     def step(self, rows: int) -> Pending:
         """One token for each of the first rows, as self.plan has them; [rows, 2]: token and log probability."""
-        self.previous[: self._last_rows].copy_(self.current[: self._last_rows])
+        if self._last_rows:
+            last = self._part(self._last_rows)
+            last.previous_SV.copy_(last.current_SV)
         size = rows
         if self.graphs:
             size = self._graphs.usable(rows) or self.capture(self.bucket(rows))
         staged, values = self._next_plan()
         values[:size, : self._width] = self.plan[:size]
-        self._plan_SP[:size].copy_(staged[:size], non_blocking=True)
+        self._part(size).plan_SP.copy_(staged[:size], non_blocking=True)
         if self.graphs:
             self._graphs.replay(size)
         else:
             self._step(size)
         self._last_rows = size
-        return self._landing.bring(self._results_S2[:rows])
+        return self._landing.bring(self._part(rows).results_S2)
 
     def step_drafts(self, rows: Sequence[int], fed: Sequence[Sequence[int]], tokens: int) -> Pending:
         """So many tokens for each of these rows of self.plan, the fed ones and then any, which do not count.
@@ -217,6 +230,13 @@ class DeviceSteps:
             )
         positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
         return self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)[:, -1]
+
+    def _part(self, rows: int) -> "_Part":
+        part = self._parts.get(rows)
+        if part is None:
+            tensors = (self.current, self.previous, self._plan_SP, self._results_S2)
+            part = self._parts[rows] = _Part(*(tensor[:rows] for tensor in tensors))
+        return part
 
     def _next_plan(self) -> tuple[Tensor, npt.NDArray[np.int32]]:
         staged = self._plans[0]
