@@ -13,7 +13,8 @@ from ocr.paged.types import Page
 _GUESSED = 8  # tokens of a guess that is only held against what is written
 _GUESS_EVERY = 16
 _POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
-_POOR_GUESS_EVERY = 64
+_MOST_GUESS_EVERY = 64
+_PER_PAGE = 0.25  # tokens further apart are guesses for each page being read: together they learn as much
 _DECIDED_FOR = 8  # steps without drafts; the guesses of a page come no closer
 
 
@@ -105,7 +106,9 @@ class Drafting:
         return due
 
     def _guess_every(self, page: Page) -> int:
-        return _POOR_GUESS_EVERY if page.hits.chance < _POOR else _GUESS_EVERY
+        if page.hits.chance < _POOR:
+            return _MOST_GUESS_EVERY
+        return min(max(_GUESS_EVERY, int(_PER_PAGE * len(self._guesses))), _MOST_GUESS_EVERY)
 
     def forget(self, page: Page) -> None:
         """A page that ended."""
