@@ -66,8 +66,7 @@ class LengthControl:
         """False where these tokens have no more than so many bytes, and so no more marks: decoding takes far longer."""
         if not isinstance(self._tokenizer.decoder, ByteLevel):
             return True
-        bytes_of = token_bytes(self._tokenizer)
-        self._num_bytes += sum(len(bytes_of[token]) for token in tokens[self._counted :])
+        self._num_bytes += token_bytes(self._tokenizer).num_bytes(tokens[self._counted :])
         self._counted = len(tokens)
         return self._num_bytes > most
 

@@ -1,17 +1,20 @@
 """No repeated n-gram inside a sliding window of the generated tokens."""
 
-from collections import deque
+import sys
 from collections.abc import Set
 
 _NONE: frozenset[int] = frozenset()
 
 
 class NgramBan:
-    """Which tokens may not come next, kept up to date in O(n) a token instead of a rescan of the window.
+    """Which tokens may not come next, at hardly any cost for a token of a text that does not repeat itself.
 
     An n-gram that lies wholly inside the last `window` generated tokens is not written again: where the
     last n-1 tokens equal its first n-1, its last token is banned. The prompt is never looked at and
     allowed tokens (a table's `<td>`, `</td>`) are never banned. size 0 switches it off.
+
+    A token that did not stand in the window before it is part of no repetition, so that for the n-1 tokens from it on
+    nothing is banned: with fewer tokens than calm_until there is nothing to look at.
 
     Source: deepseek-ai/DeepSeek-OCR, process/ngram_norepeat.py, the same bans.
     """
@@ -19,39 +22,45 @@ class NgramBan:
     def __init__(self, *, size: int, window: int, allowed: frozenset[int] = frozenset()) -> None:
         assert size == 0 or size >= 2, "an n-gram has at least two tokens; 0 switches the ban off"
         self._size = size
-        self._window = window
+        # The most places that an n-gram and its repetition may be apart.
+        self._reach = window - size + 1
         self._allowed = allowed
-        # The last n - 1 tokens, or all of fewer: what the next one would make an n-gram with.
-        self._prefix: tuple[int, ...] = ()
-        self._in_window: deque[tuple[int, ...]] = deque()
-        self._followers: dict[tuple[int, ...], list[int]] = {}
+        self._checked = 0
+        self.tokens: list[int] = []
+        self.calm_until = size if size and self._reach > 0 else sys.maxsize
 
     def push(self, token: int) -> None:
         """Record a generated token."""
-        prefix, size = self._prefix, self._size
-        if len(prefix) < size - 1:
-            self._prefix = (*prefix, token)
-            return
-        if size == 0:
-            return
-        self._prefix = (*prefix[1:], token)
-        self._in_window.append(prefix)
-        followers = self._followers.get(prefix)
-        if followers is None:
-            self._followers[prefix] = [token]
-        else:
-            followers.append(token)
-        if len(self._in_window) > max(self._window - size + 1, 0):
-            self._forget(self._in_window.popleft())
-
-    def _forget(self, prefix: tuple[int, ...]) -> None:
-        """The oldest n-gram left the window; of equal prefixes the oldest stands first."""
-        followers = self._followers[prefix]
-        del followers[0]
-        if not followers:
-            del self._followers[prefix]
+        self.tokens.append(token)
 
     def banned(self) -> Set[int]:
         """The token ids that may not come next."""
-        followers = self._followers.get(self._prefix) if self._in_window else None
-        return _NONE if followers is None else set(followers) - self._allowed
+        if len(self.tokens) < self.calm_until or self.is_calm():
+            return _NONE
+        return self._followers() - self._allowed
+
+    def is_calm(self) -> bool:
+        """Looks for the last token that is new in its window, which sets calm_until; whether nothing is banned."""
+        tokens, reach = self.tokens, self._reach
+        count = len(tokens)
+        if reach <= 0 or not self._size:
+            return True
+        for place in range(count - 1, self._checked - 1, -1):
+            if tokens[place] not in tokens[max(0, place - reach) : place]:
+                self.calm_until = place + self._size
+                break
+        self._checked = count
+        return count < self.calm_until
+
+    def _followers(self) -> set[int]:
+        """What followed the last n-1 tokens where they stood in the window before."""
+        tokens, length = self.tokens, self._size - 1
+        start = len(tokens) - length
+        prefix, first, last = tokens[start:], tokens[start], tokens[-1]
+        return {
+            tokens[place + length]
+            for place in range(max(0, start - self._reach), start)
+            if tokens[place] == first
+            and tokens[place + length - 1] == last
+            and tokens[place : place + length] == prefix
+        }

@@ -113,6 +113,17 @@ class PageReading:
             return False
         return len(self.tokens) < self.budget
 
+    def calm_until(self) -> int:
+        """Before so many tokens are written none is banned, nor is any looked at by take() but for the end.
+
+        Until then a token may be appended to tokens, logprobs and ban.tokens as it is; 0 where each is drawn.
+        """
+        if self.sampler is not None:
+            return 0
+        self.ban.is_calm()
+        count = len(self.tokens)
+        return min(self.ban.calm_until, count - count % CHECK_EVERY + CHECK_EVERY - 1, self.budget - 1)
+
     def _is_endless(self) -> bool:
         self.loop_period = self.loops.period(self.tokens) or 0
         return bool(

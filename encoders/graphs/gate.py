@@ -32,20 +32,11 @@ class Gate:
         self._capturers: deque[object] = deque()
         self._capturing = False
         self._num_admissions = 0
+        self._working = _Working(self)
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
+    def working(self) -> AbstractContextManager[None]:
         """Around work on the device. May be nested, also within capturing(), where it does nothing."""
-        own = self._own
-        if not own.depth and not own.captures:
-            self._enter()
-        own.depth += 1
-        try:
-            yield
-        finally:
-            own.depth -= 1
-            if not own.depth:
-                self._leave()
+        return self._working
 
     @contextmanager
     def capturing(self) -> Iterator[None]:
@@ -69,6 +60,20 @@ class Gate:
         finally:
             if own.depth:
                 self._enter()
+
+    def come(self) -> None:
+        """Begins working()."""
+        own = self._own
+        if not own.depth and not own.captures:
+            self._enter()
+        own.depth += 1
+
+    def go(self) -> None:
+        """Ends it."""
+        own = self._own
+        own.depth -= 1
+        if not own.depth:
+            self._leave()
 
     def _enter(self) -> None:
         with self._changed:
@@ -128,6 +133,19 @@ class Gate:
         self._num_waiting = 0
         self._num_admissions += 1
         self._changed.notify_all()
+
+
+class _Working(AbstractContextManager[None]):
+    """Entered for every step of decoding: a generator for each takes longer than the gate itself."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        self._gate.come()
+
+    def __exit__(self, *raised: object) -> None:
+        self._gate.go()
 
 
 _GATE = Gate()

@@ -33,5 +33,6 @@ class RepeatDraft:
 
     def _learn(self, tokens: Sequence[int], size: int) -> None:
         """Note where each run ends, but for the last one, which is what is looked for."""
-        for end in range(max(size, self._seen), len(tokens)):
-            self._ends[tuple(tokens[end - size : end])] = end
+        first = max(size, self._seen)
+        starts = [tokens[first - size + place :] for place in range(size)]
+        self._ends.update(zip(zip(*starts, strict=False), range(first, len(tokens)), strict=False))

@@ -12,7 +12,7 @@ from ocr.drafts.source import SPACES, Source
 from ocr.drafts.token_bytes import TokenBytes
 
 _TAIL_TOKENS = 24
-_CATCH_UP = 48
+_CATCH_UP, _LAST_FEW = 48, 12
 # Marks that must agree, and how far from the expected place; None: anywhere.
 _NEAR = ((8, 60), (5, 24), (4, 12), (3, 5), (12, 2000), (8, 400), (5, 80))
 _ANYWHERE = (12, 8)
@@ -93,8 +93,8 @@ class TextDraft:
         mark = source.mark_at(byte)
         if not self._between:
             self._between = source.space_before(byte)
-        if len(tokens) - at > _CATCH_UP:
-            at = len(tokens) - _CATCH_UP
+        if len(tokens) - at > _CATCH_UP:  # long not asked for: where it is, is found anew by the last few
+            at = len(tokens) - _LAST_FEW
         for number in range(at, len(tokens)):
             token = tokens[number]
             if self._bytes.is_notation(token):

@@ -1,5 +1,6 @@
 """What the tokens of a byte-level BPE stand for, as bytes: quicker than decoding, and exact for half characters."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tokenizers import Tokenizer
@@ -19,6 +20,7 @@ class TokenBytes:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[int, bytes] = {}
+        self._lengths: dict[int, int] = {}
         # Table tags, grounding tags and the end of the text: none stands on the page.
         self._added = {token: added.content for token, added in tokenizer.get_added_tokens_decoder().items()}
 
@@ -28,6 +30,15 @@ class TokenBytes:
         if known is None:
             known = self._known[token] = self._look_up(token)
         return known
+
+    def num_bytes(self, tokens: Sequence[int]) -> int:
+        """Of all of them together."""
+        lengths = self._lengths
+        try:
+            return sum([lengths[token] for token in tokens])
+        except KeyError:
+            lengths.update({token: len(self[token]) for token in tokens})
+            return sum([lengths[token] for token in tokens])
 
     def is_notation(self, token: int) -> bool:
         """Whether a token is a tag, and no text of the page."""

@@ -13,6 +13,9 @@ from ocr.paged.types import Page
 _GUESSED = 8  # tokens of a guess that is only held against what is written
 _GUESS_EVERY = 16
 _POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
+_MOST_GUESS_EVERY = 64
+_PER_PAGE = 0.25  # tokens further apart are guesses for each page being read: together they learn as much
+_DECIDED_FOR = 8  # steps without drafts; the guesses of a page come no closer
 
 
 @dataclass(slots=True)
@@ -36,16 +39,22 @@ class Drafting:
         self._all = Hits()
         self.costs = StepCosts()
         self._guesses: dict[Page, Guess] = {}
+        self._decided_for = 0
 
     def step_tokens(self, pages: Sequence[Page], rows: int, *, drafting: bool) -> int:
         """Tokens that the next step feeds to each of the pages, 1 without drafts. rows: of its graph."""
+        if not drafting and self._decided_for:
+            self._decided_for -= 1
+            return 1
         drafted = [page.hits for page in pages if page.draft is not None]
         most = min(MOST_STEP_TOKENS, MOST_TOKENS // rows)
         if not drafted or most < STEP_TOKENS[0]:
             return 1
         if self._fixed is not None:
             return min(self._fixed, most)
-        return best_step(drafted, len(pages), self.costs, most=most, drafting=drafting)
+        found = best_step(drafted, len(pages), self.costs, most=most, drafting=drafting)
+        self._decided_for = _DECIDED_FOR - 1 if found == 1 else 0
+        return found
 
     def switch_off(self) -> None:
         self._fixed = 1
@@ -71,30 +80,42 @@ class Drafting:
         page.hits.record(drafted, accepted)
         self._all.record(drafted, accepted)
 
-    def follow(self, page: Page) -> None:
-        """After a token that was written without a draft: now and then guesses, and looks what became of it."""
+    def follow(self, page: Page) -> int:
+        """After tokens that were written without a draft: now and then guesses, and looks what became of it.
+
+        Returns how many tokens will be written when there is something to do again.
+        """
         guess = self._guesses.get(page)
         written = page.reading.tokens
         if guess is not None and len(written) < guess.due:
-            return
+            return guess.due
         if guess is not None and guess.tokens:
             accepted = 0
             while accepted < len(guess.tokens) and guess.tokens[accepted] == page.fed[guess.start + accepted]:
                 accepted += 1
             self.learn(page, len(guess.tokens), accepted)
-            self._guesses[page] = Guess(len(written), [], len(written) + _GUESS_EVERY - len(guess.tokens))
-            return
+            due = len(written) + self._guess_every(page) - len(guess.tokens)
+            self._guesses[page] = Guess(len(written), [], due)
+            return due
         assert page.draft is not None
         proposed = page.draft.propose(written, _GUESSED)[:_GUESSED]
         if not proposed:
             self.learn(page, 0, 0)
-        self._guesses[page] = Guess(len(written), proposed, len(written) + (len(proposed) or _GUESS_EVERY))
+        due = len(written) + (len(proposed) or self._guess_every(page))
+        self._guesses[page] = Guess(len(written), proposed, due)
+        return due
+
+    def _guess_every(self, page: Page) -> int:
+        if page.hits.chance < _POOR:
+            return _MOST_GUESS_EVERY
+        return min(max(_GUESS_EVERY, int(_PER_PAGE * len(self._guesses))), _MOST_GUESS_EVERY)
 
     def forget(self, page: Page) -> None:
         """A page that ended."""
         self._guesses.pop(page, None)
 
     def forget_all(self) -> None:
+        self._decided_for = 0
         self._guesses.clear()
 
 

@@ -183,7 +183,7 @@ class PagedEngine:
             for place, page in enumerate(pages)
         ]
         self._under_way.add(
-            Record(entries=entries, pending=done.pending, logits_NV=done.logits_NV, seconds=done.seconds)
+            Record(pending=done.pending, entries=entries, logits_NV=done.logits_NV, seconds=done.seconds)
         )
         self.stats.prefills += 1
         self.stats.prefilled += len(pages)

@@ -1,5 +1,6 @@
 """CUDA graphs of decode steps, by rows and tokens a row, each captured when it is first worth it."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -23,23 +24,29 @@ class StepGraphs:
     def __init__(self, slots: int) -> None:
         self._sizes = [*(size for size in BUCKETS if size < slots), slots]
         self._captured: dict[tuple[int, int], Any] = {}
+        self._found: dict[tuple[int, int], int | None] = {}
+        self._num_found_among = 0
         self._wanted: Counter[tuple[int, int]] = Counter()
         self._pool = SharedPool()
 
     def bucket(self, rows: int) -> int:
         """The rows that a step of so many is captured with."""
-        return next((size for size in self._sizes if size >= rows), self._sizes[-1])
+        return self._sizes[min(bisect_left(self._sizes, rows), len(self._sizes) - 1)]
 
     def fitting(self, rows: int, tokens: int = 1) -> int | None:
         """The smallest captured size that takes so many rows without being far too large."""
-        most = _ROOM * self.bucket(rows)
-        sizes = [size for size, count in self._captured if count == tokens and rows <= size <= most]
-        return min(sizes, default=None)
+        size = self.usable(rows, tokens)
+        return size if size is not None and size <= _ROOM * self.bucket(rows) else None
 
     def usable(self, rows: int, tokens: int = 1) -> int | None:
         """The same, or else the smallest captured size that takes so many rows at all."""
-        sizes = [size for size, count in self._captured if count == tokens and rows <= size]
-        return min(sizes, default=None)
+        if self._num_found_among != len(self._captured):
+            self._found.clear()
+            self._num_found_among = len(self._captured)
+        if (rows, tokens) not in self._found:
+            sizes = [size for size, count in self._captured if count == tokens and rows <= size]
+            self._found[rows, tokens] = min(sizes, default=None)
+        return self._found[rows, tokens]
 
     def to_capture(self, rows: int, tokens: int = 1) -> int | None:
         """The size to capture before the next step of so many rows, None where there is one that does.

@@ -67,16 +67,19 @@ class Launcher:
         pages = self._seats.pages
         if not pages:
             return False
-        self._seats.plan_step()
         pending = self._steps.step(self._seats.top)
+        self._seats.stepped()
         self._stats.steps += 1
         self._stats.rows += len(pages)
-        entries = []
-        for page in pages:
-            assert page.row is not None
-            page.length += 1
-            entries.append(Entry(page, page.generation, page.row, page.length))
-        self._under_way.add(Record(entries=entries, pending=pending, step=self._stats.steps))
+        self._under_way.add(
+            Record(
+                pending=pending,
+                rows=self._seats.rows,
+                pages=pages,
+                generations=[page.generation for page in pages],
+                step=self._stats.steps,
+            )
+        )
         return self._lag > 0
 
     def _with_drafts(self, tokens: int) -> bool:
@@ -126,7 +129,6 @@ class Launcher:
         enough = smallest_step(1 + max(map(len, drafts)))
         if self._steps.is_ready(len(pages), enough):
             tokens = min(tokens, enough)
-        self._seats.plan_step()
         fed = [[page.fed[-1], *drafted] for page, drafted in zip(pages, drafts, strict=True)]
         self._stats.host_s += time.perf_counter() - started
         pending = self._steps.step_drafts(rows_of(pages), fed, tokens)

@@ -42,19 +42,22 @@ class UnderWay:
 
     def pages(self) -> set[Page]:
         """Those that the numbers are for."""
-        return {entry.page for record in self._records for entry in record.entries if entry.counts}
+        return {page for record in self._records for page in record.waiting()}
 
     def look(self, *, keep_step: bool) -> None:
         """Looks at all records, or at those that are older than the last step."""
-        steps = [place for place, record in enumerate(self._records) if record.step is not None]
-        count = (steps[-1] if steps else len(self._records)) if keep_step else None
-        while self._records and count != 0:
-            self._look_at(self._records.popleft())
+        records = self._records
+        count = None
+        if keep_step:
+            steps = [place for place, record in enumerate(records) if record.step is not None]
+            count = steps[-1] if steps else len(records)
+        while records and count != 0:
+            self._look_at(records.popleft())
             count = None if count is None else count - 1
 
     def _look_at(self, record: Record) -> None:
         started = time.perf_counter()
-        numbers = record.pending.rows()
+        numbers = record.pending.numbers()
         waited = time.perf_counter()
         if record.seconds is not None:
             self._took_prefill(record, record.seconds())

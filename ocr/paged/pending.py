@@ -1,11 +1,16 @@
 """What is under way on the device: numbers that come to the host, and points in time."""
 
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+
+NUM_UNDER_WAY = 4  # more than steps are ever under way
 
 
 @dataclass(slots=True)
@@ -26,12 +31,44 @@ class Pending:
         event.record()
         return cls(host, event)
 
-    def rows(self) -> list[list[float]]:
-        """Waits for them."""
+    def numbers(self) -> npt.NDArray[np.float32]:
+        """Waits for them. Of a Landing they are there until it was used for a few more."""
         if self.event is not None:
             self.event.synchronize()
-        rows: list[list[float]] = self.host.tolist()
+        numbers: npt.NDArray[np.float32] = self.host.numpy()
+        return numbers
+
+    def rows(self) -> list[list[float]]:
+        """Waits for them."""
+        rows: list[list[float]] = self.numbers().tolist()
         return rows
+
+
+class Landing:
+    """Memory of the host that steps' numbers come to, used in turn: to pin some for each step takes long.
+
+    most: rows of two numbers that a step has.
+    """
+
+    def __init__(self, most: int, device: torch.device) -> None:
+        on_cuda = device.type == "cuda"
+        self._places = deque(
+            Pending(
+                torch.zeros(most, 2, pin_memory=on_cuda),
+                torch.cuda.Event() if on_cuda else None,  # type: ignore[no-untyped-call]
+            )
+            for _ in range(NUM_UNDER_WAY)
+        )
+
+    def bring(self, values: Tensor) -> Pending:
+        """As Pending.of(). Numbers of NUM_UNDER_WAY calls before must have been looked at, or be wanted no more."""
+        place = self._places[0]
+        self._places.rotate(-1)
+        host = place.host[: len(values)]
+        host.copy_(values, non_blocking=True)
+        if place.event is not None:
+            place.event.record()
+        return Pending(host, place.event)
 
 
 @dataclass(frozen=True, slots=True)

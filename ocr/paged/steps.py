@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -20,13 +22,21 @@ from ocr.paged.draft_state import DraftState
 from ocr.paged.graphs import StepGraphs
 from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.paged.pace import MOST_STEP_TOKENS
-from ocr.paged.pending import Moment, Pending, Prefilled
+from ocr.paged.pending import NUM_UNDER_WAY, Landing, Moment, Pending, Prefilled
 from ocr.paged.pool import SCRATCH, BlockPool
 from ocr.paged.prompts import Prompts, grouped_take, last_states, takes, trial_tokens
 
-_NUM_PLANS = 4  # more than steps are ever under way
 # Without cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+class _Part(NamedTuple):
+    """The first rows of what a step uses; kept, as slicing takes the host as long as launching a copy."""
+
+    current_SV: Tensor
+    previous_SV: Tensor
+    plan_SP: Tensor
+    results_S2: Tensor
 
 
 class DeviceSteps:
@@ -73,17 +83,18 @@ class DeviceSteps:
         self.plan = np.zeros((slots, self._width), dtype=np.int32)
         # The tokens that the host feeds to each row come after its plan.
         staged = (slots, self._width + MOST_STEP_TOKENS)
-        self._plans = deque(
-            torch.zeros(staged, dtype=torch.int32, pin_memory=on_cuda) for _ in range(_NUM_PLANS)
-        )
+        plans = [torch.zeros(staged, dtype=torch.int32, pin_memory=on_cuda) for _ in range(NUM_UNDER_WAY)]
+        self._plans = deque((plan_SP, plan_SP.numpy()) for plan_SP in plans)
         self._plan_SP = torch.zeros(staged, dtype=torch.int32, device=self.device)
         self._tokens_S = torch.zeros(slots, dtype=torch.long, device=self.device)
         self._results_S2 = torch.zeros(slots, 2, device=self.device)
         self.current, self.previous = (
             torch.zeros(slots, weight.shape[0], dtype=weight.dtype, device=self.device) for _ in range(2)
         )
+        self._parts: dict[int, _Part] = {}
         self._last_rows = 0
         self._drafts = DraftState(model, slots, self.device)
+        self._landing = Landing(max(slots, len(self._drafts.results_T2)), self.device)
         self._graphs = StepGraphs(slots)
 
     def bucket(self, rows: int) -> int:
@@ -104,19 +115,21 @@ class DeviceSteps:
 
     def step(self, rows: int) -> Pending:
         """One token for each of the first rows, as self.plan has them; [rows, 2]: token and log probability."""
-        self.previous[: self._last_rows].copy_(self.current[: self._last_rows])
+        if self._last_rows:
+            last = self._part(self._last_rows)
+            last.previous_SV.copy_(last.current_SV)
         size = rows
         if self.graphs:
             size = self._graphs.usable(rows) or self.capture(self.bucket(rows))
-        staged = self._next_plan()
-        staged[:size, : self._width].numpy()[:] = self.plan[:size]
-        self._plan_SP[:size].copy_(staged[:size], non_blocking=True)
+        staged, values = self._next_plan()
+        values[:size, : self._width] = self.plan[:size]
+        self._part(size).plan_SP.copy_(staged[:size], non_blocking=True)
         if self.graphs:
             self._graphs.replay(size)
         else:
             self._step(size)
         self._last_rows = size
-        return Pending.of(self._results_S2[:rows])
+        return self._landing.bring(self._part(rows).results_S2)
 
     def step_drafts(self, rows: Sequence[int], fed: Sequence[Sequence[int]], tokens: int) -> Pending:
         """So many tokens for each of these rows of self.plan, the fed ones and then any, which do not count.
@@ -129,18 +142,18 @@ class DeviceSteps:
         size = count
         if self.graphs:
             size = self._graphs.usable(count, tokens) or self.capture(self.bucket(count), tokens)
-        staged = self._next_plan()
-        values = staged.numpy()
+        staged, values = self._next_plan()
         values[:count, :width] = self.plan[list(rows)]
         values[count:size] = 0
-        values[:count, width : width + tokens] = [[*row, *[0] * (tokens - len(row))] for row in fed]
+        padding = [0] * tokens
+        values[:count, width : width + tokens] = [[*row, *padding[len(row) :]] for row in fed]
         self._plan_SP[:size].copy_(staged[:size], non_blocking=True)
         if self.graphs:
             self._graphs.replay(size, tokens)
         else:
             self._step_drafts(size, tokens)
         self._drafts.num_last = count * tokens
-        return Pending.of(self._drafts.results_T2[: count * tokens])
+        return self._landing.bring(self._drafts.results_T2[: count * tokens])
 
     def draft_logits(self, places: Sequence[int], age: int) -> Tensor:
         """[R, V] at these places among the numbers of the last step with drafts, or of the one before (age 1)."""
@@ -218,7 +231,14 @@ class DeviceSteps:
         positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
         return self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)[:, -1]
 
-    def _next_plan(self) -> Tensor:
+    def _part(self, rows: int) -> "_Part":
+        part = self._parts.get(rows)
+        if part is None:
+            tensors = (self.current, self.previous, self._plan_SP, self._results_S2)
+            part = self._parts[rows] = _Part(*(tensor[:rows] for tensor in tensors))
+        return part
+
+    def _next_plan(self) -> tuple[Tensor, npt.NDArray[np.int32]]:
         staged = self._plans[0]
         self._plans.rotate(-1)
         return staged

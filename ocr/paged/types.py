@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from ocr.drafts.types import Draft
@@ -102,8 +104,9 @@ class Ended:
 class Page:
     """A page being read. prompt, num_prompt: as in Item. fed: tokens that are or will be in the cache after it.
 
-    row: its slot, None while it waits. length: tokens in the cache at the next launch. generation: what the device
-    was asked for under an earlier one does not count any more. turn: the last step with drafts that it was in.
+    row: its slot, None while it waits. plan: its row of the step's plan. generation: what the device was asked for
+    under an earlier one does not count any more. turn: the last step with drafts that it was in. calm: while it has
+    fewer tokens than so many, a token that does not end it is taken unseen (ocr.reading.PageReading.calm_until).
     entered: on the clock, None while it is not being read.
     """
 
@@ -120,11 +123,24 @@ class Page:
     prefill_s: float = 0.0
     generate_s: float = 0.0
     entered: float | None = None
-    fed: list[int] = field(default_factory=list)
+    fed: list[int] = field(init=False)
     row: int | None = None
+    plan: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     blocks: list[int] = field(default_factory=list)
-    length: int = 0
     generation: int = 0
+    calm: int = 0
+
+    def __post_init__(self) -> None:
+        self.fed = self.reading.ban.tokens
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache at the next launch."""
+        return int(self.plan[0])
+
+    @length.setter
+    def length(self, tokens: int) -> None:
+        self.plan[0] = tokens
 
     @property
     def num_tokens(self) -> int:
@@ -132,7 +148,7 @@ class Page:
         return self.num_prompt + len(self.fed)
 
 
-# Not frozen: hundreds are made in every step, and a frozen one takes four times as long.
+# Not frozen: hundreds are made in a step with drafts, and a frozen one takes four times as long.
 @dataclass(slots=True, eq=False)
 class Entry:
     """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
@@ -151,7 +167,7 @@ class Entry:
 
     @property
     def counts(self) -> bool:
-        return self.page.row is not None and self.page.generation == self.generation
+        return self.page.generation == self.generation
 
     def rewound(self, source: int) -> "Entry":
         """Sends the page back to here, where it waits for a token that is chosen again."""
@@ -164,14 +180,26 @@ class Entry:
 class Record:
     """Numbers that the host has not looked at yet. step: which decode step they are of, None of a prefill.
 
+    entries: none of a step without drafts, which has a number for each row. rows, pages, generations: of such a step,
+    as in Entry; to make hundreds of entries is dear.
     logits_NV, seconds: a prefill's; how long it took is known once its numbers are here. again: whether they are tokens
     chosen again. with_drafts: whether it is of a step with drafts.
     """
 
-    entries: list[Entry]
     pending: Pending
+    entries: Sequence[Entry] = ()
+    rows: npt.NDArray[np.int64] | None = None
+    pages: Sequence[Page] = ()
+    generations: Sequence[int] = ()
     step: int | None = None
     logits_NV: Tensor | None = None
     seconds: Callable[[], float] | None = None
     again: bool = False
     with_drafts: bool = False
+
+    def waiting(self) -> list[Page]:
+        """The pages that the numbers are for, without those that ended or went back meanwhile."""
+        if self.rows is None:
+            return [entry.page for entry in self.entries if entry.counts]
+        pairs = zip(self.pages, self.generations, strict=True)
+        return [page for page, generation in pairs if page.generation == generation]

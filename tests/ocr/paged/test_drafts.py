@@ -229,6 +229,46 @@ def test_what_a_draft_proposes_is_cut() -> None:
     assert asked.propose(page, 7) == []
 
 
+def test_guesses_are_asked_when_due_and_poor_ones_seldom() -> None:
+    _, text = counting(300)
+    good, chance = dues_of(Knowing(text), text)
+    assert chance > 0.9
+    assert good[:4] == [9, 17, 25, 33], "8 tokens are guessed, and 8 later the next"
+    poor, chance = dues_of(Knowing([3] * 300), text)
+    assert chance < 0.1
+    assert len(poor) < len(good) / 2
+
+
+def dues_of(draft: Draft, text: Sequence[int]) -> tuple[list[int], float]:
+    """When a draft that is not used is asked while the text is written, and what is then thought of it."""
+    limits = [DecodeSettings(max_tokens=400, ngram_size=0)]
+    reading = items(counting(4)[0], [vision(4, width=VOCAB)], limits)[0].reading
+    page = Page(index=0, prompt=lambda: torch.empty(0), num_prompt=4, reading=reading, draft=draft)
+    asked, due = drafting.Drafting(64), [0]
+    for number, token in enumerate(text, start=1):
+        reading.take(token, -0.5, EOS)
+        found = asked.follow(page)
+        assert found > number
+        if found != due[-1]:
+            due.append(found)
+    return due[1:], page.hits.chance
+
+
+def test_a_decision_against_drafts_holds_for_a_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = []
+    monkeypatch.setattr(drafting, "best_step", lambda *args, **kwargs: decided.append(0) or 1)
+    asked = drafting.Drafting(64)
+    for _ in range(20):
+        assert asked.step_tokens([], 4, drafting=False) == 1
+    reading = items(counting(4)[0], [vision(4, width=VOCAB)], [DecodeSettings(max_tokens=11)])[0].reading
+    page = Page(index=0, prompt=lambda: torch.empty(0), num_prompt=4, reading=reading, draft=Knowing([5]))
+    for _ in range(16):
+        assert asked.step_tokens([page], 4, drafting=False) == 1
+    assert len(decided) == 2
+    assert asked.step_tokens([page], 4, drafting=True) == 1
+    assert len(decided) == 3, "with drafts each step is decided"
+
+
 class EagerGraphs(graphs.StepGraphs):
     """Runs the step that it should have captured, and spoils what capturing spoils."""
 
