@@ -131,9 +131,14 @@ def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
         return None
     try:
         from ocr.paged.reader import PagedReader
+        from pipeline.stages.decode import few_pages
 
-        slots = decode_slots(config, "cuda")
-        return PagedReader.open(loaded, slots=slots, max_tokens=config.decode.max_tokens)
+        return PagedReader.open(
+            loaded,
+            slots=decode_slots(config, "cuda"),
+            max_tokens=config.decode.max_tokens,
+            draft_pages=few_pages(config.decode),
+        )
     except PipelineError:  # ends the run whatever reads
         raise
     except Exception as error:

@@ -1,6 +1,6 @@
 """The next token out of the logits, on the device."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -59,10 +59,8 @@ def choose_allowed(
     """
     logits = logits_RV.float()
     pairs = [(row, token) for row, some in enumerate(banned) for token in some]
-    rows, tokens = ([pair[side] for pair in pairs] for side in (0, 1))
-    scores = logits.index_put(
-        (upload(rows, logits.device), upload(tokens, logits.device)), logits.new_full((), -torch.inf)
-    )
+    rows, tokens = upload_all(([pair[side] for pair in pairs] for side in (0, 1)), logits.device)
+    scores = logits.index_put((rows, tokens), logits.new_full((), -torch.inf))
     for row, noise_V in enumerate(noise):
         if noise_V is not None:
             scores[row] += to_device(noise_V, logits.device)
@@ -79,6 +77,13 @@ def choose_allowed(
 def upload(values: Sequence[int], device: torch.device) -> Tensor:
     """int64 on the device, without waiting for it."""
     return to_device(torch.tensor(values, dtype=torch.long), device)
+
+
+def upload_all(lists: Iterable[Sequence[int]], device: torch.device) -> tuple[Tensor, ...]:
+    """The same for several, in one copy."""
+    all_ = list(lists)
+    whole = upload([value for values in all_ for value in values], device)
+    return torch.split(whole, [len(values) for values in all_])
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:

@@ -15,6 +15,8 @@ _GUESS_EVERY = 16
 _POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
 _MOST_GUESS_EVERY = 64
 _PER_PAGE = 0.25  # tokens further apart are guesses for each page being read: together they learn as much
+# A page that has as many tokens is likely to be one of those that others wait for in the end.
+_LONG = 512
 _DECIDED_FOR = 8  # steps without drafts; the guesses of a page come no closer
 
 
@@ -31,10 +33,11 @@ class Drafting:
     """num_ids: of the model; what a draft proposes beyond them is left out.
 
     step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, others are what every step feeds.
+    most_pages: with more at once none is asked, and only those of long pages are then; None for no limit.
     """
 
-    def __init__(self, num_ids: int, step_tokens: int | None = None) -> None:
-        self._num_ids = num_ids
+    def __init__(self, num_ids: int, step_tokens: int | None = None, most_pages: int | None = None) -> None:
+        self._num_ids, self._most_pages = num_ids, most_pages
         self._fixed = step_tokens
         self._all = Hits()
         self.costs = StepCosts()
@@ -45,6 +48,8 @@ class Drafting:
         """Tokens that the next step feeds to each of the pages, 1 without drafts. rows: of its graph."""
         if not drafting and self._decided_for:
             self._decided_for -= 1
+            return 1
+        if self._most_pages is not None and not self._are_few(pages, self._most_pages):
             return 1
         drafted = [page.hits for page in pages if page.draft is not None]
         most = min(MOST_STEP_TOKENS, MOST_TOKENS // rows)
@@ -62,6 +67,18 @@ class Drafting:
     def begin(self, page: Page) -> None:
         """A page that was not read before."""
         page.hits = self._all.like()
+        if self._most_pages is not None:
+            page.later, page.draft = page.draft, None
+
+    def _are_few(self, pages: Sequence[Page], most: int) -> bool:
+        """Whether drafts are asked of so many pages; those of long ones then are."""
+        if len(pages) > most:
+            self._decided_for = _DECIDED_FOR - 1
+            return False
+        for page in pages:
+            if page.later is not None and len(page.fed) >= _LONG:
+                page.draft, page.later = page.later, None
+        return True
 
     def propose(self, page: Page, limit: int) -> list[int]:
         """Up to limit tokens to follow all that the page wrote, no more than it may write."""

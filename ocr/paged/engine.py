@@ -62,7 +62,7 @@ class PagedEngine:
         self._finished: deque[Ended] = deque()
         self._clock = ShareClock()
         num_ids = int(self._language.get_input_embeddings().weight.shape[0])
-        self._drafting = Drafting(num_ids, self.settings.step_tokens)
+        self._drafting = Drafting(num_ids, self.settings.step_tokens, self.settings.draft_pages)
         self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end, self._feed)
         with self._on_device():
             self._build()

@@ -40,12 +40,19 @@ class PagedReader:
 
     @classmethod
     def open(
-        cls, loaded: Loaded, *, slots: int, max_tokens: int, warm: bool = False, kv_fp8: bool = False
+        cls,
+        loaded: Loaded,
+        *,
+        slots: int,
+        max_tokens: int,
+        warm: bool = False,
+        draft_pages: int | None = None,
+        kv_fp8: bool = False,
     ) -> "PagedReader":
         """After a trial: a page of nothing is read, so that what does not work here shows now.
 
         slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
-        without drafts now; else each when it is first needed. kv_fp8: see EngineSettings.
+        without drafts now; else each when it is first needed. draft_pages, kv_fp8: see EngineSettings.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -56,7 +63,9 @@ class PagedReader:
                 "its kernels need Triton, an NVIDIA GPU of compute capability 8.0 or more, and attention heads "
                 f"whose width is a power of two from 16 on, here {width}"
             )
-        settings = EngineSettings(slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, kv_fp8=kv_fp8)
+        settings = EngineSettings(
+            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages, kv_fp8=kv_fp8
+        )
         reader = cls(loaded, settings)
         reader._try(warm)
         return reader

@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ocr.greedy import TextReader
 from ocr.paged.attention import PromptCache, StepCache, kernels_take, paged_forward
-from ocr.paged.choices import choose_allowed, choose_into, upload
+from ocr.paged.choices import choose_allowed, choose_into, upload, upload_all
 from ocr.paged.draft_state import DraftState
 from ocr.paged.graphs import StepGraphs
 from ocr.paged.layers import MAX_PAIRS, fused_layers, num_experts
@@ -209,8 +209,9 @@ class DeviceSteps:
         noise: Sequence[Tensor | None] = (),
     ) -> Pending:
         """Another token for some rows, from their logits: see choices.choose_allowed. It is fed to them next."""
-        found_R4 = choose_allowed(logits_SV[upload(sources, self.device)], banned, eos_id, noise)
-        self._tokens_S.index_copy_(0, upload(rows, self.device), found_R4[:, 0].long())
+        from_, to = upload_all((sources, rows), self.device)
+        found_R4 = choose_allowed(logits_SV[from_], banned, eos_id, noise)
+        self._tokens_S.index_copy_(0, to, found_R4[:, 0].long())
         return Pending.of(found_R4)
 
     def set_token(self, row: int, token: int) -> None:

@@ -26,7 +26,8 @@ class EngineSettings:
     CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
     then go through the model as prompts says (ocr.paged.prompts).
     step_tokens: that a step with drafts feeds to each row (ocr.paged.pace.STEP_TOKENS), None as many as pay, 1 leaves
-    drafts unused. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales): half of bf16's memory and
+    drafts unused. draft_pages: with more pages at once no draft is asked, and only drafts of long pages are then; None
+    for no such limit. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales): half of bf16's memory and
     traffic, and a text that may differ.
     """
 
@@ -42,6 +43,7 @@ class EngineSettings:
     fused_layers: bool = True
     prompts: Prompts = "tiles"
     step_tokens: int | None = None
+    draft_pages: int | None = None
     kv_fp8: bool = False
 
 
@@ -107,7 +109,7 @@ class Page:
     row: its slot, None while it waits. plan: its row of the step's plan. generation: what the device was asked for
     under an earlier one does not count any more. turn: the last step with drafts that it was in. calm: while it has
     fewer tokens than so many, a token that does not end it is taken unseen (ocr.reading.PageReading.calm_until).
-    entered: on the clock, None while it is not being read.
+    entered: on the clock, None while it is not being read. later: a draft that is not asked yet.
     """
 
     index: int
@@ -115,6 +117,7 @@ class Page:
     num_prompt: int
     reading: PageReading
     draft: Draft | None = None
+    later: Draft | None = None
     hits: Hits = field(default_factory=Hits)
     started: float = 0.0
     order: int = 0

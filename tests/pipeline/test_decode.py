@@ -16,6 +16,7 @@ from pipeline.doubt import NONE_READ
 from pipeline.flow.types import Decoded
 from pipeline.stages.decode import (
     drafts_pay,
+    few_pages,
     page_request,
     page_settings,
     read_page,
@@ -151,15 +152,23 @@ def test_the_paged_engine_reads_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "device", "expected"),
-    [(None, "cpu", True), (None, "cuda", False), (True, "cuda", True), (False, "cpu", False)],
+    ("asked", "device", "head", "expected", "few"),
+    [
+        (None, "cpu", None, True, 8),
+        (None, "cuda", None, False, 8),
+        (None, "cuda", "abc", True, 8),
+        (True, "cuda", None, True, None),
+        (False, "cpu", "abc", False, 8),
+    ],
 )
 def test_drafts_are_made_where_they_are_faster_or_asked_for(
-    asked: bool | None, device: str, expected: bool
+    asked: bool | None, device: str, head: str | None, expected: bool, few: int | None
 ) -> None:
     weight = SimpleNamespace(device=torch.device(device))
-    loaded: Any = SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
-    assert drafts_pay(loaded, DecodeConfig(drafts=asked)) == expected
+    model = SimpleNamespace(lm_head=SimpleNamespace(weight=weight))
+    loaded: Any = SimpleNamespace(model=model, characters=head)
+    config = DecodeConfig(drafts=asked)
+    assert (drafts_pay(loaded, config), few_pages(config)) == (expected, few)
 
 
 @pytest.mark.parametrize("drafts", [None, True, False])

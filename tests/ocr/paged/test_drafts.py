@@ -202,6 +202,38 @@ def test_a_draft_that_finds_its_way_late_is_used_and_dropped_again() -> None:
     assert paged.stats.accepted > 200
 
 
+@pytest.mark.parametrize(("long", "few"), [(50, 5), (50, 4), (400, 5)])
+def test_drafts_are_asked_of_few_and_long_pages(long: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "_LONG", long)
+    _, text = counting(300)
+    asked: list[int] = []
+
+    class Asked(Knowing):
+        def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
+            asked.append(len(tokens))
+            return super().propose(tokens, limit)
+
+    paged, ended = read_counting([Asked(text) for _ in range(5)], lag=1, draft_pages=few)
+    if (long, few) == (50, 5):
+        assert min(asked) >= 50
+        assert all(page.num_steps < 150 for page in ended), "of 299 without drafts"
+    else:
+        assert (asked, paged.stats.draft_steps) == ([], 0)
+
+
+def test_drafts_are_asked_when_pages_have_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "_LONG", 20)
+    reader, text = counting(300)
+    limits = [DecodeSettings(max_tokens=6 + count, ngram_size=0, loop_tokens=0) for count in (100, 100, 300)]
+    paged = PagedEngine(reader, replace(CHAIN, slots=3, max_tokens=512, lag=1, draft_pages=1))
+    pages, drafts = [vision(4, width=VOCAB)] * 3, [Knowing(text) for _ in range(3)]
+    ended = {page.index: page for page in paged.read(items(reader, pages, limits, drafts=drafts))}
+    assert list(ended[2].transcript.token_ids) == text
+    assert [ended[index].num_steps for index in (0, 1)] == [99, 99]
+    assert 99 < ended[2].num_steps < 200
+    assert paged.stats.draft_rows == paged.stats.draft_steps > 0
+
+
 def test_only_pages_with_good_drafts_pay_for_the_others() -> None:
     _, text = counting(300)
     most, _ = read_counting([Knowing(text), Knowing(text), None], lag=1)
