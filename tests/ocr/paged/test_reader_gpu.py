@@ -55,7 +55,7 @@ def test_the_shipped_model_reads_a_letter(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
-    opened = open_paged(loaded, Config())
+    opened = open_paged(loaded, Config.model_validate({"decode": {"drafts": True}}))
     assert "paged engine" not in caplog.text
     assert opened is not None
     # Nothing else may read from here on.
