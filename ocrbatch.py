@@ -35,7 +35,7 @@ def main() -> int:
         for problem in problems:
             print(f"ocrbatch: {problem}", file=sys.stderr)
         return 1
-    from pipeline.cli import main as run
+    from pipeline.cli.main import main as run
 
     return run()
 

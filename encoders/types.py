@@ -27,7 +27,7 @@ class VisionTokens:
     grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
     cells_HW: int16, the class of the character in each 4 x 16 px cell of the tiles joined (of the global view, for
         an untiled page): 0 none, 1 one without a class of its own, then the model's characters. On the encoder's
-        device, or on the CPU where pipeline.run_encoder made it. None for a model without a character head.
+        device, or on the CPU where pipeline.device.run_encoder made it. None for a model without a character head.
     """
 
     tokens_TD: torch.Tensor

@@ -8,9 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
-from ocr.fingerprint import weights_sha256
-from ocr.model_files import is_here
-from pipeline.config import (
+from ocr.model_files.fingerprint import weights_sha256
+from ocr.model_files.locate import is_here
+from pipeline.config.page_selection import select_pages
+from pipeline.config.passwords import read_passwords
+from pipeline.config.schema import (
     Config,
     ingest_settings,
     own_files,
@@ -19,19 +21,17 @@ from pipeline.config import (
     settings_hash,
     tile_settings,
 )
+from pipeline.device.startup.loading import render_workers
 from pipeline.errors import ConfigError
-from pipeline.inputs import Inputs
-from pipeline.loading import render_workers
-from pipeline.passwords import read_passwords
-from pipeline.plan_report import Plan, Refused
-from pipeline.selection import select_pages
+from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.walk import Found, walk
+from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.reports.plan_lines import Plan, Refused
 from pipeline.stop import Stop
 from pipeline.types import Document, PageKind
-from pipeline.walk import Found, walk
-from pipeline.workers import WorkerPool
-from storage import attempts
 from storage.database import open_for_reading
-from storage.pace import Pace, pace
+from storage.queries.pace import Pace, pace
+from storage.records import attempts
 from storage.types import PagePlan
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ PageStatus = Literal[
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
 ]
 Kind = Literal["pdf", "image"]
-# What a look at a page says before it is read (pipeline.stages.survey).
+# What a look at a page says before it is read (pipeline.ingest.survey).
 PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
-# Of a file when its content was hashed: device, inode, bytes, modified and changed in ns (pipeline.stages.content).
+# Of a file when its content was hashed: device, inode, bytes, modified and changed in ns
+# (pipeline.documents.damage.content).
 FileStamp = tuple[int, int, int, int, int]
 # auto: as prefer, and as fallback.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
@@ -26,8 +27,8 @@ TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[Lay
 class Document:
     """One input file after a look inside it.
 
-    path: absolute (pipeline.walk.canonical). given: as it was named, None where nobody knows. sha256 is None where the
-    file could not be read.
+    path: absolute (pipeline.ingest.walk.canonical). given: as it was named, None where nobody knows. sha256 is None
+    where the file could not be read.
     num_pages: pages or frames found, 0 unless status is "ok". reason: why status is not "ok".
     seconds: what looking inside took. stamp: the file's while sha256 was taken.
     """

@@ -16,16 +16,16 @@ from dataclasses import asdict, dataclass
 from pydantic import ValidationError
 from sqlite_utils import Database
 
-from pipeline.config import Config, ingest_settings
+from pipeline.config.passwords import read_passwords
+from pipeline.config.schema import Config, ingest_settings
+from pipeline.device.startup.loading import render_workers
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
-from pipeline.loading import render_workers
-from pipeline.passwords import read_passwords
-from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Document
-from pipeline.workers import WorkerPool
-from storage.audit import ListedFile, Problem, audit, listed_files
 from storage.database import open_for_reading
-from storage.text import real_path
+from storage.strings.text import real_path
+from storage.upkeep.audit import ListedFile, Problem, audit, listed_files
 
 LOGGER = logging.getLogger("ocrbatch")
 _LISTED = 20

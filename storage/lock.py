@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from storage.errors import DatabaseAccessError, DatabaseBusyError
-from storage.masking import mask_secrets
-from storage.printable import one_line
+from storage.strings.masking import mask_secrets
+from storage.strings.printable import one_line
 
 # A reader that asks whether a run is under way holds the lock for an instant: try again before giving up.
 TRIES = 5

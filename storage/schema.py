@@ -8,8 +8,8 @@ A landed migration never changes: a new version is a new function at the end.
 
 from sqlite_utils import Database, Migrations
 
-from storage.content import stored_content_sha256
-from storage.text import text_sha256
+from storage.strings.content import stored_content_sha256
+from storage.strings.text import text_sha256
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
 
@@ -39,8 +39,8 @@ def v004_run_flow(db: Database) -> None:
 def v005_ledger(db: Database) -> None:
     """A row for every page of every document, what each attempt was made with, and what paths held before.
 
-    text_sha256: of the text's UTF-8, null without one. content_sha256: of text, markdown and blocks as storage.content
-    writes them, null without any. Both are made for attempts stored before from what is there.
+    text_sha256: of the text's UTF-8, null without one. content_sha256: of text, markdown and blocks as
+    storage.strings.content writes them, null without any. Both are made for attempts stored before from what is there.
     rung: the step of the ladder that made the attempt, null for the first reading. source: what the text is from.
     rotation_deg: clockwise turn that made the page upright. layer_agreement: 0..1, how far text and text layer agree.
     script: ISO 15924 code of a script that the model was not trained for; null where there is none.
@@ -55,7 +55,7 @@ def v005_ledger(db: Database) -> None:
 
 
 def v006_in_flight(db: Database) -> None:
-    """The pages that the model has, marked before it is given them: storage.in_flight says what for.
+    """The pages that the model has, marked before it is given them: storage.recovery.in_flight says what for.
 
     alone: whether the model had no other. Besides, what v005_ledger came to have only after some databases had been
     made by it: pages.asked and rows for all pages, content_sha256, and their part of the views.

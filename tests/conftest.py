@@ -8,7 +8,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 
-from pipeline import loading
+from pipeline.device.startup import loading
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ import click
 import pytest
 import yaml
 
-from pipeline import config_sources
-from pipeline.cli import cli
-from pipeline.config import Config
+from pipeline.cli.main import cli
+from pipeline.config import sources
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
 from pipeline.types import DocumentStatus
 
@@ -47,7 +47,7 @@ def parse(command: str) -> click.Context:
 def test_documented_commands_parse(command: str) -> None:
     context = parse(command)
     if context.command.name == "run":
-        config_sources.load(None, context.params["sets"])
+        sources.load(None, context.params["sets"])
 
 
 def test_a_wrong_command_does_not_parse() -> None:
@@ -81,7 +81,7 @@ def test_every_document_status_is_documented() -> None:
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_every_config_loads(path: Path) -> None:
-    assert isinstance(config_sources.load(str(path)), Config)
+    assert isinstance(sources.load(str(path)), Config)
 
 
 def test_default_yaml_is_the_schema() -> None:

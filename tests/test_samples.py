@@ -5,8 +5,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
-from pipeline.stages.settings import IngestSettings
 
 TESTS = Path(__file__).parent
 NAMES = ["fax.tiff", "letter.png", "photo.jpg", "report.pdf", "scanned.pdf", "two-column.pdf"]

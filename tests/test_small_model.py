@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from pipeline.cli import main
+from pipeline.cli.main import main
 from pipeline.errors import ExitCode
-from pipeline.evaluation import character_edits
+from pipeline.evaluate import character_edits
 
 TESTS = Path(__file__).parent
 LAYERS = ("--text-layer", "ignore")  # or there would be nothing to read on PDF pages that hold their text

@@ -5,18 +5,18 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import torch
 
-from encoders.graphs import budgets
-from encoders.graphs.buffers import have_room, input_rows
-from encoders.graphs.capture import Capture, Graph
-from encoders.graphs.packing import Batch, Bounds, pack
+from encoders.graphs.batching import budgets
+from encoders.graphs.batching.packing import Batch, Bounds, pack
+from encoders.graphs.batching.runner import Runner
+from encoders.graphs.batching.trials import Trials
+from encoders.graphs.batching.wanted import due_sizes
+from encoders.graphs.capturing.buffers import have_room, input_rows
+from encoders.graphs.capturing.capture import Capture, Graph
+from encoders.graphs.capturing.store import GraphStore
+from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
-from encoders.graphs.runner import Runner
 from encoders.graphs.settings import GraphSettings
-from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
-from encoders.graphs.store import GraphStore
-from encoders.graphs.trials import Trials
-from encoders.graphs.wanted import due_sizes
 
 
 class AxisGraphs:

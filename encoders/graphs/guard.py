@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 
 from encoders.graphs.axis_graphs import AxisGraphs
-from encoders.graphs.capture import Graph
-from encoders.graphs.checks import all_finite, difference
+from encoders.graphs.capturing.capture import Graph
+from encoders.graphs.capturing.checks import all_finite, difference
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 import torch
 
 from encoders.graphs.axis_graphs import AxisGraphs, by_axis
-from encoders.graphs.buffers import check_units
-from encoders.graphs.capture import Capture, CudaGraphCapture, Graph
-from encoders.graphs.checks import checksum
+from encoders.graphs.batching.wanted import user_budgets, wanted_sizes
+from encoders.graphs.capturing.buffers import check_units
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, Graph
+from encoders.graphs.capturing.checks import checksum
+from encoders.graphs.capturing.gate import working
+from encoders.graphs.capturing.store import GraphStore
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError, UnitError
-from encoders.graphs.gate import working
 from encoders.graphs.guard import Guard
+from encoders.graphs.inputs.staging import Staging
+from encoders.graphs.inputs.transfers import CudaTransfers
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
 from encoders.graphs.results import EncodedUnit, Replayed, finished, not_finite
 from encoders.graphs.settings import GraphSettings
-from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
-from encoders.graphs.store import GraphStore
-from encoders.graphs.transfers import CudaTransfers
-from encoders.graphs.wanted import user_budgets, wanted_sizes
 
 __all__ = ["EncodedUnit", "EncoderGraphManager"]
 
@@ -31,7 +31,7 @@ class EncoderGraphManager:
     For one thread, and one stream as the current one: graphs share a memory pool, so replays must follow each
     other, and inputs, replays and the copies of outputs are ordered by the current stream alone. Work on
     another stream must wait for this one before it reads outputs. Other threads may use the device; those that
-    capture graphs as well, or empty PyTorch's caches, do so within encoders.graphs.gate, as this one does.
+    capture graphs as well, or empty PyTorch's caches, do so within encoders.graphs.capturing.gate, as this one does.
 
     capture: how to capture; by default CUDA graphs on a CUDA device, and otherwise nothing is captured: all
     units run eagerly, in the same batches and with the same statistics. staging: what units in host memory go

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from encoders.graphs.axis_graphs import AxisGraphs
-from encoders.graphs.capture import Graph
+from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.path import GraphPath, Tensors, Unit, Use
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.attention.switch import give_up, kernel_allowed, kernels_allowed, takes
-from encoders.pointwise import plain
+from encoders.pointwise import torch_operators
 
 try:
     if not torch.cuda.is_available():
@@ -32,7 +32,7 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tenso
             return fused.add_norm(x, delta, norm)
         except Exception as error:
             give_up("add_norm", x.device, error)
-    return plain.add_norm(x, delta, norm)
+    return torch_operators.add_norm(x, delta, norm)
 
 
 def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
@@ -45,7 +45,7 @@ def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
         out = torch._addmm_activation(linear.bias, rows, linear.weight.t(), use_gelu=True)
         return out.view(*x.shape[:-1], -1)
-    return plain.linear_gelu(x, linear)
+    return torch_operators.linear_gelu(x, linear)
 
 
 def quick_gelu(x: Tensor, *, inplace: bool = False) -> Tensor:
@@ -55,4 +55,4 @@ def quick_gelu(x: Tensor, *, inplace: bool = False) -> Tensor:
             return fused.quick_gelu(x)
         except Exception as error:  # before it wrote to x
             give_up("quick_gelu", x.device, error)
-    return plain.quick_gelu(x)
+    return torch_operators.quick_gelu(x)

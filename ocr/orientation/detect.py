@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
+from ocr.orientation.line_samples import Floats, chosen, contrast_of, find_places, ink_of, reduced, windows
 from ocr.orientation.net import shipped
-from ocr.orientation.pieces import Floats, chosen, contrast_of, find_places, ink_of, reduced, windows
 
 Angle = Literal[0, 90, 180, 270]
 ANGLES: tuple[Angle, ...] = (0, 90, 180, 270)

@@ -18,11 +18,11 @@ import pymupdf
 from ocr.training.pages.compose import compose, compose_form
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import draw_form
-from ocr.training.pages.grounded import regions, to_thousandths
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import Glyphs, Sheet, UnreadableError, extract
+from ocr.training.pages.truth.grounded import regions, to_thousandths
+from ocr.training.pages.truth.page_truth import Glyphs, Sheet, UnreadableError, extract
+from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
-from ocr.training.samples import Prompt
+from ocr.training.sampling_pages.samples import Prompt
 
 RENDER_DPI = 200
 

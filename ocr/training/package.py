@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from ocr import checkpoint
-from ocr.model import OcrModel
+from ocr.checkpoints import checkpoint
+from ocr.model.deepseek_ocr import OcrModel
 from ocr.training.small import small_config
 from ocr.training.train import load_weights
 

@@ -1,9 +1,9 @@
 """The shape of the small model that ships."""
 
-from encoders.clip import ClipConfig
-from encoders.deepseek import CharacterHeadConfig, EncoderConfig
-from encoders.sam import SamConfig
-from ocr.model import LanguageConfig, OcrConfig
+from encoders.deepseek.clip import ClipConfig
+from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
+from encoders.deepseek.sam import SamConfig
+from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig
 
 PROMPT = "<image>\nFree OCR."
 

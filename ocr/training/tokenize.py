@@ -5,7 +5,7 @@ import json
 import random
 from pathlib import Path
 
-from ocr.training.pages.text import TextSource, random_words
+from ocr.training.pages.words.text import TextSource, random_words
 from ocr.training.tokens import CHARACTERS, train
 
 

@@ -17,15 +17,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from ocr import checkpoint
-from ocr.model import OcrModel
-from ocr.training.curriculum import LEGS
-from ocr.training.distributed import Gradients, Ranks
-from ocr.training.inputs import Rows, Views, make_rows, make_views, prompt_ids
-from ocr.training.loader import Batch, Pages, batches
-from ocr.training.muon import Muon, is_matrix
-from ocr.training.objective import Objective, Weights, initialise
+from ocr.checkpoints import checkpoint
+from ocr.model.deepseek_ocr import OcrModel
+from ocr.training.sampling_pages.loader import Batch, Pages, batches
 from ocr.training.small import small_config
+from ocr.training.trainer.batch_inputs import Rows, Views, make_rows, make_views, prompt_ids
+from ocr.training.trainer.curriculum import LEGS
+from ocr.training.trainer.distributed import Gradients, Ranks
+from ocr.training.trainer.muon import Muon, is_matrix
+from ocr.training.trainer.objective import Objective, Weights, initialise
 
 SHARD_BYTES = 14 << 20
 CLOCK_STEPS = 10

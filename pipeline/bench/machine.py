@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from pipeline.loading import available_cpus
-from pipeline.runner import versions
+from pipeline.device.startup.loading import available_cpus
+from pipeline.run.runner import versions
 
 
 def describe(device: torch.device) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from encoders.views import PageViews, UInt8Array
-from ocr import checkpoint
-from ocr.model import OcrModel
-from ocr.reference import reference_model
+from ocr.checkpoints import checkpoint
+from ocr.model.deepseek_ocr import OcrModel
+from ocr.model.reference import reference_model
 
 
 def load_reference(model: OcrModel, dtype: torch.dtype | None = None) -> Any:

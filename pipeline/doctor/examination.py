@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 
-from pipeline.config import Config
+from pipeline.config.schema import Config
 from pipeline.doctor.finding import Finding, fail
 from pipeline.errors import is_explained
 
@@ -25,13 +25,13 @@ def examine(config: Config, *, read: bool = False) -> Iterator[Finding]:
 def _checks(read: bool) -> Iterator[tuple[str, Check]]:
     """Each imports what it needs when its turn comes: a package that cannot be imported is a finding."""
     yield "software", _late("software", "check")
-    yield "model", _late("model", "check")
-    yield "device", _late("device", "check")
-    yield "worker", _late("working", "check")
+    yield "model", _late("model_files", "check")
+    yield "device", _late("accelerator", "check")
+    yield "worker", _late("worker_process", "check")
     yield "memory", _late("host", "check_memory")
     yield "database", _late("database", "check")
     yield "disk", _late("host", "check_disk")
-    yield "inputs", _late("inputs", "check")
+    yield "inputs", _late("input_files", "check")
     if read:
         yield "reading", _late("reading", "check")
 
@@ -40,7 +40,7 @@ def _late(module: str, function: str) -> Check:
     def check(config: Config) -> Iterator[Finding]:
         import importlib
 
-        found: Check = getattr(importlib.import_module(f"pipeline.doctor.{module}"), function)
+        found: Check = getattr(importlib.import_module(f"pipeline.doctor.checks.{module}"), function)
         yield from found(config)
 
     return check

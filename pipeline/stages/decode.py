@@ -1,27 +1,27 @@
 """Decode: what the language model is asked to read of an encoded page, and what it wrote for the stage after it.
 
-The reading itself is an engine's (ocr.engine, ocr.paged), in pipeline.flow.decoding; pipeline.stages.place makes the
-page's result of what it wrote.
+The reading itself is an engine's (ocr.decoding.cpu, ocr.decoding.gpu), in pipeline.device.threads.decoder_thread;
+pipeline.stages.localize makes the page's result of what it wrote.
 """
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.drafts.page import drafts_for
-from ocr.engine.types import PageRequest
-from ocr.reading import DecodeSettings
-from ocr.second_opinion import opinion_of
-from pipeline.config import DecodeConfig
-from pipeline.doubt import NONE_READ, doubted
-from pipeline.ladder_steps import Step
-from pipeline.results import blank_result
+from ocr.character_head.second_opinion import opinion_of
+from ocr.decoding.requests import PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.speculative.page_draft import drafts_for
+from pipeline.config.retry_steps import Step
+from pipeline.config.schema import DecodeConfig
+from pipeline.outcome.doubt import NONE_READ, doubted
+from pipeline.outcome.results import blank_result
 from pipeline.stages.encode import EncodedPage
-from pipeline.stages.place import ReadPage, Wording
+from pipeline.stages.localize import ReadPage, Wording
 from pipeline.types import Kind, PageResult, StageTiming
 
 if TYPE_CHECKING:
-    from ocr.checkpoint import LoadedModel
-    from pipeline.flow.types import Decoded
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from pipeline.stages.decoded import Decoded
 
 _FEW_PAGES = 8
 
@@ -95,7 +95,7 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
 
 
 def read_page(decoded: "Decoded") -> ReadPage:
-    """Returns what was read of a page, for pipeline.stages.place.
+    """Returns what was read of a page, for pipeline.stages.localize.
 
     Its share of a stage's time is what an engine says; of writing, the wall time is all that passed meanwhile.
     """

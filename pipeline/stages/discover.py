@@ -11,10 +11,10 @@ import time
 from contextlib import closing
 from dataclasses import replace
 
-from pipeline.stages import images, pdf, sniff
-from pipeline.stages.content import stamp_of
-from pipeline.stages.failures import DocumentError
-from pipeline.stages.settings import IngestSettings
+from pipeline.documents import images, pdf, sniff
+from pipeline.documents.damage.content import stamp_of
+from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.settings import IngestSettings
 from pipeline.types import Document, DocumentStatus, FileStamp, Kind
 
 _LOOKS = 2

@@ -8,7 +8,7 @@ import torch
 
 from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews
-from pipeline.results import render_timings
+from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, least_favourable, split
 from pipeline.types import RenderedPage, StageTiming
 
@@ -23,7 +23,7 @@ class EncodedPage:
 
 
 class Encoder(Protocol):
-    """The part of pipeline.run_encoder.RunEncoder that encoding needs."""
+    """The part of pipeline.device.run_encoder.RunEncoder that encoding needs."""
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...

@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.views import UInt8Array
-from ocr import planes
+from ocr.imaging import planes
+from ocr.imaging.tiling import layout
+from ocr.layout.crops import PartPlan
+from ocr.layout.split.plan import plan
 from ocr.orientation.detect import Orientation
-from ocr.parts.plan import plan
-from ocr.parts.types import PartPlan
-from ocr.tiling import layout
-from pipeline.stages import complaints, image_losses, images, orientation, page_losses, pdf, text_layer
-from pipeline.stages.blank import is_blank
-from pipeline.stages.documents import OpenDocuments
-from pipeline.stages.failures import PageRenderError
-from pipeline.stages.settings import RenderSettings, TileSettings
+from pipeline.documents import images, orientation, pdf
+from pipeline.documents.blank import is_blank
+from pipeline.documents.damage import complaints, image_losses, page_losses
+from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.text_layer.extract import draft_lines
 from pipeline.types import Page
 
 # A page in parts is rendered at no more than this: some 460 dpi of an A4 page.
@@ -27,7 +29,7 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """A page's pixels. pixels: [H, W, 3] uint8 RGB, laid out as ocr.planes has it.
+    """A page's pixels. pixels: [H, W, 3] uint8 RGB, laid out as ocr.imaging.planes has it.
 
     grid: (columns, rows) of its tiles; plan: how it is cut.
 
@@ -108,8 +110,8 @@ def _rendered(
                 drawn = _drawn_finely(page, document, settings, tile, drawn, parts)
                 parts = parts.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
             if drawn.dpi is not None and time.perf_counter() - start < _PATIENCE_S:
-                lines = text_layer.read_lines(document, page.page_index)
-                layers = text_layer.texts(lines, parts, drawn.dpi / pdf.POINTS_PER_INCH)
+                lines = draft_lines.read_lines(document, page.page_index)
+                layers = draft_lines.texts(lines, parts, drawn.dpi / pdf.POINTS_PER_INCH)
     documents.check()
     return PageImage(
         page=page,

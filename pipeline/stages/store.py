@@ -2,7 +2,7 @@
 
 from ocr.types import Block
 from pipeline.types import Document, PageError, PageResult, StageTiming
-from storage.store import Store
+from storage.records.store import Store
 from storage.types import BlockRecord, ErrorRecord, FileRecord, PageRecord, TimingRecord
 
 

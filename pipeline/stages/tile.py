@@ -3,10 +3,10 @@
 import time
 from collections.abc import Sequence
 
-from ocr.parts.sheet import lay_out
-from ocr.tiling import views
+from ocr.imaging.tiling import views
+from ocr.layout.split.crop_images import lay_out
+from pipeline.documents.settings import TileSettings
 from pipeline.stages.render import PageImage
-from pipeline.stages.settings import TileSettings
 from pipeline.types import DividedPage, PagePart, ReadablePage, RenderedPage
 
 

@@ -13,15 +13,15 @@ from sqlite_utils import Database
 
 from storage.database import explained
 from storage.errors import ExportPathError
-from storage.export import jsonl, markdown, text
+from storage.export import jsonl, markdown, plain_text
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
-from storage.queries import database_path
+from storage.queries.statistics import database_path
 
 FORMATS: dict[str, Callable[[Iterable[PageRow], TextIO], int]] = {
     "jsonl": jsonl.write,
     "md": markdown.write,
-    "txt": text.write,
+    "txt": plain_text.write,
 }
 
 

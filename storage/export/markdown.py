@@ -6,7 +6,7 @@ from typing import TextIO
 
 from storage.export.markup import inert
 from storage.export.rows import PageRow, shortfall
-from storage.printable import one_line
+from storage.strings.printable import one_line
 
 
 def write(rows: Iterable[PageRow], stream: TextIO) -> int:

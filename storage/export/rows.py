@@ -9,8 +9,8 @@ from sqlite_utils import Database
 
 from storage.database import explained
 from storage.export.selection import Selection, prepare, selected
-from storage.printable import one_line
-from storage.queries import database_path
+from storage.queries.statistics import database_path
+from storage.strings.printable import one_line
 
 
 class BlockRow(TypedDict):

@@ -10,7 +10,7 @@ from sqlite_utils import Database
 from storage.database import explained
 from storage.errors import SelectionError
 from storage.lock import is_locked
-from storage.queries import database_path
+from storage.queries.statistics import database_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ocr.parts.plan import plan
+from ocr.layout.split.plan import plan
 from tests.articles.compose import compose
 from tests.articles.order import CutOrder, cut_order
 from tests.articles.sheet import pixels

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ocr.parts.types import Box, PartPlan
+from ocr.layout.crops import Box, PartPlan
 from tests.articles.sheet import BoxPt
 
 # Of a line's box that must lie in one part: feet of letters may stick out.

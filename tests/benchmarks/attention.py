@@ -33,11 +33,11 @@ from encoders.attention.plain import (
     join_windows,
     split_windows,
 )
+from encoders.deepseek.sam import key_axes
 from encoders.pointwise import fused as pointwise
-from encoders.pointwise import linear_gelu, plain, quick_gelu
+from encoders.pointwise import linear_gelu, quick_gelu, torch_operators
 from encoders.pointwise.fused import NormConfig
-from encoders.sam import key_axes
-from tests.encoders.attention_cases import (
+from tests.encoders.attention.attention_cases import (
     Case,
     PageCase,
     page_reference,
@@ -46,7 +46,7 @@ from tests.encoders.attention_cases import (
     reference,
     relative_error,
 )
-from tests.encoders.pointwise_cases import random_norm
+from tests.encoders.pointwise.pointwise_cases import random_norm
 
 HEADS = 12
 WINDOW = 14
@@ -229,7 +229,7 @@ def sum_and_norm(x: Tensor, delta: Tensor, norm: torch.nn.LayerNorm, config: Nor
 
 
 def plain_sum_and_norm(x: Tensor, delta: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
-    return plain.add_norm(x, delta, norm)[1]
+    return torch_operators.add_norm(x, delta, norm)[1]
 
 
 def norm_groups() -> Iterator[Group]:
@@ -268,7 +268,7 @@ def activation_groups() -> Iterator[Group]:
             shape=f"{rows} x 768 x 3072",
             work=2.0 * rows * 768 * 3072,
             unit="TFLOP/s",
-            others={"PyTorch": partial(plain.linear_gelu, x, linear)},
+            others={"PyTorch": partial(torch_operators.linear_gelu, x, linear)},
             own={"one product": partial(linear_gelu, x, linear)},
             want=functional.gelu(exact),
         )
@@ -279,9 +279,9 @@ def activation_groups() -> Iterator[Group]:
             shape=f"{rows} x 4096",
             work=2.0 * 2 * rows * 4096,
             unit="GB/s",
-            others={"PyTorch": partial(plain.quick_gelu, x)},
+            others={"PyTorch": partial(torch_operators.quick_gelu, x)},
             own={"in place": partial(quick_gelu, x, inplace=True)},
-            want=plain.quick_gelu(x.float()),
+            want=torch_operators.quick_gelu(x.float()),
             inexact=("in place",),  # a second call takes what the first left
         )
 

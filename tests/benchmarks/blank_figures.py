@@ -22,10 +22,10 @@ import numpy as np
 import pymupdf
 
 from encoders.views import UInt8Array
-from ocr.parts.plan import plan
+from ocr.layout.split.plan import plan
 from ocr.training.corpus.packages import download
-from pipeline.stages.blank import is_blank
-from pipeline.stages.pdf import shows_text
+from pipeline.documents.blank import is_blank
+from pipeline.documents.pdf import shows_text
 from tests.benchmarks.empty_sheets import sheets
 
 PACKAGES = (

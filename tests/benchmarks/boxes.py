@@ -2,10 +2,10 @@
 
 python -m tests.benchmarks.boxes held.db OUT/truth
 
-The blocks of plain output are parted by where its lines stand (ocr/placing/parting.py), and not always as the
-truth's: their boxes cannot lie on those then, however well they are placed. So it is also said how many of the truth's
-blocks were read as one block, by their texts, and how many of those lie where they should. The plain prompt names
-tables and lists only, and no pictures.
+The blocks of plain output are parted by where its lines stand (ocr/layout/localize/paragraphs/parting.py), and not
+always as the truth's: their boxes cannot lie on those then, however well they are placed. So it is also said how many
+of the truth's blocks were read as one block, by their texts, and how many of those lie where they should. The plain
+prompt names tables and lists only, and no pictures.
 """
 
 import argparse

@@ -31,16 +31,16 @@ from torch import nn
 from transformers import DynamicCache
 from transformers import UnlimitedOcrTextModel as TransformersModel
 
-from ocr.language.text_model import UnlimitedOcrTextModel
-from ocr.model import LanguageConfig
-from ocr.paged import attention as paged
-from ocr.paged import layers
-from ocr.paged.engine import PagedEngine
-from ocr.paged.pool import BlockPool, PoolShape
-from ocr.paged.steps import DeviceSteps
-from ocr.paged.types import EngineSettings, Item
-from ocr.random_weights import redraw
-from ocr.reading import DecodeSettings, start_reading
+from ocr.decoding.gpu.forward import layers
+from ocr.decoding.gpu.forward import paged_attention as paged
+from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
+from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
+from ocr.model.deepseek_ocr import LanguageConfig
+from ocr.model.random_weights import redraw
+from ocr.model.text_model import UnlimitedOcrTextModel
 from tests.benchmarks.draft_figures import draft_steps, drafts, fp8
 
 Found = dict[str, Any]

@@ -1,7 +1,8 @@
 """What drafts, and keys and values in 8 bits, bring to the paged engine; sections of tests.benchmarks.decode_figures.
 
-draft_steps: a captured step of the full-size model by rows and tokens a row, which is what ocr.paged.pace.step_cost
-assumes. drafts: the shipped model reads the sample pages, as many copies as fill the slots, with and without drafts.
+draft_steps: a captured step of the full-size model by rows and tokens a row, which is what
+ocr.decoding.gpu.forward.step_costs.step_cost assumes. drafts: the shipped model reads the sample pages, as many copies
+as fill the slots, with and without drafts.
 fp8: a step of the full-size model, and what the shipped model reads on the sample pages.
 """
 
@@ -16,21 +17,22 @@ from unittest.mock import patch
 
 import torch
 
-from ocr import checkpoint, grounding
-from ocr.checkpoint import LoadedModel
-from ocr.drafts.page import drafts_for
-from ocr.engine.types import PageRead, PageRequest
-from ocr.paged import layers, steps
-from ocr.paged.pace import MOST_TOKENS, STEP_TOKENS, step_cost
-from ocr.paged.pool import BlockPool
-from ocr.paged.reader import PagedReader
-from ocr.paged.steps import DeviceSteps
-from ocr.paged.types import EngineSettings
-from ocr.reading import settings_for
-from ocr.second_opinion import opinion_of
-from pipeline.bench.documents import first_pages
-from pipeline.evaluation import character_edits
-from pipeline.stages.settings import TileSettings
+from ocr.character_head.second_opinion import opinion_of
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.gpu.forward import layers, steps
+from ocr.decoding.gpu.forward.block_pool import BlockPool
+from ocr.decoding.gpu.forward.step_costs import MOST_TOKENS, STEP_TOKENS, step_cost
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.reader import PagedReader
+from ocr.decoding.gpu.schedule.entries import EngineSettings
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import settings_for
+from ocr.speculative.page_draft import drafts_for
+from ocr.transcript import grounding
+from pipeline.bench.real_pages import first_pages
+from pipeline.documents.settings import TileSettings
+from pipeline.evaluate import character_edits
 from pipeline.types import RenderedPage
 
 Found = dict[str, Any]

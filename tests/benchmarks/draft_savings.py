@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
-from ocr import checkpoint
-from ocr.checkpoint import LoadedModel
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
 from tests.benchmarks import real_pages
 from tests.benchmarks.reading_engines import ReadingEngine, num_prompt_tokens, request_of
 from tests.benchmarks.real_pages import Reading

@@ -24,7 +24,7 @@ from typing import Any
 import pymupdf
 from rapidfuzz.distance import Levenshtein
 
-from pipeline.stages.layer_page import is_trusted
+from pipeline.text_layer.page import is_trusted
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
 

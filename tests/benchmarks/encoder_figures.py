@@ -27,9 +27,9 @@ from torch import Tensor
 
 from encoders.graphs.path import UniformPath
 from encoders.views import PageViews
-from pipeline.bench.arms import GraphArm, ReferenceArm
-from pipeline.bench.encoder_flops import view_flops
+from pipeline.bench.encoding.encoder_arms import GraphArm, ReferenceArm
 from pipeline.bench.reference import load_reference, page_tokens, view_tokens
+from pipeline.bench.roofline.encoder_flops import view_flops
 from tests.benchmarks.encoder_profile import by_kind, profiled, text
 from tests.benchmarks.encoder_rig import (
     QUICK,

@@ -23,10 +23,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from encoders.deepseek_paths import DeepSeekPath
+from encoders.deepseek.graph_paths import DeepSeekPath
 from encoders.graphs.parallel import assign, encode_shared
 from encoders.graphs.path import Unit
-from pipeline.bench.arms import GraphArm
+from pipeline.bench.encoding.encoder_arms import GraphArm
 from tests.benchmarks.encoder_rig import QUICK, Effort, Rig, make_rig, once_ms
 
 Outputs = dict[str, Tensor]

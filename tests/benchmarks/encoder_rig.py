@@ -15,11 +15,18 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from encoders.graphs.capture import Capture, CudaGraphCapture, EagerCapture
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, EagerCapture
 from encoders.views import PageViews
-from ocr.model import OcrModel
-from ocr.tiling import Mode, views
-from pipeline.bench.arms import Arm, ArmSettings, EagerArm, GraphArm, ReferenceArm, load_model
+from ocr.imaging.tiling import Mode, views
+from ocr.model.deepseek_ocr import OcrModel
+from pipeline.bench.encoding.encoder_arms import (
+    Arm,
+    ArmSettings,
+    EagerArm,
+    GraphArm,
+    ReferenceArm,
+    load_model,
+)
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 A4_PX = (2339, 1654)  # height and width at 200 dpi
@@ -162,7 +169,7 @@ class Rig:
         elif self.folder.endswith(".json"):
             grids = read_grids(Path(self.folder))[: self.effort.mixed]
         else:
-            from pipeline.bench.requests import page_requests
+            from pipeline.bench.encoding.requests import page_requests
 
             return [request.views for request in page_requests(self.folder, self.effort.mixed, 6)]
         pages = {grid: self.random_page(grid) for grid in set(grids)}

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import torch
 import transformers
 
-from ocr import checkpoint
-from ocr.checkpoint import LoadedModel
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
 from tests.benchmarks import real_pages
 from tests.benchmarks.equality_findings import Difference, Findings, first_difference
 from tests.benchmarks.equality_gaps import PageGaps, measure, rounding_lines

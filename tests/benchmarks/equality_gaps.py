@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ocr.engine.types import PageRequest
+from ocr.decoding.requests import PageRequest
 from tests.benchmarks.generate_reference import GenerateReference, Reference
 
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from ocr.checkpoint import LoadedModel
-from ocr.engine.types import PageRequest
-from ocr.prompt import encode_prompt, splice
-from ocr.reading import PageReading, start_reading
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.requests import PageRequest
+from ocr.decoding.sequence.page_reading import PageReading, start_reading
+from ocr.model.prompt import encode_prompt, splice
 from ocr.types import Finish
 from pipeline.bench.reference import load_reference
 

@@ -21,14 +21,14 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from encoders.types import VisionTokens
-from ocr.drafts.page import PageDrafts
-from ocr.drafts.types import Draft
-from ocr.paged.engine import PagedEngine
-from ocr.paged.graphs import BUCKETS, StepGraphs
-from ocr.paged.pace import STEP_TOKENS
-from ocr.paged.pending import Moment, Pending, Prefilled
-from ocr.paged.types import EngineSettings, EngineStats, Item
-from ocr.reading import DecodeSettings, start_reading
+from ocr.decoding.gpu.forward.pending import Moment, Pending, Prefilled
+from ocr.decoding.gpu.forward.step_costs import STEP_TOKENS
+from ocr.decoding.gpu.forward.step_graphs import BUCKETS, StepGraphs
+from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
+from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
+from ocr.speculative.draft import Draft
+from ocr.speculative.page_draft import PageDrafts
 from tests.ocr.tiny_reader import Reader
 
 ROOT = Path(__file__).parents[2]

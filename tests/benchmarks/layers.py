@@ -17,7 +17,7 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.stages.layer_page import judged
+from pipeline.text_layer.page import judged
 from tests.benchmarks.layer_spoils import SPOILS
 from tests.benchmarks.quality.selection import TextPage, load
 

@@ -20,17 +20,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline import runner
-from pipeline.bench.copies import copy_pages
-from pipeline.bench.host import HostUse, host_use
-from pipeline.bench.subject import RANDOM_OUTPUT_TOKENS, Loader, Subject, bench_config
-from pipeline.config_sources import nest
-from pipeline.progress import Counting
+from pipeline.bench.host_meter import HostUse, host_use
+from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
+from pipeline.bench.whole_run.copies import copy_pages
+from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
+from pipeline.config.sources import nest
+from pipeline.reports.progress import Counting
+from pipeline.run import runner
 from pipeline.stop import Stop, stop_on_signals
 from pipeline.types import PageResult
 
 if TYPE_CHECKING:
-    from ocr.checkpoint import LoadedModel
+    from ocr.checkpoints.checkpoint import LoadedModel
 
 MIB = 2**20
 

@@ -28,11 +28,11 @@ import numpy as np
 from PIL import Image
 
 from ocr.orientation.detect import ANGLES, Angle
-from pipeline.stages import orientation
+from pipeline.documents import orientation
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.discover import probe
-from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.render import PageImage, render
-from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import Document, Page
 from tests.benchmarks.quality.wear import KINDS, degrade
 from tests.benchmarks.real_pages import SAMPLES, Source, of_folder

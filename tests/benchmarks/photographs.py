@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ocr.parts.plan import plan
+from ocr.layout.split.plan import plan
 from ocr.training.corpus.packages import download
-from pipeline.stages.blank import is_blank
+from pipeline.documents.blank import is_blank
 from tests.benchmarks.empty_sheets import black_edges, paper, punched, skewed_edges
 from tests.benchmarks.quality.engines import stored
 

@@ -32,17 +32,18 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from ocr.model import LanguageConfig
-from ocr.paged import layers, prompts
-from ocr.paged.attention import kernels_take
-from ocr.paged.engine import PagedEngine
-from ocr.paged.layers import ExpertsConfig
-from ocr.paged.pool import BlockPool
-from ocr.paged.prompts import Prompts, TilesConfig
-from ocr.paged.steps import DeviceSteps
-from ocr.paged.types import EngineSettings, Item
-from ocr.reading import DecodeSettings, start_reading
-from pipeline.bench.bound import prefill_flops
+from ocr.decoding.gpu.forward import layers
+from ocr.decoding.gpu.forward import prefill as prompts
+from ocr.decoding.gpu.forward.block_pool import BlockPool
+from ocr.decoding.gpu.forward.layers import ExpertsConfig
+from ocr.decoding.gpu.forward.paged_attention import kernels_take
+from ocr.decoding.gpu.forward.prefill import Prompts, TilesConfig
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
+from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
+from ocr.model.deepseek_ocr import LanguageConfig
+from pipeline.bench.roofline.bound import prefill_flops
 from tests.benchmarks.decode_figures import QUICK, Effort, Found, Rig, summary
 
 MATRIX_FLOPS_S = 790e12  # of an H200 in bf16, as measured
@@ -360,7 +361,7 @@ def launch_of(numbers: tuple[int, ...]) -> ExpertsConfig:
 
 
 def the_layer(module: Any, hidden: Tensor, chosen: Tensor, shares: Tensor) -> Tensor:
-    """As ocr.language.experts computes it."""
+    """As ocr.model.experts computes it."""
     found: Tensor = module(hidden, chosen, shares)
     return found
 

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.checkpoint import LoadedModel
-from ocr.drafts.page import drafts_for
-from ocr.engine.engine import Engine
-from ocr.engine.types import PageRead, PageRequest
-from ocr.prompt import encode_prompt
-from ocr.reading import settings_for
-from ocr.second_opinion import opinion_of
+from ocr.character_head.second_opinion import opinion_of
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.cpu.slot_engine import Engine
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import settings_for
+from ocr.model.prompt import encode_prompt
+from ocr.speculative.page_draft import drafts_for
 from tests.benchmarks.real_pages import Reading
 
 if TYPE_CHECKING:
-    from ocr.paged.reader import PagedReader
+    from ocr.decoding.gpu.reader import PagedReader
 
 ENGINES = ("engine", "drafts", "paged", "paged-drafts")
 
@@ -44,7 +44,7 @@ class ReadingEngine:
     """One of ENGINES. Requests may hold None: nothing is ready."""
 
     def __init__(self, name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> None:
-        """max_tokens: of a page, prompt included. Raises: ocr.paged.reader.UnusableError, a RuntimeError."""
+        """max_tokens: of a page, prompt included. Raises: ocr.decoding.gpu.reader.UnusableError, a RuntimeError."""
         self.uses_drafts = name.endswith("drafts")
         self._loaded = loaded
         self._engine = Engine(loaded, prompt=loaded.prompt, num_slots=slots)
@@ -63,8 +63,8 @@ class ReadingEngine:
 
 def _paged(loaded: LoadedModel, slots: int, max_tokens: int) -> "PagedReader":
     """Without its kernels on a CPU, where a run does not use it."""
-    from ocr.paged.reader import PagedReader
-    from ocr.paged.types import EngineSettings
+    from ocr.decoding.gpu.reader import PagedReader
+    from ocr.decoding.gpu.schedule.entries import EngineSettings
 
     if loaded.model.lm_head.weight.device.type == "cuda":
         return PagedReader.open(loaded, slots=slots, max_tokens=max_tokens)

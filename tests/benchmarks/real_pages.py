@@ -21,16 +21,16 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from encoders.types import VisionTokens
-from ocr import checkpoint
-from ocr.checkpoint import LoadedModel
-from pipeline.joining import readings
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.workers.worker import with_text_layers
+from pipeline.rereading.joining import readings
 from pipeline.stages.discover import probe
-from pipeline.stages.documents import OpenDocuments
 from pipeline.stages.render import render
-from pipeline.stages.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.stages.tile import tile
 from pipeline.types import Kind, Page, ReadyPage, RenderedPage
-from pipeline.worker import with_text_layers
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 INDEX = "pages.json"

@@ -51,10 +51,10 @@ def main() -> int:
 
 def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object]:
     """Returns reported_s and seen_s, seconds at work of each stage, and what the run had to do."""
-    from pipeline import runner
-    from pipeline.config_sources import layers, load
-    from pipeline.loading import placer_processes, render_workers
-    from pipeline.progress import Silent
+    from pipeline.config.sources import layers, load
+    from pipeline.device.startup.loading import placer_processes, render_workers
+    from pipeline.reports.progress import Silent
+    from pipeline.run import runner
     from pipeline.stop import Stop
 
     with tempfile.TemporaryDirectory() as folder:

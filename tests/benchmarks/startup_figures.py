@@ -46,8 +46,8 @@ def main() -> None:
 def measure_load(folder: Path, device: str) -> None:
     import torch
 
-    from ocr import checkpoint
-    from ocr.model_files import digest
+    from ocr.checkpoints import checkpoint
+    from ocr.model_files.locate import digest
 
     for what in ("digest", "digest, remembered if the file is older than 10 s"):
         started = time.perf_counter()
@@ -80,10 +80,10 @@ def measure_load(folder: Path, device: str) -> None:
 def write_random(folder: Path, device: str, layers: int) -> None:
     import torch
 
-    from ocr import checkpoint
-    from ocr.model import LanguageConfig, OcrConfig, OcrModel
-    from ocr.model_files import find_directory, read_tokenizer
-    from ocr.random_weights import redraw
+    from ocr.checkpoints import checkpoint
+    from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
+    from ocr.model.random_weights import redraw
+    from ocr.model_files.locate import find_directory, read_tokenizer
 
     config = OcrConfig(language=LanguageConfig(num_hidden_layers=layers))
     with torch.device("meta"):

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from storage.database import open_for_reading
-from storage.store import Store
+from storage.records.store import Store
 from storage.types import BlockRecord
 from tests.benchmarks.boxes import BoxScore, PlacedBlock, iou, score
-from tests.storage.records import a_file, a_page, new_run
+from tests.storage.sample_records import a_file, a_page, new_run
 
 
 def test_iou_of_boxes() -> None:

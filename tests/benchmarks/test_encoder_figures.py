@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from encoders.deepseek import EncoderConfig
-from pipeline.bench.encoder_flops import clip_flops, sam_flops, view_flops
+from encoders.deepseek.deep_encoder import EncoderConfig
+from pipeline.bench.roofline.encoder_flops import clip_flops, sam_flops, view_flops
 from tests.benchmarks import encoder_figures, encoder_ranks
 from tests.benchmarks.encoder_figures import main, parse_sections
 from tests.benchmarks.encoder_profile import Kernel, kind_of, text

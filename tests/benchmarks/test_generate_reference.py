@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ocr import checkpoint
-from ocr.checkpoint import LoadedModel
-from ocr.engine.types import PageRequest
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.requests import PageRequest
 from tests.benchmarks import real_pages
 from tests.benchmarks.generate_reference import GenerateReference
 from tests.benchmarks.reading_engines import ReadingEngine, request_of

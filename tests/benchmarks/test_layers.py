@@ -7,7 +7,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.stages.layer_page import judged
+from pipeline.text_layer.page import judged
 from tests.benchmarks.layer_spoils import SPOILS, Maker, hidden_recognised
 
 SAMPLES = Path(__file__).parents[1] / "samples"

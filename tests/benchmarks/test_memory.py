@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bench.host import HostUse
+from pipeline.bench.host_meter import HostUse
 from tests.benchmarks.memory import Sample, Sampler, main, report
 from tests.pipeline.checkpoints import READS_TEXT
 from tests.pipeline.conftest import MakePdf, make_pdf, reader

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from storage.store import Store
+from storage.records.store import Store
 from tests.benchmarks import photographs
 from tests.benchmarks.photographs import held, on_sheet
-from tests.storage.records import SETTINGS, a_file, a_page, a_run
+from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 
 
 def picture(width: int, height: int, form: str) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ocr.training.corpus.packages import Package
-from pipeline.evaluation import read_truth
+from pipeline.evaluate import read_truth
 from tests.benchmarks.quality import build as module
 from tests.benchmarks.quality import empty
 from tests.benchmarks.quality.build import SETS, build

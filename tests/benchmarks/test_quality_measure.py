@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from storage.store import Store
+from storage.records.store import Store
 from tests.benchmarks.quality import costs
 from tests.benchmarks.quality.engines import stored, tesseract
 from tests.benchmarks.quality.measure import Options, measure, spread
 from tests.benchmarks.quality.selection import QualityError
-from tests.storage.records import SETTINGS, a_file, a_page, a_run
+from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 
 _BURN = "import time; end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
 _PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_BURN!r}]); print('done')"

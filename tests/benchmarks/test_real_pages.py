@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ocr import checkpoint
+from ocr.checkpoints import checkpoint
 from tests.benchmarks import real_pages
 from tests.benchmarks.real_pages import SAMPLES, Source, build, sources, stored
 from tests.benchmarks.tiny_pages import tiny_checkpoint, tiny_pages

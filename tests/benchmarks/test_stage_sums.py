@@ -16,7 +16,7 @@ from tests.pipeline.checkpoints import READS_TEXT, save_reader
 from tests.pipeline.runs import wait_until
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/flow/placing.py", "exec")
+PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/device/localizing.py", "exec")
 
 
 def placing(work: Callable[[], None]) -> None:

@@ -26,13 +26,13 @@ WAITING = {
 }
 # Frames that say which stage a thread works for, whatever its name: (end of the file's path, function).
 STAGES = {
-    ("pipeline/flow/model.py", "_read_all"): "encode",
-    ("pipeline/flow/model.py", "_decode_all"): "decode",
-    ("pipeline/flow/placing.py", "_place"): "place",
+    ("pipeline/device/threads/threaded_model.py", "_read_all"): "encode",
+    ("pipeline/device/threads/threaded_model.py", "_decode_all"): "decode",
+    ("pipeline/device/localizing.py", "_place"): "place",
     ("asyncio/base_events.py", "run_forever"): "flow",
-    ("pipeline/flow/writer.py", "_metered"): "store",
-    ("pipeline/flow/model.py", "_run"): "loading",
-    ("pipeline/loading.py", "_import_all"): "loading",
+    ("pipeline/run/writer.py", "_metered"): "store",
+    ("pipeline/device/threads/threaded_model.py", "_run"): "loading",
+    ("pipeline/device/threads/preload.py", "_import_all"): "loading",
 }
 OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place"}
 

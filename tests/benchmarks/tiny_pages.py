@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from ocr import checkpoint
+from ocr.checkpoints import checkpoint
 from tests.benchmarks.real_pages import INDEX
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 

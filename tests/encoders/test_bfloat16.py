@@ -7,9 +7,9 @@ from torch.nn import functional
 
 from encoders import bfloat16
 from encoders.bfloat16 import Bfloat16Linear, is_fast, multiply_in_bfloat16
-from encoders.deepseek import DeepEncoder
+from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.pointwise import linear_gelu
-from ocr.random_weights import redraw
+from ocr.model.random_weights import redraw
 from tests.ocr.tiny import TINY, relative_error, tiny_model
 
 

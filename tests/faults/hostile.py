@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.text import real_path
+from storage.strings.text import real_path
 from tests.faults import hostile_files, tables
 from tests.faults.launcher import Running, Starter
 from tests.faults.model import READS_WORDS, save_words

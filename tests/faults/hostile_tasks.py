@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline import worker
+from pipeline.ingest.workers import worker
 from pipeline.types import Page
 
 # Taken before a test puts its own in their places.
@@ -23,13 +23,13 @@ _SIGNALS = {
 
 
 def render_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.tasks.render_task: the same, around a parser that meets its fate."""
+    """Stands in for pipeline.ingest.workers.tasks.render_task: the same, around a parser that meets its fate."""
     worker.render = _render
     return _RENDER_TASK(*arguments)
 
 
 def probe_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.tasks.probe_task: the same fates, for files named probe-..."""
+    """Stands in for pipeline.ingest.workers.tasks.probe_task: the same fates, for files named probe-..."""
     worker.probe = _probe
     return _PROBE_TASK(*arguments)
 

@@ -19,9 +19,10 @@ REPOSITORY = Path(__file__).parents[2]
 _PROC = Path("/proc")
 _POLL_S = 0.02
 _FORKED_IMPORTS = (
-    "torch", "pipeline.cli", "pipeline.runner", "pipeline.loading", "pipeline.run_encoder",
-    "pipeline.flow.encoding", "pipeline.flow.decoding", "pipeline.flow.streams", "pipeline.gpu_meter",
-    "pipeline.stages.decode", "ocr.checkpoint",
+    "torch", "pipeline.cli.main", "pipeline.run.runner", "pipeline.device.startup.loading",
+    "pipeline.device.run_encoder", "pipeline.device.threads.encoder_thread", "pipeline.device.threads.decoder_thread",
+    "pipeline.device.threads.streams", "pipeline.device.gpu_meter",
+    "pipeline.stages.decode", "ocr.checkpoints.checkpoint",
 )  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def _fork(arguments: list[str], log: str) -> int:
         output = os.open(log, os.O_WRONLY | os.O_CREAT, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        from pipeline.cli import main
+        from pipeline.cli.main import main
 
         code = main(arguments)
         sys.stdout.flush()

@@ -31,7 +31,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows
-from storage.listing import FileStatus, file_statuses
+from storage.queries.listing import FileStatus, file_statuses
 from tests.faults.hostile_pdfs import pdf, stream
 
 WIDTH_PX, HEIGHT_PX = 1240, 1754  # A4 at 150 dpi

@@ -18,9 +18,9 @@ from typing import Any
 from unittest.mock import patch
 
 from ocr.types import Block, ParsedText
-from pipeline import runner
-from pipeline.flow.model import Model
-from pipeline.results import render_timings
+from pipeline.device.threads.threaded_model import Model
+from pipeline.outcome.results import render_timings
+from pipeline.run import runner
 from pipeline.types import PageResult, RenderedPage
 from tests.benchmarks import memory
 

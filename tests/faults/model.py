@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoint import BOS, EOS, IMAGE, save
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, save
 from tests.ocr.tiny import TINY, tiny_model
 
 # Quick views, few tokens, and no pair of words twice on a page: random weights repeat themselves otherwise.

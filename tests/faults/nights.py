@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tests.faults.launcher import _FORKED_IMPORTS
 
 if TYPE_CHECKING:
-    from pipeline.config import Config
+    from pipeline.config.schema import Config
     from pipeline.types import RenderedPage
 
 
@@ -33,10 +33,10 @@ def die(how: str) -> None:
 
 def poison(how: str, page_index: int) -> None:
     """Has this process die at its page."""
-    from pipeline import runner
-    from pipeline.flow import encoding
+    from pipeline.device.threads import encoder_thread
+    from pipeline.run import runner
 
-    real = encoding.encode
+    real = encoder_thread.encode
 
     def encode(encoder: Any, pages: "Sequence[RenderedPage]") -> Any:
         if any(page.page.page_index == page_index for page in pages):
@@ -46,7 +46,7 @@ def poison(how: str, page_index: int) -> None:
     if how == "load":
         runner.load_model = lambda config: die(how)  # type: ignore[assignment, return-value]
     else:
-        encoding.encode = encode
+        encoder_thread.encode = encode
 
 
 def night(config: "Config", how: str, page_index: int) -> int:
@@ -64,7 +64,7 @@ def night(config: "Config", how: str, page_index: int) -> int:
 
 
 def main(path: str, how: str, page_index: str, most: str) -> None:
-    from pipeline.config import Config
+    from pipeline.config.schema import Config
 
     config = Config.model_validate_json(Path(path).read_text(encoding="utf-8"))
     for name in _FORKED_IMPORTS:

@@ -135,7 +135,8 @@ def differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> li
 def finished_differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> list[str]:
     """The same of an unfinished database, for the pages that are done in it.
 
-    A first reading while a better one is under way (storage.attempts.first_settings) is not what the page ends as.
+    A first reading while a better one is under way (storage.records.attempts.first_settings) is not what the page ends
+    as.
     """
     lines = []
     for key, row in found["results"].items():

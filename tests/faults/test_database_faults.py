@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode, exit_code
-from pipeline.progress import Silent
-from pipeline.runner import run
+from pipeline.reports.progress import Silent
+from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage import database as storage_database
-from storage import store
 from storage.errors import DatabaseAccessError, DatabaseBusyError
+from storage.records import store
 from tests.faults import tables
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf

@@ -14,7 +14,7 @@ import pytest
 from pipeline.errors import ExitCode
 from storage.database import open_for_reading
 from storage.lock import lock_path
-from storage.store import Store
+from storage.records.store import Store
 from tests.faults import corpus, tables
 from tests.faults.launcher import Running, Starter
 from tests.faults.model import READS_WORDS, save_words

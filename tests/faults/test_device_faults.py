@@ -11,15 +11,16 @@ import pytest
 import torch
 
 from encoders.graphs.manager import EncoderGraphManager
-from ocr.engine.slots import Slots
-from pipeline import runner
-from pipeline.config import Config
+from ocr.decoding.cpu.slots import Slots
+from pipeline.config.schema import Config
+from pipeline.device import sizes
+from pipeline.device.run_encoder import RunEncoder
+from pipeline.device.threads import encoder_thread
 from pipeline.errors import DeviceLostError, ExitCode, ModelMemoryError, exit_code
-from pipeline.flow import encoding, sizes
-from pipeline.run_encoder import RunEncoder
+from pipeline.run import runner
 from pipeline.types import RenderedPage
 from storage.database import open_for_reading
-from storage.queries import status
+from storage.queries.statistics import status
 from tests.faults import tables
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
@@ -135,7 +136,7 @@ def test_a_lost_device_ends_the_run_and_the_next_one_goes_on(
 
 def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """The first page of a file takes the device with it, in the encoder or in the decoder."""
-    encode, prefill = encoding.encode, Slots.prefill
+    encode, prefill = encoder_thread.encode, Slots.prefill
 
     def encodes(encoder: Any, pages: Sequence[RenderedPage]) -> Any:
         is_poison = [page.page.page_index == 0 for page in pages]
@@ -155,7 +156,7 @@ def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
             raise LOST
         return prefill(self, prompts)
 
-    monkeypatch.setattr(encoding, "encode", encodes)
+    monkeypatch.setattr(encoder_thread, "encode", encodes)
     monkeypatch.setattr(Slots, "prefill", prefills)
 
 

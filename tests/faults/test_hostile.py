@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.stages.settings import IngestSettings
-from pipeline.walk import walk
+from pipeline.documents.settings import IngestSettings
+from pipeline.ingest.walk import walk
 from tests.faults import hostile, hostile_files, tables
 
 

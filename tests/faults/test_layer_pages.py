@@ -5,7 +5,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.stages.layer_page import is_trusted, judged
+from pipeline.text_layer.page import is_trusted, judged
 from tests.faults.layer_pages import KINDS, build, document, faults
 
 TAKEN = sorted(name for name, kind in KINDS.items() if kind.statuses == ("embedded",))

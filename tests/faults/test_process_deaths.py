@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Config
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
-from pipeline.progress import Silent
-from pipeline.runner import run
+from pipeline.reports.progress import Silent
+from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
-from storage.marker import Marker
+from storage.recovery.marker import Marker
 from tests.faults import tables
 from tests.faults.launcher import REPOSITORY
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, run_quietly
 from tests.pipeline.runs import rows as results
-from tests.storage.records import died_with, rows
+from tests.storage.sample_records import died_with, rows
 
 MARKS = "SELECT p.page_index, f.alone FROM in_flight f JOIN pages p ON p.id = f.page_id ORDER BY f.run_id, 1"
 

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ocr.errors import CheckpointError
-from pipeline.config import Config
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode, exit_code
 from storage.database import open_for_reading
-from storage.queries import status
+from storage.queries.statistics import status
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import rows, run_quietly

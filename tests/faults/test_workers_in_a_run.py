@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipeline import tasks
-from pipeline.config import Config
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
-from pipeline.workers import WorkerPool
+from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.pool import WorkerPool
 from storage.database import open_for_reading
 from tests.faults import hostile_tasks
 from tests.pipeline.checkpoints import TEXT

@@ -3,13 +3,13 @@
 import torch
 from tokenizers import Tokenizer, models
 
-from encoders.clip import ClipConfig
-from encoders.deepseek import EncoderConfig
-from encoders.sam import SamConfig
-from ocr.checkpoint import BOS, EOS, IMAGE
-from ocr.model import LanguageConfig, OcrConfig, OcrModel
-from ocr.random_weights import redraw
-from ocr.reference import reference_config, reference_model
+from encoders.deepseek.clip import ClipConfig
+from encoders.deepseek.deep_encoder import EncoderConfig
+from encoders.deepseek.sam import SamConfig
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
+from ocr.model.random_weights import redraw
+from ocr.model.reference import reference_config, reference_model
 
 __all__ = ["TINY", "reference_config", "reference_model", "relative_error", "tiny_model", "tiny_tokenizer"]
 

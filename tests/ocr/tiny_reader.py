@@ -13,9 +13,9 @@ from tokenizers.pre_tokenizers import Whitespace
 from torch import nn
 
 from encoders.types import VisionTokens
-from ocr.language.text_model import UnlimitedOcrTextModel
-from ocr.model import LanguageConfig
-from ocr.random_weights import redraw
+from ocr.model.deepseek_ocr import LanguageConfig
+from ocr.model.random_weights import redraw
+from ocr.model.text_model import UnlimitedOcrTextModel
 
 VOCAB = 64
 BOS, EOS, READ = 0, 1, 4

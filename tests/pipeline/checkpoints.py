@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoint import BOS, EOS, IMAGE, save
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, save
 from tests.ocr.tiny import TINY, tiny_model
 
 TEXT = "very very good very"

@@ -4,8 +4,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline import config_sources
-from pipeline.config import Config
+from pipeline.config import sources
+from pipeline.config.schema import Config
 from tests.pipeline.checkpoints import READS_TEXT, save_reader
 
 MakePdf = Callable[[Path, Sequence[str]], Path]
@@ -49,4 +49,4 @@ def docs(tmp_path: Path) -> Path:
 def config(docs: Path, database: str, reader: Path) -> Config:
     """Everything in docs is read by the tiny reader into the database."""
     values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(reader)}
-    return config_sources.load(None, READS_TEXT, [("test", values)])
+    return sources.load(None, READS_TEXT, [("test", values)])

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ocr.engine.slots import Slots
-from pipeline.config import Config
-from pipeline.flow.encoding import EncoderLoop
-from pipeline.flow.sizes import ENCODE_PAGES
-from pipeline.progress import Silent
-from pipeline.runner import run
+from ocr.decoding.cpu.slots import Slots
+from pipeline.config.schema import Config
+from pipeline.device.sizes import ENCODE_PAGES
+from pipeline.device.threads.encoder_thread import EncoderLoop
+from pipeline.reports.progress import Silent
+from pipeline.reports.summary import RunSummary
+from pipeline.run.runner import run
 from pipeline.stop import Stop
-from pipeline.summary import RunSummary
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
 

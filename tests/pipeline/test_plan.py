@@ -10,17 +10,17 @@ import pytest
 from PIL import Image
 
 from pipeline import plan as module
-from pipeline.cli import main
-from pipeline.config import Config
+from pipeline.cli.main import main
+from pipeline.config.schema import Config
 from pipeline.errors import ConfigError, ExitCode, StopRequest
 from pipeline.plan import plan
-from pipeline.plan_report import Plan, Refused, in_words
+from pipeline.reports.plan_lines import Plan, Refused, in_words
 from pipeline.stop import Stop
 from storage.database import open_for_reading
-from storage.pace import Pace, pace
+from storage.queries.pace import Pace, pace
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.run.test_runner_walk import Server
 from tests.pipeline.runs import changed, run_quietly
-from tests.pipeline.test_runner_walk import Server
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.cli import main
-from pipeline.config import Config
+from pipeline.cli.main import main
+from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
 from pipeline.verify import Verification, last_config, verify
 from storage.database import open_for_reading
-from storage.queries import status
-from storage.store import Store
+from storage.queries.statistics import status
+from storage.records.store import Store
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, run_quietly
-from tests.storage.records import a_file, a_run
+from tests.storage.sample_records import a_file, a_run
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from encoders.graphs.capture import EagerCapture
+from encoders.graphs.capturing.capture import EagerCapture
 from encoders.graphs.manager import EncoderGraphManager
-from pipeline import run_encoder
+from pipeline.device import run_encoder
 
 
 class Winning(EagerCapture):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.store import Store
+from storage.records.store import Store
 
 
 @pytest.fixture

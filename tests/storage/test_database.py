@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from storage.audit import audit
 from storage.database import open_beside, open_for_reading, open_for_writing, transaction
 from storage.errors import (
     DatabaseAccessError,
@@ -20,8 +19,9 @@ from storage.errors import (
     DatabaseVersionError,
     NotADatabaseError,
 )
-from storage.store import Store
-from tests.storage.records import a_page, new_run, rows
+from storage.records.store import Store
+from storage.upkeep.audit import audit
+from tests.storage.sample_records import a_page, new_run, rows
 
 Opener = Callable[[str], Database]
 
@@ -184,8 +184,8 @@ def test_a_database_that_may_not_be_written_is_refused_and_said_to_be(path: Path
 LIMITED = """
 import resource, sys
 from storage.errors import DatabaseAccessError
-from storage.store import Store
-from tests.storage.records import a_page, new_run
+from storage.records.store import Store
+from tests.storage.sample_records import a_page, new_run
 with Store(sys.argv[1]) as store:
     run_id = new_run(store)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))

@@ -15,7 +15,7 @@ import pytest
 from storage import lock
 from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.lock import is_locked, lock_path, owner, run_lock
-from storage.store import Store
+from storage.records.store import Store
 
 
 def test_a_second_run_is_refused_until_the_first_ends(path: Path) -> None:

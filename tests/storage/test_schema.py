@@ -8,14 +8,14 @@ import pytest
 from sqlite_utils import Database
 
 from storage import schema
-from storage.audit import audit
-from storage.content import content_sha256
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseVersionError
-from storage.store import Store
-from storage.text import text_sha256
+from storage.records.store import Store
+from storage.strings.content import content_sha256
+from storage.strings.text import text_sha256
 from storage.types import BlockRecord
-from tests.storage.records import SETTINGS, SHA_A, a_page, new_run, rows
+from storage.upkeep.audit import audit
+from tests.storage.sample_records import SETTINGS, SHA_A, a_page, new_run, rows
 
 SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
 

@@ -19,14 +19,14 @@ from PIL import Image
 
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from ocr import checkpoint, decoding, grounding
-from ocr.confidence import Calibration, block_features, page_features, signals
-from ocr.model_files import CONFIDENCE, find_directory
-from ocr.parts.plan import plan
-from ocr.placing.blocks import placed
-from ocr.reading import settings_for
-from ocr.second_opinion import SecondOpinion, opinion_of, visible
-from ocr.tiling import views
+from ocr.character_head.second_opinion import SecondOpinion, opinion_of, visible
+from ocr.checkpoints import checkpoint
+from ocr.decoding import decode_pages
+from ocr.decoding.sequence.page_reading import settings_for
+from ocr.imaging.tiling import views
+from ocr.layout.localize.blocks import placed
+from ocr.layout.split.plan import plan
+from ocr.model_files.locate import CONFIDENCE, find_directory
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
 from ocr.training.calibrate.reliability import (
     Rated,
@@ -36,6 +36,8 @@ from ocr.training.calibrate.reliability import (
     rank_correlation,
     table,
 )
+from ocr.transcript import grounding
+from ocr.transcript.confidence import Calibration, block_features, page_features, signals
 from ocr.types import Transcript
 
 _BATCH = 8
@@ -98,7 +100,7 @@ def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_
     vision = loaded.model.encoder.encode(seen_as)
     opinions = [opinion_of(page, loaded.characters) for page in vision]
     seen = [index for index, opinion in enumerate(opinions) if opinion is None or opinion.num_marks]
-    output = decoding.decode_pages(
+    output = decode_pages.decode_pages(
         loaded,
         [vision[index] for index in seen],
         prompt=loaded.prompt,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocr.confidence import Curve
+from ocr.transcript.confidence import Curve
 
 _FOLDS = 5
 _BINS = 10

@@ -22,8 +22,8 @@ from ocr.training.augment.degrade import degrade
 from ocr.training.corpus.packages import CorpusError, refuse_excluded
 from ocr.training.heldout import Sources, any_page
 from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import Sheet, UnreadableError, extract
+from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, extract
+from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
 
 pymupdf.TOOLS.mupdf_display_errors(False)

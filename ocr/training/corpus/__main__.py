@@ -20,10 +20,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from ocr.training.corpus.fonts import build_fonts, load_table
+from ocr.training.corpus.font_files import build_fonts, load_table
 from ocr.training.corpus.packages import CorpusError, Package, fetch
 from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
-from ocr.training.corpus.pictures import build_pictures, load_sources
+from ocr.training.corpus.photographs import build_pictures, load_sources
 from ocr.training.corpus.texts import build_texts, load_plan
 
 HERE = Path(__file__).parent

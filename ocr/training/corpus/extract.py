@@ -7,13 +7,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ocr.training.corpus.markup import code_blocks, html_paragraphs, plain_paragraphs, pod_paragraphs
 from ocr.training.corpus.roff import man_paragraphs
-from ocr.training.corpus.text import (
-    code_blocks,
-    html_paragraphs,
-    plain_paragraphs,
-    pod_paragraphs,
-)
 
 
 def read_text(path: Path) -> str:

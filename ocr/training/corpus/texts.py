@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from ocr.training.corpus.extract import READERS, files
+from ocr.training.corpus.markup import clean, keep, split_long, unique
 from ocr.training.corpus.packages import CorpusError, Package
-from ocr.training.corpus.text import clean, keep, split_long, unique
 
 ENGLISH = ("en_prose", "en_tech")
 MEGABYTE = 1_000_000

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 import torch
 from tqdm import tqdm
 
-from ocr import checkpoint
-from ocr.checkpoint import LoadedModel
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.errors import CheckpointError
-from ocr.model_files import CHARACTERS, CONFIDENCE, find_directory
+from ocr.model_files.locate import CHARACTERS, CONFIDENCE, find_directory
 from ocr.training.finetune.pairs import LeftOut, Pair, PairsError, explain, find_pairs, page_image
 from ocr.training.finetune.readings import Reading, read_pages, table, total_cer
 from ocr.training.finetune.replay import replayed

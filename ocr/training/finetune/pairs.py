@@ -15,7 +15,7 @@ import pymupdf
 from PIL import Image, ImageOps
 
 from encoders.views import UInt8Array
-from ocr.tiling import Grid, Mode, layout
+from ocr.imaging.tiling import Grid, Mode, layout
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".jp2"})
 MODE: Mode = "gundam"

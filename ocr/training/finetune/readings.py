@@ -8,13 +8,13 @@ import torch
 from rapidfuzz.distance import Levenshtein
 from tqdm import tqdm
 
-from ocr import grounding
-from ocr.checkpoint import LoadedModel
-from ocr.decoding import decode_pages
-from ocr.reading import settings_for
-from ocr.second_opinion import opinion_of, visible
-from ocr.tiling import views
+from ocr.character_head.second_opinion import opinion_of, visible
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.decode_pages import decode_pages
+from ocr.decoding.sequence.page_reading import settings_for
+from ocr.imaging.tiling import views
 from ocr.training.finetune.pairs import MAX_TILES, MODE, Pair, page_image
+from ocr.transcript import grounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import torch
 
-from ocr.checkpoint import LoadedModel
+from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.training.finetune.pairs import PairsError
 from ocr.training.finetune.tuning import PageInput
-from ocr.training.inputs import PROMPTS, make_views
-from ocr.training.loader import collate
-from ocr.training.samples import Prompt, Sample, Sampler
+from ocr.training.sampling_pages.loader import collate
+from ocr.training.sampling_pages.samples import Prompt, Sample, Sampler
+from ocr.training.trainer.batch_inputs import PROMPTS, make_views
 
 REAL_SHARE, GROUNDED_SHARE = 0.5, 0.4
 MAX_TOKENS = 1800

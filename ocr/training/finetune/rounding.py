@@ -9,9 +9,9 @@ loss on pages kept out 2.56 before training, 0.47 after it, 2.25 rounded to the 
 import torch
 from torch import Tensor
 
-from ocr.int8 import is_quantised, num_rows, quantise
-from ocr.model import OcrModel
-from ocr.names import slots
+from ocr.checkpoints.int8 import is_quantised, num_rows, quantise
+from ocr.checkpoints.tensor_names import slots
+from ocr.model.deepseek_ocr import OcrModel
 
 
 @torch.no_grad()

@@ -18,11 +18,11 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from encoders.deepseek import DeepEncoder
+from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.views import UInt8Array
-from ocr.checkpoint import LoadedModel
-from ocr.prompt import encode_prompt, splice
-from ocr.tiling import Grid, layout, views
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.imaging.tiling import Grid, layout, views
+from ocr.model.prompt import encode_prompt, splice
 from ocr.training.augment.degrade import degrade
 from ocr.training.finetune.pairs import MAX_TILES, MODE, PageImage
 

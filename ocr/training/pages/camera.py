@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from ocr.training.pages.truth import Sheet
+from ocr.training.pages.truth.page_truth import Sheet
 
 TILE_PX, GLOBAL_PX = 640, 1024
 View = Literal["tile", "page", "whole"]

@@ -8,15 +8,15 @@ import random
 
 import pymupdf
 
-from ocr.training.pages.blocks import Block, PictureSource, Writer
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
 from ocr.training.pages.genres import MIXED, Form, Genre
+from ocr.training.pages.matter.html_blocks import Block, PictureSource, Writer
 from ocr.training.pages.nested import notes, outline, plan, rulers
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import Sheet, UnreadableError
+from ocr.training.pages.truth.page_truth import Sheet, UnreadableError
+from ocr.training.pages.words.text import TextSource
 
 __all__ = ["Fonts", "compose", "compose_form"]
 MAX_CHARACTERS = 7500
@@ -204,7 +204,9 @@ def _nested(w: Writer, layout: Layout, genre: Genre, frame: pymupdf.Rect, gap: f
 
 def _write(w: Writer, genre: Genre, capacity: int, spent: int) -> list[Block]:
     """Enough blocks for about `capacity` characters, as far as the tokens go of which `spent` are used."""
-    table = [(m, s) for m, s in genre.blocks if w.pictures or m.__module__ != "ocr.training.pages.figures"]
+    table = [
+        (m, s) for m, s in genre.blocks if w.pictures or m.__module__ != "ocr.training.pages.matter.figures"
+    ]
     # Some kinds of blocks are frequent on one page and absent on another; the first kind is always there.
     shares = [s * w.rng.choice([0.0, 0.3, 1.0, 1.0, 2.5]) if i else s for i, (_, s) in enumerate(table)]
     makers = [m for m, _ in table]

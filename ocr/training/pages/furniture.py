@@ -2,7 +2,7 @@
 
 import pymupdf
 
-from ocr.training.pages.blocks import Block, Kind, Writer
+from ocr.training.pages.matter.html_blocks import Block, Kind, Writer
 
 _MARKS = ["*", "†", "‡", "a", "b", "1)", "2)"]
 

@@ -4,15 +4,14 @@ import math
 import random
 from dataclasses import dataclass
 
-from ocr.training.pages.blocks import Maker
-from ocr.training.pages.cells import wrapped
-from ocr.training.pages.contents import contents
-from ocr.training.pages.figures import figure, logo
-from ocr.training.pages.indexes import concordance, index, values
-from ocr.training.pages.listings import code, diagram, mail, shell, tree
-from ocr.training.pages.lists import bullets, definitions, marked, names
-from ocr.training.pages.maths import display
-from ocr.training.pages.prose import (
+from ocr.training.pages.matter.contents import contents
+from ocr.training.pages.matter.figures import figure, logo
+from ocr.training.pages.matter.html_blocks import Maker
+from ocr.training.pages.matter.indexes import concordance, index, values
+from ocr.training.pages.matter.listings import code, diagram, mail, shell, tree
+from ocr.training.pages.matter.lists import bullets, definitions, marked, names
+from ocr.training.pages.matter.maths import display
+from ocr.training.pages.matter.prose import (  # fmt: skip
     abstract,
     boxed,
     capitals,
@@ -28,12 +27,13 @@ from ocr.training.pages.prose import (
     short_lines,
     small_print,
     title,
-)  # fmt: skip
-from ocr.training.pages.receipts import receipt
-from ocr.training.pages.records import form, invoice, letter
-from ocr.training.pages.repeats import described, parameters, repeating_lines, repeating_table, units
-from ocr.training.pages.rows import long_table
-from ocr.training.pages.tables import figures, key_values, table
+)
+from ocr.training.pages.tabular.cells import wrapped
+from ocr.training.pages.tabular.receipts import receipt
+from ocr.training.pages.tabular.records import form, invoice, letter
+from ocr.training.pages.tabular.repeats import described, parameters, repeating_lines, repeating_table, units
+from ocr.training.pages.tabular.rows import long_table
+from ocr.training.pages.tabular.tables import figures, key_values, table
 
 A4, LETTER, A5, TRADE = (595, 842), (612, 792), (420, 595), (432, 648)
 WIDE, SLIDE, SQUARE = (842, 595), (720, 405), (500, 500)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pymupdf
 
-from ocr.training.pages.blocks import Block, Writer
+from ocr.training.pages.matter.html_blocks import Block, Writer
 from ocr.training.pages.sheets import Layout
-from ocr.training.pages.truth import UnreadableError
+from ocr.training.pages.truth.page_truth import UnreadableError
 
 _LEAST_EM = 14.0  # width of a page
 _GREYS = [0.0, 0.0, 0.3, 0.6]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pymupdf
 
-from ocr.training.pages.blocks import Block, Flow
 from ocr.training.pages.fonts import Fonts
+from ocr.training.pages.matter.html_blocks import Block, Flow
 from ocr.training.pages.styles import Style
-from ocr.training.pages.truth import Sheet, UnreadableError
+from ocr.training.pages.truth.page_truth import Sheet, UnreadableError
 
 Box = tuple[float, float, float, float]
 Point = tuple[float, float]

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from ocr.training.pictures.drawings import drawing
-from ocr.training.pictures.papers import PRINTED, WEAR, blank
+from ocr.training.pictures.empty_sheets import PRINTED, WEAR, blank
 from ocr.training.pictures.textures import Grey, grain, halftone, texture
 
 _FINE_PX = 500_000  # drawings up to this size are drawn twice as large: smooth edges, still fast

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
-from storage.queries import runs
+from storage.queries.statistics import runs
 from tests.benchmarks.quality import costs
 from tests.benchmarks.quality.costs import Cost
 from tests.benchmarks.quality.selection import QualityError

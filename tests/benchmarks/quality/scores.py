@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from pipeline.evaluation import Edits, character_edits, normalise, word_edits
+from pipeline.evaluate import Edits, character_edits, normalise, word_edits
 from tests.benchmarks.quality.engines import Reading
 from tests.benchmarks.quality.order import line_tau
 

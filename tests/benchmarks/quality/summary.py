@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean, median
 from typing import Any
 
-from pipeline.evaluation import Edits
+from pipeline.evaluate import Edits
 from tests.benchmarks.quality.engines import SetReading
 from tests.benchmarks.quality.scores import Score, Words
 from tests.benchmarks.quality.selection import CATEGORIES, EMPTY

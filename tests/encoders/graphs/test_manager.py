@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from encoders.graphs.buffers import StaticBuffers
-from encoders.graphs.capture import Graph
+from encoders.graphs.capturing.buffers import StaticBuffers
+from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.errors import BudgetError, GraphSettingsError, ManagerClosedError, UnitError
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import GraphPath, Unit

@@ -6,11 +6,11 @@ from typing import Literal
 import pytest
 import torch
 
-from encoders.graphs import trials
-from encoders.graphs.capture import Graph
-from encoders.graphs.latency import Latencies
+from encoders.graphs.batching import trials
+from encoders.graphs.batching.latency import Latencies
+from encoders.graphs.batching.packing import Bounds, pack
+from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.packing import Bounds, pack
 from encoders.graphs.path import Tensors
 from encoders.graphs.settings import GraphSettings
 from tests.encoders.graphs.test_manager import assert_as_alone, manager_of

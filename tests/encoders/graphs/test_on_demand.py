@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from encoders.graphs.buffers import StaticBuffers
-from encoders.graphs.capture import Graph, Run
+from encoders.graphs.batching.wanted import due_sizes
+from encoders.graphs.capturing.buffers import StaticBuffers
+from encoders.graphs.capturing.capture import Graph, Run
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import GraphPath, Tensors
 from encoders.graphs.settings import GraphSettings
-from encoders.graphs.wanted import due_sizes
 from tests.encoders.graphs.test_manager import assert_as_alone
 from tests.encoders.graphs.toys import CPU, Clock, SequencePath, ToyCapture, ViewPath
 

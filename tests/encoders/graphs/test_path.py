@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from encoders.graphs.buffers import META, StaticBuffers, check_units, have_room, input_rows
+from encoders.graphs.capturing.buffers import META, StaticBuffers, check_units, have_room, input_rows
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Unit, watch
 from tests.encoders.graphs.toys import CPU, SequencePath, SlicePath, ViewPath

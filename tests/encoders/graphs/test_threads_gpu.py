@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from encoders.graphs.capture import CudaGraphCapture
-from encoders.graphs.gate import capturing, working
+from encoders.graphs.capturing.capture import CudaGraphCapture
+from encoders.graphs.capturing.gate import capturing, working
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
-from tests.encoders.graphs.test_capture_gpu import DeepViewPath
+from tests.encoders.graphs.capturing.test_capture_gpu import DeepViewPath
 
 pytestmark = [
     pytest.mark.gpu,

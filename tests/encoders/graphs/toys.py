@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 import torch
 from torch import Tensor, nn
 
-from encoders.graphs.capture import EagerCapture
+from encoders.graphs.capturing.capture import EagerCapture
 from encoders.graphs.path import GraphPath, Tensors, UniformPath, Unit, watch
 
 CPU = torch.device("cpu")

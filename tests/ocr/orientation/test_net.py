@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ocr.orientation.line_samples import PIECE_HEIGHT, PIECE_WIDTH
 from ocr.orientation.net import shipped
-from ocr.orientation.pieces import PIECE_HEIGHT, PIECE_WIDTH
 
 
 @pytest.fixture

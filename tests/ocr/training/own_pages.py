@@ -9,12 +9,12 @@ from tokenizers import Tokenizer, models
 from tokenizers.decoders import WordPiece
 from tokenizers.pre_tokenizers import Whitespace
 
-from encoders.clip import ClipConfig
-from encoders.deepseek import CharacterHeadConfig, EncoderConfig
-from encoders.sam import SamConfig
-from ocr import checkpoint
-from ocr.checkpoint import BOS, EOS, IMAGE, LoadedModel
-from ocr.model import LanguageConfig, OcrConfig
+from encoders.deepseek.clip import ClipConfig
+from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
+from encoders.deepseek.sam import SamConfig
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, LoadedModel
+from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig
 from ocr.training.small import PROMPT
 from tests.ocr.tiny import tiny_model
 

@@ -7,9 +7,9 @@ import pytest
 
 from ocr.training.heldout import Sources, write_page
 from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.text import TextSource
+from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
-from ocr.training.samples import Prompt
+from ocr.training.sampling_pages.samples import Prompt
 
 
 @pytest.mark.parametrize("prompt", ["plain", "grounded"])

@@ -7,15 +7,15 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from ocr import checkpoint
-from ocr.model import OcrModel
-from ocr.training.inputs import make_rows, make_views
-from ocr.training.objective import Objective, Weights, initialise
+from ocr.checkpoints import checkpoint
+from ocr.model.deepseek_ocr import OcrModel
 from ocr.training.package import package
 from ocr.training.small import small_config
 from ocr.training.tokens import CHARACTERS, SPECIAL
 from ocr.training.train import Schedule, arguments, load_weights, save_weights
-from tests.ocr.training.test_inputs import BOS, EOS, PROMPT, batch
+from ocr.training.trainer.batch_inputs import make_rows, make_views
+from ocr.training.trainer.objective import Objective, Weights, initialise
+from tests.ocr.training.trainer.test_batch_inputs import BOS, EOS, PROMPT, batch
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pymupdf
 
-from ocr.training.pages.blocks import Block, Writer
 from ocr.training.pages.fonts import Fonts
+from ocr.training.pages.matter.html_blocks import Block, Writer
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import Sheet
+from ocr.training.pages.truth.page_truth import Sheet
+from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
 
 WIDTH_PT = 400.0

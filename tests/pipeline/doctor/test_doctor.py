@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
-from pipeline.config import Config
-from pipeline.doctor import examination, reading
+from pipeline.cli.main import main
+from pipeline.config.schema import Config
+from pipeline.doctor import examination
+from pipeline.doctor.checks import reading
 from pipeline.doctor.examination import examine
 from pipeline.doctor.finding import Finding, fail, note, ok, size
-from pipeline.doctor.sample import TEXT, sample_pdf, stream
+from pipeline.doctor.sample_page import TEXT, sample_pdf, stream
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT
-from tests.pipeline.test_cli import ROOT, imported_by
+from tests.pipeline.cli.test_main import ROOT, imported_by
 
 STATES = {"ok  ", "FAIL", "note"}
 
@@ -34,7 +35,7 @@ def test_a_finding_is_a_line() -> None:
 
 def test_help_needs_nothing_heavy() -> None:
     heavy = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "safetensors", "packaging", "pebble"}
-    assert imported_by("from pipeline.cli import main\nmain(['doctor', '--help'])") & heavy == set()
+    assert imported_by("from pipeline.cli.main import main\nmain(['doctor', '--help'])") & heavy == set()
 
 
 def test_a_healthy_machine(

@@ -13,9 +13,9 @@ from storage.database import open_for_reading
 from storage.errors import ExportPathError
 from storage.export import formats
 from storage.export.formats import FORMATS, export, export_to, export_to_file
-from storage.store import Store
+from storage.records.store import Store
 from storage.types import ErrorRecord
-from tests.storage.records import SHA_A, SHA_B, a_file, a_page, new_run
+from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, one_line, shortfall
-from storage.store import Store
+from storage.records.store import Store
 from storage.types import BlockRecord, TimingRecord
-from tests.storage.records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
+from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
 
 
 def read(path: Path) -> list[PageRow]:

@@ -10,8 +10,8 @@ from storage.errors import SelectionError
 from storage.export.formats import FORMATS, export
 from storage.export.rows import export_rows
 from storage.export.selection import Selection, Since, parse_since, selected
-from storage.store import Store
-from tests.storage.records import SHA_A, SHA_B, a_file, a_page, a_run, new_run
+from storage.records.store import Store
+from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, a_run, new_run
 
 
 @pytest.fixture

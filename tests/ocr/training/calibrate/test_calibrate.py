@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.confidence import Calibration
 from ocr.training.calibrate.__main__ import Reading, main, read, report
 from ocr.training.calibrate.reliability import Rated
-from tests.ocr.parts import pages as drawn
+from ocr.transcript.confidence import Calibration
+from tests.ocr.layout import pages as drawn
 from tests.pipeline.checkpoints import save_reader
 
 

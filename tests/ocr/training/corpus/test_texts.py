@@ -5,7 +5,7 @@ import pytest
 
 import ocr.training.corpus
 from ocr.training.corpus.__main__ import vocabulary
-from ocr.training.corpus.fonts import load_table
+from ocr.training.corpus.font_files import load_table
 from ocr.training.corpus.packages import CorpusError, Package, licence, refuse_excluded
 from ocr.training.corpus.pdfs import load_packages
 from ocr.training.corpus.texts import Source, TextPlan, build_texts, load_plan

@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-from ocr.confidence import Calibration, Curve
-from ocr.model import DEFAULT_PROMPT
+from ocr.model.deepseek_ocr import DEFAULT_PROMPT
 from ocr.training.finetune import __main__ as finetune
 from ocr.training.finetune.pairs import PairsError, find_pairs
 from ocr.training.finetune.readings import Reading, read_pages, table, total_cer
 from ocr.training.finetune.replay import replayed
 from ocr.training.small import PROMPT
+from ocr.transcript.confidence import Calibration, Curve
 from tests.ocr.training.own_pages import CONFIG, load, write_model, write_pages
 
 

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ocr.training.finetune.pairs import LeftOut, Pair, PairsError, explain, find_pairs, page_image
-from pipeline.stages.documents import OpenDocuments
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.stages.render import render
-from pipeline.stages.settings import RenderSettings, TileSettings
 from pipeline.types import Page
 
 RENDER = RenderSettings(dpi=None, max_image_pixels=200_000_000)

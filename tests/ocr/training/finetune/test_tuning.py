@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from ocr import decoding, reading
-from ocr.checkpoint import LoadedModel
-from ocr.tiling import layout, views
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding import decode_pages
+from ocr.decoding.sequence import page_reading
+from ocr.imaging.tiling import layout, views
 from ocr.training.finetune.pairs import MAX_TILES, MODE, PageImage
 from ocr.training.finetune.tuning import (
     PageInput,
@@ -46,8 +47,8 @@ def test_the_loss_is_what_decoding_says_of_its_own_words(
     page = image(width, height)
     with torch.inference_mode():
         (vision,) = loaded.model.encoder.encode([views(page.pixels, MODE, MAX_TILES, page.grid)])
-    limits = reading.DecodeSettings(max_tokens=len(vision.tokens_TD) + 40)
-    (transcript,) = decoding.decode_pages(loaded, [vision], prompt=PROMPT, settings=[limits]).transcripts
+    limits = page_reading.DecodeSettings(max_tokens=len(vision.tokens_TD) + 40)
+    (transcript,) = decode_pages.decode_pages(loaded, [vision], prompt=PROMPT, settings=[limits]).transcripts
     *ids, last = transcript.token_ids
     assert len(ids) > 5
     # With the last token for the end, the labels are exactly what was written.

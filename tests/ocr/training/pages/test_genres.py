@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ocr.tiling import choose_grid
+from ocr.imaging.tiling import choose_grid
 from ocr.training.pages.compose import compose
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, Genre, draw_form
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import UnreadableError, extract
+from ocr.training.pages.truth.page_truth import UnreadableError, extract
+from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
 
 

@@ -11,8 +11,8 @@ from ocr.training.pages.compose import compose
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES
 from ocr.training.pages.nested import plan
-from ocr.training.pages.text import TextSource
-from ocr.training.pages.truth import UnreadableError, extract
+from ocr.training.pages.truth.page_truth import UnreadableError, extract
+from ocr.training.pages.words.text import TextSource
 
 NESTED = next(genre for genre in GENRES if genre.nested)
 FRAME = pymupdf.Rect(50, 60, 540, 780)

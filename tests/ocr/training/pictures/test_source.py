@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ocr.training.pictures.drawings import DRAWINGS, drawing
-from ocr.training.pictures.papers import PRINTED, WEAR, blank
+from ocr.training.pictures.empty_sheets import PRINTED, WEAR, blank
 from ocr.training.pictures.source import Pictures
 from ocr.training.pictures.textures import TEXTURES, grain, halftone
 

@@ -1,0 +1,177 @@
+"""DeepSeek-OCR's two paths for the graph manager: global views and tiles, pooled across pages.
+
+Shapes: B views of S px, g = S/64 tokens a side, D language model width.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encoders.deepseek.deep_encoder import DeepEncoder
+from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
+from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.types import EncodedViews
+from encoders.views import PageViews, UInt8Array
+
+TILE_PX = 640
+# Example views are windows of one noise, so far apart: drawing each on its own takes longer than encoding it.
+_SHIFT_BYTES = 997
+# Views whose characters are read together on a GPU: their logits take 11 MB each.
+_READ_AT_ONCE = 32
+
+
+class DeepSeekPath(UniformPath):
+    """Views through DeepEncoder: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
+
+    A unit's note says whether the character head is to read it. Outputs: tokens [1, g*g, D], and for what
+    was read cells [h, W] int16.
+    """
+
+    def __init__(self, name: str, encoder: DeepEncoder, view_px: int) -> None:
+        self.name = name
+        self.least_tokens = self.unit_tokens(view_px)
+        self._encoder = encoder
+        self._weights = watch(encoder)
+
+    def unit_tokens(self, axis: Hashable) -> int:
+        assert isinstance(axis, int), "the axis is a view's side in px"
+        return (axis // 64) ** 2
+
+    def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:
+        assert isinstance(axis, int), "the axis is a view's side in px"
+        count = budget // self.unit_tokens(axis)
+        return {"pixels": torch.zeros(count, 3, axis, axis, dtype=torch.uint8, device=device)}
+
+    def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
+        assert isinstance(axis, int), "the axis is a view's side in px"
+        count, length = tokens // self.unit_tokens(axis), 3 * axis * axis
+        noise = torch.randint(0, 256, (length + count * _SHIFT_BYTES,), dtype=torch.uint8)
+        views = [noise[start : start + length] for start in range(0, count * _SHIFT_BYTES, _SHIFT_BYTES)]
+        return [self._unit(view.view(1, 3, axis, axis), reads=False) for view in views]
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Normalises inside. Without a character head nothing needs SAM's patches."""
+        pixels = inputs["pixels"]
+        if self._encoder.character_head is None:
+            return {"tokens": self._encoder.encode_views(pixels)}
+        tokens, patches = self._encoder.encode_views(pixels, return_patches=True)
+        return {"tokens": tokens, "patches": patches}
+
+    def watched(self, axis: Hashable) -> Sequence[Tensor]:
+        return self._weights()
+
+    def kept(self, axis: Hashable) -> Sequence[Tensor]:
+        """The position tables for views of this size."""
+        assert isinstance(axis, int), "the axis is a view's side in px"
+        side = axis // self._encoder.config.sam.patch_px
+        tables = self._encoder.sam_model.tables(side), self._encoder.vision_model.embeddings.table(side // 4)
+        return list(_tensors(tables))
+
+    def finish(self, unit: Unit, outputs: Tensors) -> Tensors:
+        """Reads the characters one view at a time: logits of a view take 11 MB at 447 classes."""
+        patches = outputs.pop("patches", None)
+        if patches is None or not unit.note:
+            return outputs
+        return outputs | {"cells": self._encoder.read_characters(patches[0])}
+
+    def finish_all(self, units: Sequence[Unit], parts: Sequence[Tensors]) -> list[Tensors]:
+        """On a GPU several views at a time: what each operation costs there is its launch."""
+        readable = [part for unit, part in zip(units, parts, strict=True) if unit.note and "patches" in part]
+        if not readable or readable[0]["patches"].device.type == "cpu":
+            return super().finish_all(units, parts)
+        for start in range(0, len(readable), _READ_AT_ONCE):
+            chosen = readable[start : start + _READ_AT_ONCE]
+            cells = self._encoder.read_characters(torch.cat([part["patches"] for part in chosen]))
+            for part, own in zip(chosen, cells.unbind(0), strict=True):
+                part["cells"] = own
+        for part in parts:
+            part.pop("patches", None)
+        return list(parts)
+
+    def probed(self, outputs: Tensors) -> Tensors:
+        """The tokens: they are made from the patches, which are five times as large."""
+        return {"tokens": outputs["tokens"]}
+
+    def units(self, views: Sequence[UInt8Array], readable: Sequence[bool]) -> list[Unit]:
+        """All views [N, 3, S, S] of some pages, in order. readable: whether the page's characters are read here.
+
+        Units share the arrays' memory, which must stay as it is until they are encoded.
+        """
+        return [
+            self._unit(view[None], reads=reads)
+            for page, reads in zip(views, readable, strict=True)
+            for view in torch.from_numpy(np.ascontiguousarray(page))
+        ]
+
+    def _unit(self, pixels: Tensor, *, reads: bool) -> Unit:
+        axis = int(pixels.shape[-1])
+        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels}, note=reads)
+
+
+class PagesEncoder:
+    """Pages' views through a manager, one path at a time: those of many pages in full batches."""
+
+    def __init__(
+        self, encoder: DeepEncoder, paths: tuple[DeepSeekPath, DeepSeekPath], manager: EncoderGraphManager
+    ) -> None:
+        self._encoder = encoder
+        self._global_path, self._local_path = paths
+        self._manager = manager
+
+    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Each page's global view, and "hit", "miss" or "eager" for it. Read where there are no tiles."""
+        name = self._global_path.name
+        encoded = self._manager.encode({name: self._global_units(pages)})[name]
+        return self._by_page(encoded, [1] * len(pages))
+
+    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        """Each page's tiles, N = 0 for an untiled page, and "hit", "miss" or "eager" for each."""
+        name = self._local_path.name
+        encoded = self._manager.encode({name: self._local_units(pages)})[name]
+        return self._by_page(encoded, [page.num_tiles for page in pages])
+
+    def _global_units(self, pages: Sequence[PageViews]) -> list[Unit]:
+        views = [page.global_view[None] for page in pages]
+        return self._global_path.units(views, readable=[page.num_tiles == 0 for page in pages])
+
+    def _local_units(self, pages: Sequence[PageViews]) -> list[Unit]:
+        return self._local_path.units([page.local_views for page in pages], readable=[True] * len(pages))
+
+    def _by_page(
+        self, encoded: Sequence[EncodedUnit], counts: Sequence[int]
+    ) -> tuple[list[EncodedViews], list[list[str]]]:
+        """counts: views of each page."""
+        units = iter(encoded)
+        pages = [list(islice(units, count)) for count in counts]
+        return [self._joined(page) for page in pages], [[unit.use for unit in page] for page in pages]
+
+    def _joined(self, units: Sequence[EncodedUnit]) -> EncodedViews:
+        if not units:
+            nothing = self._encoder.image_newline.new_empty(0, 0, self._encoder.config.embed_dim)
+            return EncodedViews(tokens_NTD=nothing, cells=None)
+        cells = [unit.outputs["cells"] for unit in units if "cells" in unit.outputs]
+        return EncodedViews(
+            tokens_NTD=torch.cat([unit.outputs["tokens"] for unit in units]),
+            cells=torch.stack(cells) if cells else None,
+        )
+
+
+def deepseek_paths(encoder: DeepEncoder, global_px: int = 1024) -> tuple[DeepSeekPath, DeepSeekPath]:
+    """The paths "global" and "local". global_px: the usual size of a global view, which budgets are made for."""
+    return DeepSeekPath("global", encoder, global_px), DeepSeekPath("local", encoder, TILE_PX)
+
+
+def _tensors(value: object) -> Iterator[Tensor]:
+    """All tensors in nested tuples and dataclasses."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for entry in value:
+            yield from _tensors(entry)
+    elif is_dataclass(value):
+        for entry in fields(value):
+            yield from _tensors(getattr(value, entry.name))

@@ -1,0 +1,267 @@
+"""SAM image encoder as DeepSeek-OCR uses it: windowed ViT, neck, and two strided convolutions.
+
+Shapes: B views, h = w = S/16 patches a side, C width, H heads, d = C/H, N = h*w.
+Source: facebookresearch/segment-anything and deepseek-ai/DeepSeek-OCR (deepencoder.py). Differs in that
+attention never stores a global block's N x N bias and position tables are computed once per resolution.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from encoders.attention import grid_attention, window_attention
+from encoders.attention.plain import join_windows, split_windows
+from encoders.deepseek.position_tables import TableCache
+from encoders.pointwise import add_norm, linear_gelu
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamConfig:
+    """Defaults are the published model's.
+
+    pos_grid: side of the learnt absolute position grid, in patches. global_layers: those without windows.
+    neck_channels, downsample_channels: outputs of the neck and of each strided convolution.
+    """
+
+    width: int = 768
+    num_layers: int = 12
+    num_heads: int = 12
+    mlp_dim: int = 3072
+    patch_px: int = 16
+    pos_grid: int = 64
+    window: int = 14
+    global_layers: tuple[int, ...] = (2, 5, 8, 11)
+    use_rel_pos: bool = True
+    neck_channels: int = 256
+    downsample_channels: tuple[int, int] = (512, 1024)
+    layer_norm_eps: float = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class RelPos:
+    """One block's relative positions. rows_qkd, cols_qkd: [side, side, d], the vector for query q, key k.
+
+    key_axes: [N, 2*side] one-hot row and one-hot column of every key in a global block, None in a window.
+    """
+
+    rows_qkd: Tensor
+    cols_qkd: Tensor
+    key_axes: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class SamTables:
+    """pos_embed: [1, h, w, C]. rel_pos: one entry a block, None without relative positions."""
+
+    pos_embed: Tensor
+    rel_pos: tuple[RelPos | None, ...]
+
+
+def resize_grid(grid: Tensor, side: int) -> Tensor:
+    """[1, n, n, C] -> [1, side, side, C], bicubic with antialiasing in float32, as published."""
+    if grid.shape[1] == side:
+        return grid
+    channels_first = grid.permute(0, 3, 1, 2).float()
+    resized = functional.interpolate(
+        channels_first, size=(side, side), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.permute(0, 2, 3, 1).to(grid.dtype)
+
+
+def relative_table(rel_pos: Tensor, side: int) -> Tensor:
+    """[2n-1, d] -> [side, side, d]: entry (q, k) is the vector of distance q - k. Interpolated in float32."""
+    length = 2 * side - 1
+    if rel_pos.shape[0] != length:
+        resized = functional.interpolate(rel_pos.float().t()[None], size=length, mode="linear")
+        rel_pos = resized[0].t().to(rel_pos.dtype)
+    position = torch.arange(side, device=rel_pos.device)
+    return rel_pos[position[:, None] - position[None, :] + side - 1]
+
+
+def key_axes(side: int, like: Tensor) -> Tensor:
+    """[side*side, 2*side]: for each key its row, then its column, one-hot."""
+    eye = torch.eye(side, device=like.device, dtype=like.dtype)
+    rows = eye[:, None, :].expand(side, side, side)
+    cols = eye[None, :, :].expand(side, side, side)
+    return torch.cat([rows, cols], dim=-1).reshape(side * side, 2 * side)
+
+
+class SamAttention(nn.Module):
+    """Multi-head attention over a square of patches, with decomposed relative positions if configured.
+
+    window: side of the windows within which patches attend to each other, 0 for all patches together.
+    """
+
+    def __init__(self, config: SamConfig, window: int) -> None:
+        super().__init__()
+        self.num_heads = config.num_heads
+        self.window = window
+        head_dim = config.width // config.num_heads
+        self.scale = head_dim**-0.5
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.proj = nn.Linear(config.width, config.width)
+        if config.use_rel_pos:
+            side = window or config.pos_grid
+            self.rel_pos_h = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+            self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+
+    def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, C] -> [B, h, w, C]."""
+        qkv: Tensor = self.qkv(x)
+        if rel_pos is not None:  # in its own number format, where the product has another one
+            qkv = qkv.to(rel_pos.rows_qkd.dtype)
+        attended = self._attend_within_windows(qkv, rel_pos) if self.window else self._attend(qkv, rel_pos)
+        projected: Tensor = self.proj(attended)
+        return projected
+
+    def _attend_within_windows(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, 3C] -> [B, h, w, C]. The page ends in zeros where its last windows reach beyond it."""
+        if rel_pos is None:
+            windows = self._attend(split_windows(qkv, self.qkv.bias, self.window), None)
+            return join_windows(windows, self.window, qkv.shape[1])
+        rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
+        return window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
+
+    def _attend(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
+        """[B, h, w, 3C] -> [B, h, w, C]."""
+        if rel_pos is not None:
+            rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
+            return grid_attention(qkv, rows, cols, self.scale, self.num_heads, rel_pos.key_axes)
+        B, h, w, _ = qkv.shape
+        q, k, v = qkv.view(B, h * w, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        out = functional.scaled_dot_product_attention(q, k, v, scale=self.scale)
+        return out.transpose(1, 2).reshape(B, h, w, -1)
+
+
+class SamMlp(nn.Module):
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.lin1 = nn.Linear(config.width, config.mlp_dim)
+        self.lin2 = nn.Linear(config.mlp_dim, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.lin2(linear_gelu(x, self.lin1))
+        return out
+
+
+class SamBlock(nn.Module):
+    """window: side of its attention windows, 0 for a global block."""
+
+    def __init__(self, config: SamConfig, window: int) -> None:
+        super().__init__()
+        self.window = window
+        self.norm1 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.attn = SamAttention(config, window)
+        self.norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.mlp = SamMlp(config)
+
+    def forward(self, x: Tensor, update: Tensor, rel_pos: RelPos | None) -> tuple[Tensor, Tensor]:
+        """x and the update still to be added to it [B, h, w, C] -> the same after this block.
+
+        Left to the next block's normalisation, the addition costs no pass over memory of its own.
+        """
+        x, normed = add_norm(x, update, self.norm1)
+        x, normed = add_norm(x, self.attn(normed, rel_pos), self.norm2)
+        return x, self.mlp(normed)
+
+
+class LayerNorm2d(nn.LayerNorm):
+    """Normalises [B, C, h, w] over C."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+def split_patches(pixels: Tensor, patch_px: int) -> Tensor:
+    """[B, 3, S, S] -> [B, h, w, 3 * patch_px^2]: each patch's pixels, in the order of a convolution's weights."""
+    B, channels, side_px, _ = pixels.shape
+    side = side_px // patch_px
+    grid = pixels.reshape(B, channels, side, patch_px, side, patch_px)
+    return grid.permute(0, 2, 4, 1, 3, 5).reshape(B, side, side, channels * patch_px**2)
+
+
+class SamPatchEmbed(nn.Module):
+    """A convolution whose stride is its size: one matrix product over patches, which is faster as such."""
+
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(3, config.width, kernel_size=config.patch_px, stride=config.patch_px)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Normalised pixels of patches [B, h, w, 3 * patch_px^2] -> [B, h, w, C]."""
+        return functional.linear(patches, self.proj.weight.flatten(1), self.proj.bias)
+
+
+class SamEncoder(nn.Module):
+    """Parameter names are the published `sam_model.*`."""
+
+    def __init__(self, config: SamConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, neck, eps = config.width, config.neck_channels, config.layer_norm_eps
+        self.patch_embed = SamPatchEmbed(config)
+        self.pos_embed = nn.Parameter(torch.zeros(1, config.pos_grid, config.pos_grid, width))
+        windows = [0 if i in config.global_layers else config.window for i in range(config.num_layers)]
+        self.blocks = nn.ModuleList(SamBlock(config, window) for window in windows)
+        self.neck = nn.Sequential(
+            nn.Conv2d(width, neck, kernel_size=1, bias=False),
+            LayerNorm2d(neck, eps=eps),
+            nn.Conv2d(neck, neck, kernel_size=3, padding=1, bias=False),
+            LayerNorm2d(neck, eps=eps),
+        )
+        first, second = config.downsample_channels
+        self.net_2 = nn.Conv2d(neck, first, kernel_size=3, stride=2, padding=1, bias=False)
+        self.net_3 = nn.Conv2d(first, second, kernel_size=3, stride=2, padding=1, bias=False)
+        self._tables: TableCache[SamTables] = TableCache()
+
+    def train(self, mode: bool = True) -> "SamEncoder":
+        self._tables.clear()
+        return super().train(mode)
+
+    def tables(self, side: int) -> SamTables:
+        """Position tables for views of side x side patches."""
+        sources = [self.pos_embed]
+        for name, parameter in self.blocks.named_parameters():
+            if name.endswith(("rel_pos_h", "rel_pos_w")):
+                sources.append(parameter)
+        return self._tables.get(side, sources, lambda: self._compute_tables(side))
+
+    def _compute_tables(self, side: int) -> SamTables:
+        axes = key_axes(side, self.pos_embed) if self.config.use_rel_pos else None
+        rel_pos = tuple(self._rel_pos(block, side, axes) for block in self.blocks)
+        return SamTables(resize_grid(self.pos_embed, side), rel_pos)
+
+    def _rel_pos(self, block: nn.Module, side: int, axes: Tensor | None) -> RelPos | None:
+        if not self.config.use_rel_pos:
+            return None
+        assert isinstance(block, SamBlock)
+        extent = block.window or side
+        return RelPos(
+            relative_table(block.attn.rel_pos_h, extent),
+            relative_table(block.attn.rel_pos_w, extent),
+            None if block.window else axes,
+        )
+
+    def patches(self, pixels: Tensor) -> Tensor:
+        """uint8 [B, 3, S, S] -> patch features before the neck [B, h, w, C]."""
+        x: Tensor = self.patch_embed(self._normalised(split_patches(pixels, self.config.patch_px)))
+        tables = self.tables(x.shape[1])
+        update = tables.pos_embed
+        for block, rel_pos in zip(self.blocks, tables.rel_pos, strict=True):
+            x, update = block(x, update, rel_pos)
+        return x + update
+
+    def _normalised(self, pixels: Tensor) -> Tensor:
+        """uint8 -> -1 to 1 (mean and deviation of 0.5) in the weights' type, where half integers are exact."""
+        return pixels.to(self.patch_embed.proj.weight.dtype).sub_(127.5).mul_(1 / 127.5)
+
+    def downsample(self, patches: Tensor) -> Tensor:
+        """[B, h, w, C] -> [B, C', h/4, w/4]."""
+        features: Tensor = self.net_3(self.net_2(self.neck(patches.permute(0, 3, 1, 2))))
+        return features
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """uint8 [B, 3, S, S] -> features [B, C', S/64, S/64]."""
+        return self.downsample(self.patches(pixels))

@@ -1,0 +1,167 @@
+"""Units into batches, for one path and axis."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from encoders.graphs.batching.budgets import smallest_fitting
+from encoders.graphs.batching.latency import Latencies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """indices: of its units, ascending. size: the graph's tokens; None for a batch to run eagerly."""
+
+    indices: tuple[int, ...]
+    tokens: int
+    size: int | None
+
+    @property
+    def padding(self) -> int:
+        """Tokens computed for nothing."""
+        return 0 if self.size is None else self.size - self.tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a batch may hold. sizes: captured ones, ascending, none above max_tokens; may be empty."""
+
+    max_tokens: int
+    max_items: int
+    sizes: Sequence[int] = ()
+
+
+def pack(
+    tokens: Sequence[int],
+    bounds: Bounds,
+    *,
+    items: Sequence[int] | None = None,
+    latencies: Latencies | None = None,
+) -> list[Batch]:
+    """Every unit in exactly one batch, the fullest batches first; the same input gives the same batches.
+
+    tokens, items: of each unit (items: 1 unless told). With latencies the batches of least total time are
+    found (exactly, where all units are equal); without, the fewest, then those of least padding. A unit
+    beyond the bounds goes alone, without a size.
+    """
+    counts = [1] * len(tokens) if items is None else items
+    inside: list[int] = []
+    alone: list[int] = []
+    for index, (size, count) in enumerate(zip(tokens, counts, strict=True)):
+        fits = size <= bounds.max_tokens and count <= bounds.max_items
+        (inside if fits else alone).append(index)
+    uniform = len({(tokens[index], counts[index]) for index in inside}) == 1
+    if uniform and latencies is not None and counts[inside[0]] == 1:
+        batches = _pack_equal(inside, tokens[inside[0]], bounds, latencies)
+    else:
+        batches = _pack_mixed(inside, tokens, counts, bounds, latencies)
+    batches.sort(key=lambda batch: (-batch.tokens, batch.indices))
+    return batches + [Batch(indices=(index,), tokens=tokens[index], size=None) for index in alone]
+
+
+def total_seconds(batches: Iterable[Batch], latencies: Latencies) -> float:
+    """What the batches take, by the latencies measured."""
+    return sum(latencies.cost(batch.size, batch.tokens) for batch in batches)
+
+
+def _pack_equal(indices: Sequence[int], unit: int, bounds: Bounds, latencies: Latencies) -> list[Batch]:
+    """Units of one size: the cheapest way to cover their number with graphs and eager runs."""
+    num = len(indices)
+    most = min(bounds.max_tokens // unit, bounds.max_items)
+    options = _undominated(
+        [(latencies.replay[size], min(size // unit, most)) for size in bounds.sizes if size >= unit]
+        + [(latencies.eager_at(count * unit), count) for count in range(1, most + 1)]
+    )
+    best: list[tuple[float, int]] = [(0.0, 0)]  # seconds for so many units, and units in the last batch
+    for count in range(1, num + 1):
+        best.append(
+            min((best[max(0, count - held)][0] + seconds, -min(held, count)) for seconds, held in options)
+        )
+    lengths = []
+    left = num
+    while left:
+        lengths.append(-best[left][1])
+        left += best[left][1]
+    batches = []
+    start = 0
+    for length in lengths:
+        members = tuple(indices[start : start + length])
+        start += length
+        batches.append(_batch(members, length * unit, bounds, latencies))
+    return batches
+
+
+def _undominated(options: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """(seconds, units) without those that another beats: no slower, and no fewer units."""
+    kept: list[tuple[float, int]] = []
+    for seconds, held in sorted(options, key=lambda option: (option[0], -option[1])):
+        if not kept or held > kept[-1][1]:
+            kept.append((seconds, held))
+    return kept
+
+
+def _pack_mixed(
+    indices: Sequence[int],
+    tokens: Sequence[int],
+    items: Sequence[int],
+    bounds: Bounds,
+    latencies: Latencies | None,
+) -> list[Batch]:
+    """Units of several sizes: the best of first-fit decreasing and of filling in order, for every size as limit."""
+    if not indices:
+        return []
+    largest = max(tokens[index] for index in indices)
+    limits = {bounds.max_tokens}
+    if latencies is not None:
+        limits |= {size for size in bounds.sizes if size >= largest}
+    falling = sorted(indices, key=lambda index: (-tokens[index], index))
+    plans = []
+    for limit in sorted(limits, reverse=True):
+        for order, look_back in ((falling, True), (list(indices), False)):
+            bins = _fill(order, tokens, items, limit, bounds.max_items, look_back)
+            plans.append(
+                [
+                    _batch(tuple(sorted(members)), sum(tokens[index] for index in members), bounds, latencies)
+                    for members in bins
+                ]
+            )
+    return min(plans, key=_rank(latencies))
+
+
+def _rank(latencies: Latencies | None) -> Callable[[list[Batch]], tuple[float, int]]:
+    def rank(plan: list[Batch]) -> tuple[float, int]:
+        cost = len(plan) if latencies is None else total_seconds(plan, latencies)
+        return cost, sum(batch.padding for batch in plan)
+
+    return rank
+
+
+def _fill(
+    order: Sequence[int],
+    tokens: Sequence[int],
+    items: Sequence[int],
+    max_tokens: int,
+    max_items: int,
+    look_back: bool,
+) -> list[list[int]]:
+    """Each unit into the first batch with room: of all batches if look_back, else of the last one alone."""
+    bins: list[list[int]] = []
+    room: list[tuple[int, int]] = []
+    for index in order:
+        first = 0 if look_back else max(0, len(bins) - 1)
+        for place in range(first, len(bins)):
+            if room[place][0] >= tokens[index] and room[place][1] >= items[index]:
+                break
+        else:
+            place = len(bins)
+            bins.append([])
+            room.append((max_tokens, max_items))
+        bins[place].append(index)
+        room[place] = (room[place][0] - tokens[index], room[place][1] - items[index])
+    return bins
+
+
+def _batch(members: tuple[int, ...], tokens: int, bounds: Bounds, latencies: Latencies | None) -> Batch:
+    size = smallest_fitting(bounds.sizes, tokens)
+    if size is not None and latencies is not None and not latencies.wins(size, tokens):
+        size = None
+    return Batch(indices=members, tokens=tokens, size=size)

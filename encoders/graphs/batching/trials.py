@@ -1,0 +1,141 @@
+"""Which graphs of one path and axis are worth having: measured against eager, and compared with it."""
+
+import logging
+import math
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+import torch
+
+from encoders.graphs.batching import budgets
+from encoders.graphs.batching.latency import Latencies
+from encoders.graphs.batching.runner import Runner
+from encoders.graphs.capturing.capture import Capture, Run
+from encoders.graphs.capturing.checks import difference
+from encoders.graphs.capturing.store import GraphStore
+from encoders.graphs.path import Unit
+from encoders.graphs.settings import GraphSettings
+from encoders.graphs.stats import PathStats
+
+logger = logging.getLogger(__name__)
+
+# A graph that won by less was measured to lose now and then (5 views in graphs of 4 and 1 on an H200).
+MARGIN = 1.05
+
+
+class Trials:
+    """latencies: as measured. losing: sizes slower than eager. refused: those, and all that must not come back."""
+
+    def __init__(
+        self, store: GraphStore, capture: Capture, runner: Runner, settings: GraphSettings, stats: PathStats
+    ) -> None:
+        self.latencies = Latencies(margin=MARGIN)
+        self.losing: set[int] = set()
+        self.refused: set[int] = set()
+        self._store = store
+        self._capture = capture
+        self._runner = runner
+        self._settings = settings
+        self._stats = stats
+
+    def try_all(self) -> None:
+        """Frees the graphs that lose or are wrong. Measures each size, captured or not, eagerly as well."""
+        path, axis = self._store.path, self._store.axis
+        sizes = sorted(self._store.graphs)
+        for size in sorted({*_eager_sizes(path.unit_tokens(axis), sizes[-1]), *sizes}):
+            units = path.examples(axis, size)
+            tokens = sum(unit.tokens for unit in units)
+            # In one batch: one that has to be halved is what a graph must win against.
+            self.latencies.eager[tokens] = self._seconds(partial(self._runner.forward, units), "eager", size)
+            if size in sizes:
+                self._time(size, units)
+        self._select(sizes)
+
+    def try_new(self, size: int, least: int) -> None:
+        """The same for one graph whose eager runs are not measured yet. least: tokens of the fewest it is there for.
+
+        Both ways take turns, as this may be in the middle of a run, with other work on the device.
+        """
+        path, axis = self._store.path, self._store.axis
+        for tokens in sorted({path.unit_tokens(axis), least} - {size}):
+            if tokens not in self.latencies.eager:
+                run = partial(self._runner.forward, path.examples(axis, tokens))
+                self.latencies.eager[tokens] = self._seconds(run, "eager", tokens)
+        units = path.examples(axis, size)
+        seconds = self._in_turn(size, units)
+        if seconds is not None:
+            tokens = sum(unit.tokens for unit in units)
+            self.latencies.eager[tokens], self.latencies.replay[size] = seconds
+            self._select([size])
+        else:
+            self.losing.add(size)
+            self._stats.losing_graphs += 1
+            self.refuse(size)
+
+    def refuse(self, size: int) -> bool:
+        """Frees a graph that is not to be used again; False if it is gone already."""
+        self.refused.add(size)
+        if size not in self._store.graphs:
+            return False
+        self._store.drop(size)
+        return True
+
+    def _in_turn(self, size: int, units: Sequence[Unit]) -> list[float] | None:
+        """Seconds of eager runs and of replays of these units; None where memory does not suffice."""
+        eager = partial(self._runner.forward, units)
+        replay = partial(self._runner.replay, self._store.graphs[size], units)
+        try:
+            return self._capture.measure_in_turn([eager, replay], self._settings.repeats)
+        except torch.OutOfMemoryError as error:
+            reason = str(error)
+        logger.warning("%s: memory does not suffice to try it: %s", self._store.label(size), reason)
+        return None
+
+    def _time(self, size: int, units: Sequence[Unit]) -> None:
+        """Replays, with their copies in and out, as eager runs are."""
+        run = partial(self._runner.replay, self._store.graphs[size], units)
+        self.latencies.replay[size] = self._seconds(run, "replays", size)
+
+    def _seconds(self, run: Run, what: str, size: int) -> float:
+        """Infinite for what memory does not suffice for."""
+        try:
+            return self._capture.measure(run, self._settings.repeats)
+        except torch.OutOfMemoryError as error:
+            reason = str(error)
+        logger.warning("%s, %s: memory does not suffice: %s", self._store.label(size), what, reason)
+        return math.inf
+
+    def _select(self, sizes: Sequence[int]) -> None:
+        losing = [size for size in sizes if not self.latencies.wins(size, size)]
+        self.losing.update(losing)
+        self._stats.losing_graphs += len(losing)
+        for size in losing:
+            self.refuse(size)
+        for size in sizes:
+            if size in self._store.graphs:
+                self._verify(size)
+
+    def _verify(self, size: int) -> None:
+        """Frees a graph that does not return what eager returns, on random units, if memory suffices to tell."""
+        units = self._store.path.examples(self._store.axis, size)
+        try:
+            apart = difference(
+                self._runner.replay(self._store.graphs[size], units), self._runner.eager(units)
+            )
+        except torch.OutOfMemoryError:
+            self._stats.skipped_checks += 1
+            logger.warning("%s is not compared with eager: memory does not suffice", self._store.label(size))
+            return
+        self._stats.parity_checks += 1
+        if not apart <= self._settings.parity_tolerance:
+            self._stats.parity_failures += 1
+            logger.warning("%s and eager differ by %.2g: it is not used", self._store.label(size), apart)
+            self.refuse(size)
+
+
+def _eager_sizes(unit: int, largest: int) -> list[int]:
+    """Doubling, and halfway between: few launches take as long as fewer, so that no line runs from 4 views to 8."""
+    doubling = budgets.generate(unit, largest)
+    between = [(low + high) // 2 // unit * unit for low, high in pairwise(doubling)]
+    return [*doubling, *between]

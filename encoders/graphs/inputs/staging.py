@@ -1,0 +1,171 @@
+"""Input from pageable host memory to the device, while the device is busy with the batch before.
+
+Slot by slot in turn: the host waits until the slot's last copy has left it and lays the pieces into its pinned
+memory; the copy stream waits until the slot's device memory was read and copies all inputs at once; the compute
+stream waits for that and copies on into the targets, in its own order, so that no replay under way is touched.
+"""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.inputs.transfers import Event, Transfers
+
+logger = logging.getLogger(__name__)
+
+# Where an input begins in a slot: what CUDA aligns allocations to, and a multiple of every dtype's size.
+ALIGNMENT_BYTES = 256
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """copied: the last copy out of host. read: the last look at device, or its allocation."""
+
+    host: Tensor
+    device: Tensor
+    copied: Event | None = None
+    read: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """One input's place in a slot."""
+
+    start: int
+    num_bytes: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def of(self, memory: Tensor) -> Tensor:
+        """The input, as a view of a slot's bytes."""
+        return memory[self.start : self.start + self.num_bytes].view(self.dtype).view(self.shape)
+
+
+class Staging:
+    """Slots that grow to the largest batch. For one thread, and one stream as the current one."""
+
+    def __init__(self, transfers: Transfers, num_slots: int = 2) -> None:
+        self._transfers = transfers
+        self._num_slots = num_slots
+        self._slots: list[_Slot] = []
+        self._next = 0
+        self._pins = True
+
+    @property
+    def num_bytes(self) -> int:
+        """Device memory of all slots; as much is held on the host."""
+        return sum(slot.device.nbytes for slot in self._slots)
+
+    def write(self, pieces: Mapping[str, Sequence[Tensor]], targets: Mapping[str, Tensor]) -> None:
+        """Lays each input's pieces end to end at the front of its target, on the current stream.
+
+        pieces: may be changed or freed once this returns, if they lie on the host. Inputs with pieces on the
+        device are copied from there one by one. Raises torch.OutOfMemoryError if the slots cannot grow.
+        """
+        hosted = {name: parts for name, parts in pieces.items() if _is_hosted(parts)}
+        with torch.inference_mode():
+            for name in pieces.keys() - hosted.keys():
+                lay(pieces[name], targets[name])
+            spans, size = _layout(hosted)
+            if size:
+                self._send(hosted, spans, size, targets)
+
+    def collate(self, pieces: Mapping[str, Sequence[Tensor]], device: torch.device) -> dict[str, Tensor]:
+        """Each input's pieces end to end in memory of their own on the device."""
+        inputs = {
+            name: torch.empty((num_rows(parts), *parts[0].shape[1:]), dtype=parts[0].dtype, device=device)
+            for name, parts in pieces.items()
+        }
+        self.write(pieces, inputs)
+        return inputs
+
+    def close(self) -> None:
+        """Frees the slots once their copies are done; a later write makes new ones."""
+        for slot in self._slots:
+            if slot.copied is not None:
+                slot.copied.synchronize()
+        self._slots = []
+        self._next = 0
+
+    def _send(
+        self,
+        pieces: Mapping[str, Sequence[Tensor]],
+        spans: Mapping[str, _Span],
+        size: int,
+        targets: Mapping[str, Tensor],
+    ) -> None:
+        slot = self._free_slot(size)
+        for name, span in spans.items():
+            lay(pieces[name], span.of(slot.host))
+        if slot.read is not None:
+            self._transfers.hold_copies(slot.read)
+        slot.copied = self._transfers.send(slot.device[:size], slot.host[:size])
+        self._transfers.hold_compute(slot.copied)
+        for name, span in spans.items():
+            self._transfers.lay(targets[name][: span.shape[0]], span.of(slot.device))
+        slot.read = self._transfers.mark()
+
+    def _free_slot(self, size: int) -> _Slot:
+        """The next slot, whose host memory holds nothing that is still to be copied."""
+        if not self._slots or any(slot.device.nbytes < size for slot in self._slots):
+            self._grow(size)
+        slot = self._slots[self._next]
+        self._next = (self._next + 1) % len(self._slots)
+        if slot.copied is not None:
+            slot.copied.synchronize()
+        return slot
+
+    def _grow(self, size: int) -> None:
+        """All slots at once, so that no later batch of this size waits for memory."""
+        self.close()
+        slots = [
+            _Slot(host=self._host_memory(size), device=self._transfers.device_memory(size))
+            for _ in range(self._num_slots)
+        ]
+        allocated = self._transfers.mark()  # what used this memory before may still run
+        for slot in slots:
+            slot.read = allocated
+        self._slots = slots
+
+    def _host_memory(self, size: int) -> Tensor:
+        if self._pins:
+            try:
+                return self._transfers.host_memory(size)
+            except RuntimeError as error:
+                self._pins = False
+                logger.warning("no pinned memory for input (%s): copies to the device are slower", error)
+        return torch.empty(size, dtype=torch.uint8)
+
+
+def lay(pieces: Sequence[Tensor], target: Tensor) -> None:
+    """Copies the pieces end to end to the front of target."""
+    used = 0
+    for piece in pieces:
+        target[used : used + piece.shape[0]].copy_(piece, non_blocking=True)
+        used += piece.shape[0]
+
+
+def _is_hosted(parts: Sequence[Tensor]) -> bool:
+    return all(part.device.type == "cpu" for part in parts)
+
+
+def num_rows(parts: Sequence[Tensor]) -> int:
+    """Of all parts together."""
+    return sum(part.shape[0] for part in parts)
+
+
+def _layout(pieces: Mapping[str, Sequence[Tensor]]) -> tuple[dict[str, _Span], int]:
+    """Each input's place in a slot, and the bytes of all."""
+    spans = {}
+    end = 0
+    for name, parts in pieces.items():
+        shape = (num_rows(parts), *parts[0].shape[1:])
+        start = -(-end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        num_bytes = math.prod(shape) * parts[0].dtype.itemsize
+        spans[name] = _Span(start=start, num_bytes=num_bytes, shape=shape, dtype=parts[0].dtype)
+        end = start + num_bytes
+    return spans, end

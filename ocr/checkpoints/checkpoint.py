@@ -1,0 +1,307 @@
+"""Load and save models under the published tensor names."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from ocr.character_head.second_opinion import NUM_RESERVED
+from ocr.checkpoints.int8 import SCALE_SUFFIX, expand, is_quantised, num_rows, quantise
+from ocr.checkpoints.tensor_names import Slot, ignored, slots
+from ocr.checkpoints.weight_streams import all_stored, send
+from ocr.errors import CheckpointError
+from ocr.model.deepseek_ocr import OcrConfig, OcrModel
+from ocr.model_files.locate import (
+    CHARACTERS,
+    CONFIDENCE,
+    WEIGHTS,
+    digest,
+    find_directory,
+    read_json,
+    read_tokenizer,
+    weight_files,
+)
+from ocr.transcript.confidence import Calibration
+
+IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model ready to read pages.
+
+    model: in evaluation mode, without gradients. name: as it was asked for. prompt: the model's own.
+    weights_sha256: over all of its files that a reading depends on (ocr.model_files.locate.digest).
+    characters: those of the character head's classes (ocr.character_head.second_opinion), None where it has none or no
+        characters.json names them. calibration: from confidence.json, None where there is none.
+    """
+
+    model: OcrModel
+    tokenizer: Tokenizer
+    name: str
+    weights_sha256: str
+    prompt: str
+    image_token_id: int
+    bos_id: int
+    eos_id: int
+    characters: str | None = None
+    calibration: Calibration | None = None
+
+
+def load(
+    name_or_path: str,
+    *,
+    device: str | torch.device,
+    dtype: torch.dtype,
+    encoder_dtype: torch.dtype | None = None,
+) -> LoadedModel:
+    """The model of that name: "small" (shipped), a directory, or a hub id such as deepseek-ai/DeepSeek-OCR.
+
+    encoder_dtype: of the vision encoder, where it is to be another one than dtype.
+
+    Weights are mapped from the file and converted tensor by tensor, or streamed to a GPU, so they are never held twice.
+    Raises: CheckpointError, naming the file, key or tensors and what to do.
+    """
+    directory = find_directory(name_or_path)
+    config_json = read_json(directory / "config.json")
+    config = OcrConfig.from_json(config_json)
+    tokenizer = read_tokenizer(directory / "tokenizer.json")
+    num_ids = tokenizer.get_vocab_size(with_added_tokens=True)
+    if num_ids > config.language.vocab_size:
+        raise CheckpointError(
+            f"{directory}: tokenizer.json has {num_ids} tokens, config.json a vocab_size of "
+            f"{config.language.vocab_size}; they belong to different models, fetch both again together"
+        )
+    files = weight_files(directory)
+    with torch.device("meta"):
+        model = OcrModel.from_config(config)
+    _fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
+    ids = {**config_json["language_config"], **config_json}
+    return LoadedModel(
+        model=model,
+        tokenizer=tokenizer,
+        name=name_or_path,
+        weights_sha256=digest(directory),
+        prompt=config.prompt,
+        image_token_id=_token_id(tokenizer, IMAGE, None, directory),
+        bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),
+        eos_id=_token_id(tokenizer, EOS, ids.get("eos_token_id"), directory),
+        characters=_characters(directory, config),
+        calibration=Calibration.read(path) if (path := directory / CONFIDENCE).exists() else None,
+    )
+
+
+def save(
+    model: OcrModel,
+    directory: Path,
+    *,
+    tokenizer: Tokenizer | None = None,
+    dtype: torch.dtype | None = None,
+    int8: bool = False,
+) -> None:
+    """Writes config.json, model.safetensors and, if given, tokenizer.json; each appears whole or not at all.
+
+    dtype: of the stored tensors, the model's own by default. int8: eight bits for matrices and
+    convolutions, float16 for the rest.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    parameters = dict(model.named_parameters())
+    tensors: dict[str, Tensor] = {}
+    for key, slot in slots(model).items():
+        tensor = parameters[slot.parameter].detach()
+        tensor = tensor if slot.index is None else tensor[slot.index]
+        if int8 and is_quantised(key, tensor):
+            tensors[key], tensors[key + SCALE_SUFFIX] = (part.cpu() for part in quantise(tensor))
+        else:
+            tensors[key] = tensor.to("cpu", torch.float16 if int8 else dtype or tensor.dtype).contiguous()
+    _replace(directory / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+    config = json.dumps(model.config.to_json(), indent=2, ensure_ascii=False) + "\n"
+    _replace(directory / "config.json", lambda path: Path(path).write_text(config, encoding="utf-8"))
+    if tokenizer is not None:
+        _replace(directory / "tokenizer.json", tokenizer.save)
+
+
+def _characters(directory: Path, config: OcrConfig) -> str | None:
+    """Raises: CheckpointError where the head has another number of classes."""
+    head, path = config.encoder.character_head, directory / CHARACTERS
+    if head is None or not path.exists():
+        return None
+    try:
+        characters = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
+    if not isinstance(characters, str) or len(characters) + NUM_RESERVED != head.num_characters:
+        raise CheckpointError(
+            f"{path} does not name the {head.num_characters - NUM_RESERVED} characters that config.json's "
+            "head knows; use the one published with the model"
+        )
+    return characters
+
+
+def _fill(
+    model: OcrModel,
+    files: Sequence[Path],
+    device: torch.device,
+    dtype: torch.dtype,
+    encoder_dtype: torch.dtype,
+) -> None:
+    """Gives a model built on meta its weights, and leaves it in evaluation mode without gradients."""
+    places = slots(model)
+    with ExitStack() as stack:
+        source: dict[str, Any] = {}
+        for file in files:
+            handle = _open(file, stack)
+            source.update(dict.fromkeys(handle.keys(), handle))
+        _check(places, source, ignored(model), files)
+        likes = {
+            name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)
+            for name in dict.fromkeys(place.parameter for place in places.values())
+        }
+        read = _stream if device.type == "cuda" else _convert
+        whole = read(likes, places, source, files, device)
+    for name, tensor in whole.items():
+        module, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
+    text = model.language_model
+    if model.config.language.tie_word_embeddings:
+        model.lm_head.weight = text.embed_tokens.weight
+    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # its tables are in no checkpoint
+    model.eval()
+
+
+def _convert(
+    likes: Mapping[str, Tensor],
+    places: Mapping[str, Slot],
+    source: Mapping[str, Any],
+    files: Sequence[Path],
+    device: torch.device,
+) -> dict[str, Tensor]:
+    """Each parameter's values, tensor by tensor. What need not be converted or joined stays in the mapped file.
+
+    likes: of each parameter's shape and dtype, without values.
+    """
+    whole: dict[str, Tensor] = {}
+    for key, place in places.items():
+        tensor = _read(source, key).to(device, likes[place.parameter].dtype)
+        if place.index is None:
+            whole[place.parameter] = tensor
+            continue
+        if place.parameter not in whole:
+            whole[place.parameter] = _room(likes[place.parameter], device)
+        whole[place.parameter][place.index] = tensor
+    return whole
+
+
+def _stream(
+    likes: Mapping[str, Tensor],
+    places: Mapping[str, Slot],
+    source: Mapping[str, Any],
+    files: Sequence[Path],
+    device: torch.device,
+) -> dict[str, Tensor]:
+    """The same straight into the device's memory, past the host's, but for what is stored in eight bits."""
+    whole = {name: _room(like, device) for name, like in likes.items()}
+    stored = all_stored(files)
+    streamed = []
+    for key, place in places.items():
+        target = whole[place.parameter] if place.index is None else whole[place.parameter][place.index]
+        if key in stored:
+            streamed.append((stored[key], target))
+        else:
+            target.copy_(_read(source, key))
+    try:
+        send(streamed, device)
+    except (OSError, EOFError) as error:
+        raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
+    return whole
+
+
+def _room(like: Tensor, device: torch.device) -> Tensor:
+    """A new tensor on the device. Not by empty_like, for which of a tensor on meta PyTorch imports its compiler."""
+    return torch.empty(like.shape, dtype=like.dtype, device=device)
+
+
+def _open(file: Path, stack: ExitStack) -> Any:
+    try:
+        return stack.enter_context(safe_open(file, framework="pt"))
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(
+            f"{file} cannot be read as safetensors ({error}); fetch the file again"
+        ) from error
+
+
+def _read(source: Mapping[str, Any], key: str) -> Tensor:
+    tensor: Tensor = source[key].get_tensor(key)
+    scale_key = key + SCALE_SUFFIX
+    return expand(tensor, source[scale_key].get_tensor(scale_key)) if tensor.dtype == torch.int8 else tensor
+
+
+def _check(
+    places: Mapping[str, Slot], source: Mapping[str, Any], unused: frozenset[str], files: Sequence[Path]
+) -> None:
+    """Raises CheckpointError naming every kind of misfit at once."""
+    expected = dict(_expected_shapes(places, source))
+    found = {
+        key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items() if key not in unused
+    }
+    misshapen = [
+        f"{key} {list(found[key])} instead of {list(shape)}"
+        for key, shape in expected.items()
+        if key in found and found[key] != shape
+    ]
+    faults = [
+        _listed("missing tensors", [key for key in expected if key not in found]),
+        _listed("unknown tensors", [key for key in found if key not in expected]),
+        _listed("tensors of another shape", misshapen),
+    ]
+    if any(faults):
+        where = ", ".join(str(file) for file in files)
+        raise CheckpointError(
+            f"{where} does not fit its config.json: {'; '.join(filter(None, faults))}. Use the config.json "
+            "published with these weights, and weights under DeepSeek-OCR's published names"
+        )
+
+
+def _expected_shapes(
+    places: Mapping[str, Slot], source: Mapping[str, Any]
+) -> Iterable[tuple[str, tuple[int, ...]]]:
+    for key, place in places.items():
+        yield key, place.shape
+        if key in source and source[key].get_slice(key).get_dtype() == "I8":
+            yield key + SCALE_SUFFIX, (num_rows(place.shape),)
+
+
+def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return f"{kind}: {', '.join(items[:most])}{more}" if items else ""
+
+
+def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: Path) -> int:
+    """The id config.json gives, else the tokenizer's for the token."""
+    found: int | None = configured if isinstance(configured, int) else tokenizer.token_to_id(token)
+    if found is None:
+        raise CheckpointError(
+            f"{directory / 'tokenizer.json'} has no token {token!r}; use the tokenizer.json published with "
+            "the model"
+        )
+    return found
+
+
+def _replace(path: Path, write: Callable[[str], object]) -> None:
+    """Writes beside path, then moves into place: a reader (or a mapping of the old file) never sees half."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        write(str(partial))
+        partial.chmod(0o644)  # safetensors writes files that only their owner may read
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

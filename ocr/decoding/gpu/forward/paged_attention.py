@@ -1,0 +1,207 @@
+"""Attention over the block pool, as one of the language model's attention implementations.
+
+Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for each, d width of a head.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from ocr.decoding.gpu.forward.block_pool import BlockPool, pick, put
+from ocr.model.text_attention import ATTENTION, sdpa_attention
+
+try:
+    import triton
+
+    from ocr.decoding.gpu.kernels import paged as kernels
+except ImportError:  # no wheel for this platform
+    triton = None
+
+NAME = "ocrbatch_paged"
+MAX_QUERY_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttendConfig:
+    """How the kernel is launched. splits: runs that a slot's blocks are divided into."""
+
+    splits: int
+    num_warps: int = 4
+    num_stages: int = 3
+
+
+def default_config(rows: int, processors: int = 132) -> AttendConfig:
+    """rows: slots times key heads. Enough programs to fill the device four times, as slots differ in length."""
+    wanted = -(-4 * processors // rows)
+    return AttendConfig(splits=min(32, 1 << (wanted - 1).bit_length()))
+
+
+class StepCache:
+    """past_key_values of one decode step: new keys and values go into the pool, at each slot's length.
+
+    plan_SP: int32 [S, 1 + max_blocks] on the pool's device: a slot's cached tokens, then its block table.
+    fused: whether the Triton kernels run; else PyTorch's operators.
+    """
+
+    def __init__(
+        self, pool: BlockPool, plan_SP: Tensor, *, fused: bool, config: AttendConfig | None = None
+    ) -> None:
+        self.pool = pool
+        self.plan_SP = plan_SP
+        self.fused = fused
+        self.config = config
+
+    def update(
+        self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
+    ) -> tuple[Tensor, Tensor]:
+        """keys, values: [S, H, Q, d]. Returns the layer's whole pools, which paged_attention() reads."""
+        (append_fused if self.fused else append_plain)(self, keys, values, layer_idx)
+        return self.pool.keys[layer_idx], self.pool.values[layer_idx]
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Of no use here: positions are each slot's own and given by the caller."""
+        return 0
+
+
+class PromptCache:
+    """past_key_values of a prefill: prompts' keys and values are written to the pool and attended as they are."""
+
+    def __init__(self, pool: BlockPool, blocks_NB: Tensor) -> None:
+        self._pool = pool
+        self._blocks_NB = blocks_NB
+
+    def update(
+        self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
+    ) -> tuple[Tensor, Tensor]:
+        self._pool.write_prompts(layer_idx, keys, values, self._blocks_NB)
+        return keys, values
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return 0
+
+
+def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+    plan, size = cache.plan_SP.long(), cache.pool.shape.block_tokens
+    positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
+    blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
+    places = (blocks_SQ, slice(None), positions_SQ % size)
+    put(cache.pool.keys[layer], places, keys_SHQd.transpose(1, 2))
+    put(cache.pool.values[layer], places, values_SHQd.transpose(1, 2))
+
+
+def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+    S, H, Q, D = keys_SHQd.shape
+    keys, values = _rows_contiguous(keys_SHQd), _rows_contiguous(values_SHQd)
+    kernels.append[(S * Q,)](
+        keys, values, cache.pool.keys[layer], cache.pool.values[layer], cache.plan_SP, cache.plan_SP.stride(0),
+        *keys.stride()[:3], *values.stride()[:3],
+        Q=Q, H=H, D=D, BLOCK=cache.pool.shape.block_tokens, WIDTH=_power_of_two(H * D), num_warps=4,
+    )  # fmt: skip
+
+
+def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
+    """[S, H * G, Q, d] -> [S, Q, H * G, d]. Waits for the device: only as many blocks are read as are filled."""
+    Q, groups = query_SNQd.shape[2], query_SNQd.shape[1] // keys.shape[1]
+    lengths_S1 = cache.plan_SP[:, :1].long()
+    count = cache.pool.shape.blocks(int(lengths_S1.max()) + Q)
+    blocks_SB = cache.plan_SP[:, 1 : 1 + count].long()
+    gathered = [
+        pick(states, blocks_SB, query_SNQd.dtype).transpose(1, 2).flatten(2, 3) for states in (keys, values)
+    ]
+    if groups > 1:
+        gathered = [states.repeat_interleave(groups, 1) for states in gathered]
+    last_SQ = lengths_S1 + torch.arange(Q, device=lengths_S1.device)
+    seen_SQL = torch.arange(gathered[0].shape[2], device=last_SQ.device) <= last_SQ[:, :, None]
+    out_SNQd = scaled_dot_product_attention(
+        query_SNQd, gathered[0], gathered[1], attn_mask=seen_SQL[:, None], scale=scale
+    )
+    return out_SNQd.transpose(1, 2)
+
+
+def attend_fused(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
+    """[S, H * G, Q, d] -> [S, Q, H * G, d], contiguous. No wait; what it allocates depends on shapes alone."""
+    S, N, Q, D = query_SNQd.shape
+    assert Q <= MAX_QUERY_TOKENS
+    H = keys.shape[1]
+    config = cache.config or default_config(S * H)
+    query = _rows_contiguous(query_SNQd)
+    out = torch.empty(S, Q, N, D, dtype=query.dtype, device=query.device)
+    partial = weights = out
+    if config.splits > 1:
+        partial = torch.empty(config.splits, S, Q, N, D, dtype=torch.float32, device=query.device)
+        weights = torch.empty(config.splits, S, Q, N, dtype=torch.float32, device=query.device)
+    kernels.attend[(S * H, config.splits)](
+        query, keys, values, cache.plan_SP, out, partial, weights, scale, cache.plan_SP.stride(0),
+        *query.stride()[:3], S,
+        Q=Q, H=H, GROUP=N // H, D=D, BLOCK=cache.pool.shape.block_tokens,
+        BLOCK_M=max(16, _power_of_two(Q * (N // H))), SPLITS=config.splits,
+        num_warps=config.num_warps, num_stages=config.num_stages,
+    )  # fmt: skip
+    if config.splits > 1:
+        kernels.merge[(S * Q * N,)](
+            partial, weights, out, S * Q * N,
+            D=D, SPLITS=config.splits, PADDED=_power_of_two(config.splits), num_warps=1,
+        )  # fmt: skip
+    return out
+
+
+def paged_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    paged: StepCache | None = None,
+    **_: object,
+) -> tuple[Tensor, Tensor | None]:
+    """The language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
+    if paged is None:
+        return sdpa_attention(module, query, key, value, attention_mask, scaling=scaling)
+    attend = attend_fused if paged.fused else attend_plain
+    return attend(paged, query, key, value, scaling), None
+
+
+ATTENTION[NAME] = paged_attention
+
+
+@contextmanager
+def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
+    """Within it a text model's forwards use paged_attention(), and experts as named (ocr.model.experts), if any.
+
+    The configuration is the model's own: not for use while another thread runs the same model.
+    """
+    values = {
+        "_attn_implementation": NAME,
+        **({} if experts is None else {"_experts_implementation": experts}),
+    }
+    before: dict[str, Any] = {name: getattr(config, name, None) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(config, name, value)
+        yield
+    finally:
+        for name, earlier in before.items():
+            setattr(config, name, earlier)
+
+
+def kernels_take(device: torch.device, head_dim: int) -> bool:
+    """Whether the Triton kernels run here: on NVIDIA from Ampere on, heads of a power of two."""
+    if triton is None or device.type != "cuda" or torch.version.hip is not None:
+        return False
+    power = head_dim >= 16 and head_dim & (head_dim - 1) == 0
+    return power and torch.cuda.get_device_properties(device).major >= 8
+
+
+def _rows_contiguous(states: Tensor) -> Tensor:
+    return states if states.stride(-1) == 1 else states.contiguous()
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << (count - 1).bit_length()

@@ -1,0 +1,91 @@
+"""CUDA graphs of decode steps, by rows and tokens a row, each captured when it is first worth it."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from encoders.graphs.capturing.gate import capturing
+from encoders.graphs.capturing.pools import SharedPool
+from ocr.decoding.gpu.forward.step_costs import MOST_TOKENS
+
+BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
+# A graph for so many times the rows still does, its padded rows cost little. Capturing takes as long as some hundred
+# steps, and pages that arrive one by one would have every size captured on their way up.
+_ROOM = 4
+_WANTED = 48  # steps with one that is too large, until the right one is captured
+
+
+class StepGraphs:
+    """slots: the rows of the largest step."""
+
+    def __init__(self, slots: int) -> None:
+        self._sizes = [*(size for size in BUCKETS if size < slots), slots]
+        self._captured: dict[tuple[int, int], Any] = {}
+        self._found: dict[tuple[int, int], int | None] = {}
+        self._num_found_among = 0
+        self._wanted: Counter[tuple[int, int]] = Counter()
+        self._pool = SharedPool()
+
+    def bucket(self, rows: int) -> int:
+        """The rows that a step of so many is captured with."""
+        return self._sizes[min(bisect_left(self._sizes, rows), len(self._sizes) - 1)]
+
+    def fitting(self, rows: int, tokens: int = 1) -> int | None:
+        """The smallest captured size that takes so many rows without being far too large."""
+        size = self.usable(rows, tokens)
+        return size if size is not None and size <= _ROOM * self.bucket(rows) else None
+
+    def usable(self, rows: int, tokens: int = 1) -> int | None:
+        """The same, or else the smallest captured size that takes so many rows at all."""
+        if self._num_found_among != len(self._captured):
+            self._found.clear()
+            self._num_found_among = len(self._captured)
+        if (rows, tokens) not in self._found:
+            sizes = [size for size, count in self._captured if count == tokens and rows <= size]
+            self._found[rows, tokens] = min(sizes, default=None)
+        return self._found[rows, tokens]
+
+    def to_capture(self, rows: int, tokens: int = 1) -> int | None:
+        """The size to capture before the next step of so many rows, None where there is one that does.
+
+        Without any that does, one with room for more pages to come; the exact size when it was wanted often.
+        """
+        exact, fit = self.bucket(rows), self.fitting(rows, tokens)
+        if fit is None:
+            most = min(_ROOM * exact, max(exact, MOST_TOKENS // tokens))
+            return max(size for size in self._sizes if size <= most)
+        if fit == exact:
+            return None
+        self._wanted[exact, tokens] += 1
+        return exact if self._wanted[exact, tokens] >= _WANTED else None
+
+    def capture(self, step: Callable[[], None], rows: int, tokens: int, device: torch.device) -> None:
+        """step: runs it. It is run twice before, which compiles kernels and gives libraries their workspaces.
+
+        Meanwhile no other thread is at work on the device (encoders.graphs.capturing.gate).
+        """
+        with capturing():
+            for _ in range(2):
+                step()
+            self._captured[rows, tokens] = self._record(step, device)
+
+    def _record(self, step: Callable[[], None], device: torch.device) -> torch.cuda.CUDAGraph:
+        stream = torch.cuda.current_stream(device)
+        stream.synchronize()
+        graph, pool = torch.cuda.CUDAGraph(), self._pool.handle()
+        # What the encoder's thread gave the device before may still run.
+        within = torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local")
+        try:
+            with torch.cuda.stream(stream), within:  # if it fails it leaves another stream behind
+                step()
+        except BaseException:
+            self._pool.failed(pool, graph, stream.device_index)
+            raise
+        self._pool.captured(pool)
+        return graph
+
+    def replay(self, rows: int, tokens: int = 1) -> None:
+        self._captured[rows, tokens].replay()

@@ -1,0 +1,311 @@
+"""Reads pages with a fixed number of slots: a finished page's slot is refilled, and the device never waits.
+
+Step t + 1 is launched before the host has looked at step t. What the host then forbids (a repeated n-gram, an end
+that comes too early) is chosen again from step t's logits, which are kept, and the page goes back to where it was.
+Numbers under way for a page that ended or went back are thrown away.
+
+With drafts the host must have seen a step before it drafts the next one for the same pages: the pages take turns in
+two halves, and the host looks at one while the device reads the other.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.capturing.gate import working
+from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
+from ocr.decoding.gpu.forward.choices import upload
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.schedule.arrivals import Arrivals
+from ocr.decoding.gpu.schedule.clock import ShareClock
+from ocr.decoding.gpu.schedule.control import Control
+from ocr.decoding.gpu.schedule.drafting import Drafting
+from ocr.decoding.gpu.schedule.entries import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
+from ocr.decoding.gpu.schedule.launcher import Launcher
+from ocr.decoding.gpu.schedule.scheduler import Seats, rows_of
+from ocr.decoding.gpu.schedule.under_way import UnderWay
+from ocr.decoding.sequence.page_reading import Loaded
+
+_KV_BYTES_CPU = 1 << 31
+
+
+class PagedEngine:
+    """Greedy decoding over a paged key-value cache, token by token what ocr.decoding.decode_pages.decode_pages()
+    writes.
+
+    One thread at a time. Memory running out halves slots and cache, and the pages go on from where they were.
+
+    Raises: ValueError when the cache does not hold one page of max_tokens.
+    """
+
+    def __init__(self, loaded: Loaded, settings: EngineSettings | None = None) -> None:
+        self.settings = settings or EngineSettings()
+        self.stats = EngineStats()
+        self.slots = self.settings.slots
+        self._loaded = loaded
+        self._language = loaded.model.language_model
+        weight: Tensor = loaded.model.lm_head.weight
+        self.device = weight.device
+        self._dtype = weight.dtype
+        kept = torch.float8_e4m3fn if self.settings.kv_fp8 else weight.dtype
+        self._shape = PoolShape.of(self._language, kept, self.settings.block_tokens)
+        positions = int(self._language.config.max_position_embeddings)
+        self._max_tokens = min(self.settings.max_tokens, positions)
+        self._kv_bytes = self.settings.kv_bytes or self._default_bytes()
+        self._prefill_tokens = self.settings.prefill_tokens
+        lag = self.settings.lag
+        self._lag = int(self.device.type == "cuda") if lag is None else lag
+        self._arrivals = Arrivals(iter(()))
+        self._finished: deque[Ended] = deque()
+        self._clock = ShareClock()
+        num_ids = int(self._language.get_input_embeddings().weight.shape[0])
+        self._drafting = Drafting(num_ids, self.settings.step_tokens, self.settings.draft_pages)
+        self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end, self._feed)
+        with self._on_device():
+            self._build()
+
+    def read(self, items: Iterable[Item | None], check: Callable[[], None] | None = None) -> Generator[Ended]:
+        """The pages as they end. check: called before each step; it may raise to break off.
+
+        items is asked for more when slots are free. A None says that there is nothing yet: decoding goes on and
+        asks again later, so that an idle source should wait a little before it says so; it takes no place. On
+        CUDA it must not wait long for a thread that may capture graphs, as that one waits for the end of the turn.
+
+        Raises: ocr.decoding.sequence.page_reading.DecodeError when logits are not numbers; torch.OutOfMemoryError with
+        one slot. What the source raises, too; the engine can read again after any of them but the second. RuntimeError
+        where another reading has begun meanwhile, which ends this one.
+        """
+        self._abandon()
+        self._arrivals = arrivals = Arrivals(iter(items))
+        try:
+            while True:
+                if check is not None:
+                    check()
+                with self._on_device():
+                    self._clock.resume()
+                    self._advance(arrivals)
+                    self._clock.pause()
+                while self._finished:
+                    yield self._finished.popleft()
+                    if self._arrivals is not arrivals:
+                        raise RuntimeError("another reading has begun")
+                if arrivals.exhausted and not arrivals.waiting and not self._seats.pages:
+                    return
+        finally:
+            if self._arrivals is arrivals:
+                self._abandon()
+
+    def warm_up(self, rows: Iterable[int] = ()) -> None:
+        """Captures the steps of so many rows and of all slots, if steps are captured. Only between readings."""
+        if not self._steps.graphs:
+            return
+        with self._on_device():
+            for size in sorted({self._steps.bucket(count) for count in (*rows, self.slots)}, reverse=True):
+                if self._steps.captured_for(size) != size:
+                    self._steps.capture(size)
+
+    def try_prompts(self) -> None:
+        """Compiles what prompts go through, so that no page waits for it. Only between readings."""
+        with self._on_device():
+            self._steps.try_prompts()
+
+    @contextmanager
+    def _on_device(self) -> Iterator[None]:
+        """Triton launches, and events are recorded, on the current device; not while another thread captures."""
+        on_cuda = self.device.type == "cuda"
+        with (
+            torch.inference_mode(),
+            torch.cuda.device(self.device) if on_cuda else nullcontext(),
+            working() if on_cuda else nullcontext(),
+        ):
+            yield
+
+    def _advance(self, arrivals: Arrivals) -> None:
+        """One turn: fill slots, launch a step, look at the one before."""
+        try:
+            launcher, self._launcher.is_usual = self._launcher, True
+            self._admit(arrivals)
+            began, rows, keep_step = time.perf_counter(), self.stats.rows, False
+            if pages := self._seats.pages:
+                keep_step = launcher.launch(pages)
+            self._under_way.look(keep_step=keep_step and bool(self._seats.pages))
+            if launcher.is_usual and (rows := self.stats.rows - rows) and self.device.type == "cuda":
+                seconds = (time.perf_counter() - began) / rows
+                self._drafting.costs.took(launcher.step_tokens, len(pages), seconds)
+            return
+        except torch.OutOfMemoryError:
+            if self.slots == 1:
+                raise
+        self._shrink()  # here, where the exception no longer holds what was being computed
+
+    def _admit(self, arrivals: Arrivals) -> None:
+        """Fills the free slots, once enough of them are free to make a prefill worth it."""
+        idle, seats = not self._seats.pages, self._seats
+        enough = min(self.settings.refill or -(-self.slots // 16), self.slots)
+        if not idle and seats.num_free < enough:
+            return
+        for page in arrivals.pull(seats.num_free):
+            transcript = page.reading.transcript(self._loaded.tokenizer)
+            self._finished.append(Ended(index=page.index, transcript=transcript))
+        if idle:
+            self._clock.resume()  # what the source took is nobody's
+        elif not arrivals.are_enough(enough):
+            return
+        chosen: dict[int, list[Page]] = {}
+        while arrivals.waiting and seats.num_free and seats.take(arrivals.waiting[0]):
+            page = arrivals.waiting.popleft()
+            if not page.started:
+                assert page.num_prompt + page.reading.budget <= self._max_tokens, (
+                    "beyond the engine's max_tokens"
+                )
+                self._drafting.begin(page)
+                page.started = time.perf_counter()
+            chosen.setdefault(page.num_tokens, []).append(page)
+        for length, pages in chosen.items():
+            most = max(1, self._prefill_tokens // length)
+            for start in range(0, len(pages), most):
+                self._prefill(pages[start : start + most], length)
+
+    def _prefill(self, pages: list[Page], length: int) -> None:
+        """Pages of equal length, in one forward."""
+        self._launcher.is_usual = False
+        num_blocks = self._shape.blocks(length)
+        done = self._steps.prefill(
+            torch.stack([self._prompt(page) for page in pages]),
+            [page.blocks[:num_blocks] for page in pages],
+            rows_of(pages),
+        )
+        entries = [
+            Entry(page=page, generation=page.generation, source=place, position=length)
+            for place, page in enumerate(pages)
+        ]
+        self._under_way.add(
+            Record(pending=done.pending, entries=entries, logits_NV=done.logits_NV, seconds=done.seconds)
+        )
+        self.stats.prefills += 1
+        self.stats.prefilled += len(pages)
+
+    def _prompt(self, page: Page) -> Tensor:
+        """With what it has written already, for a page that was taken off."""
+        prompt_LD = page.prompt().to(device=self.device, dtype=self._dtype)
+        if not page.fed:
+            return prompt_LD
+        written = self._language.get_input_embeddings()(upload(page.fed, self.device))
+        return torch.cat((prompt_LD, written))
+
+    def _end(self, page: Page) -> None:
+        transcript = page.reading.transcript(self._loaded.tokenizer)
+        self._seats.free(page)
+        self._left(page)
+        self._drafting.forget(page)
+        self._finished.append(
+            Ended(
+                index=page.index,
+                transcript=transcript,
+                seconds=time.perf_counter() - page.started,
+                num_steps=page.num_steps - 1,  # the first token is the prefill's
+                prefill_s=page.prefill_s,
+                generate_s=page.generate_s,
+            )
+        )
+
+    def _prefilled(self, entry: Entry, seconds: float) -> None:
+        self._clock.take_prefill(seconds)
+        entry.page.prefill_s += seconds
+        if entry.counts:
+            entry.page.entered = self._clock.enter()
+
+    def _left(self, page: Page) -> None:
+        """A page is not read any more, or not now."""
+        if page.entered is not None:
+            page.generate_s += self._clock.leave(page.entered)
+            page.entered = None
+
+    def _feed(self, page: Page, token: int) -> None:
+        assert page.row is not None
+        self._steps.set_token(page.row, token)
+
+    def _taken_off(self, page: Page) -> None:
+        """For want of blocks; the pages taken off first go on last."""
+        self.stats.preemptions += 1
+        self._left(page)
+        self._arrivals.waiting.appendleft(page)
+
+    def _abandon(self) -> None:
+        """Forgets the pages of a reading that was broken off."""
+        self._arrivals = Arrivals(iter(()))
+        self._finished.clear()
+        self._drafting.forget_all()
+        self._clock = ShareClock()
+        if hasattr(self, "_seats"):  # not where there was no memory to build them again
+            self._under_way.clear()
+            self._launcher.drafting = False
+            for page in self._seats.pages:
+                self._seats.free(page)
+
+    def _build(self) -> None:
+        """Cache, state and seats; of half the size where they do not fit."""
+        while True:
+            try:
+                pool = BlockPool(self._shape, self._kv_bytes, self.device)
+                if pool.num_blocks <= self._shape.blocks(self._max_tokens):
+                    raise ValueError(
+                        f"a key-value cache of {self._kv_bytes:,} bytes does not hold one page of "
+                        f"{self._max_tokens:,} tokens, which takes {self._least_bytes():,}; allow more, or "
+                        "fewer tokens"
+                    )
+                self._steps = DeviceSteps(
+                    self._loaded.model,
+                    pool,
+                    slots=self.slots,
+                    max_tokens=self._max_tokens,
+                    graphs=self.settings.graphs,
+                    layers=self.settings.fused_layers,
+                    prompts=self.settings.prompts,
+                )
+                break
+            except torch.OutOfMemoryError:
+                if self.slots == 1:
+                    raise
+            pool = None  # type: ignore[assignment]
+            self._halve()
+        self._seats = Seats(self._steps, self._taken_off)
+        self._under_way = UnderWay(
+            self._steps, self._control, self.stats, self._loaded.eos_id, self._prefilled
+        )
+        self._launcher = Launcher(
+            self._steps, self._seats, self._under_way, self._drafting, self.stats, self._lag
+        )
+
+    def _shrink(self) -> None:
+        """After memory ran out: half of everything. Pages go on from the last token that the host has seen."""
+        self.stats.shrinks += 1
+        for page in reversed(self._seats.pages):
+            self._seats.free(page)
+            self._left(page)
+            self._arrivals.waiting.appendleft(page)
+        del self._steps, self._seats, self._under_way, self._launcher
+        self._halve()
+        self._build()
+
+    def _halve(self) -> None:
+        self.slots = max(1, self.slots // 2)
+        self._kv_bytes = max(self._kv_bytes // 2, self._least_bytes())
+        self._prefill_tokens //= 2
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _least_bytes(self) -> int:
+        """One page and the scratch block."""
+        return (1 + self._shape.blocks(self._max_tokens)) * self._shape.block_bytes
+
+    def _default_bytes(self) -> int:
+        most = (1 + self.slots * self._shape.blocks(self._max_tokens)) * self._shape.block_bytes
+        if self.device.type != "cuda":
+            return min(most, max(_KV_BYTES_CPU, self._least_bytes()))
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return min(most, int(self.settings.kv_share * free))

@@ -1,0 +1,194 @@
+"""The paged engine behind decode_pages(): made once for a model, so that its graphs serve every batch."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.capturing.gate import working
+from ocr.decoding.gpu.forward.block_pool import PoolShape
+from ocr.decoding.gpu.forward.choices import upload
+from ocr.decoding.gpu.forward.paged_attention import kernels_take
+from ocr.decoding.gpu.forward.step_graphs import BUCKETS
+from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings, Loaded, start_reading
+from ocr.model.prompt import PromptIds, encode_prompt
+
+# Of the memory that is free when the engine is made, the most that keys and values take. The other half is for
+# prefills, graphs, and an encoder whose views find no graph.
+_KV_SHARE = 0.5
+_TRIAL_PROMPT, _TRIAL_TOKENS = 16, 24
+
+
+class UnusableError(RuntimeError):
+    """The paged engine cannot read with this model here."""
+
+
+class PagedReader:
+    """A model and its paged engine. One thread at a time, one reading at a time."""
+
+    def __init__(self, loaded: Loaded, settings: EngineSettings) -> None:
+        """Raises: ValueError when the cache does not hold one page; torch.OutOfMemoryError."""
+        self._loaded = loaded
+        self._settings = settings
+        self._engine: PagedEngine | None = self._make()
+
+    @classmethod
+    def open(
+        cls,
+        loaded: Loaded,
+        *,
+        slots: int,
+        max_tokens: int,
+        warm: bool = False,
+        draft_pages: int | None = None,
+        kv_fp8: bool = False,
+    ) -> "PagedReader":
+        """After a trial: a page of nothing is read, so that what does not work here shows now.
+
+        slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
+        without drafts now; else each when it is first needed. draft_pages, kv_fp8: see EngineSettings.
+        Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
+        capturing raises.
+        """
+        weight = loaded.model.lm_head.weight
+        width = PoolShape.of(loaded.model.language_model, weight.dtype).head_dim
+        if not kernels_take(weight.device, width):
+            raise UnusableError(
+                "its kernels need Triton, an NVIDIA GPU of compute capability 8.0 or more, and attention heads "
+                f"whose width is a power of two from 16 on, here {width}"
+            )
+        settings = EngineSettings(
+            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages, kv_fp8=kv_fp8
+        )
+        reader = cls(loaded, settings)
+        reader._try(warm)
+        return reader
+
+    @property
+    def stats(self) -> EngineStats:
+        """Of the engine there is, since it was made; of none all zero."""
+        return EngineStats() if self._engine is None else self._engine.stats
+
+    def ready(self) -> bool:
+        """Makes the engine again if its memory ran out; False where there is too little for one page."""
+        if self._engine is None:
+            try:
+                self._engine = self._make()
+            except ValueError:
+                return False
+        return True
+
+    def read(
+        self,
+        requests: Iterable[PageRequest | None],
+        prompt: str,
+        check: Callable[[], None] | None = None,
+    ) -> Iterator[PageRead]:
+        """Each page as it is finished; pages are pulled from requests when slots are free. Only when ready().
+
+        check: called before each step; it may raise to break off.
+
+        A None among them says that no further page is ready yet: the engine goes on and asks again after its next
+        step, at once when it reads none, so a source should wait then before it says so. What another stream made
+        of a request must be finished; it is used on the current stream, which must stay the same until the end.
+        Closed early, or broken off by what the source raises, it leaves the reader as it was.
+
+        Raises: ocr.model.prompt.PromptError, at once; ocr.decoding.sequence.page_reading.DecodeError;
+        torch.OutOfMemoryError when memory does not suffice for one page at a time.
+        """
+        assert self._engine is not None
+        ids = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
+        return self._read(self._engine, requests, ids, check)
+
+    def _read(
+        self,
+        engine: PagedEngine,
+        requests: Iterable[PageRequest | None],
+        ids: PromptIds,
+        check: Callable[[], None] | None,
+    ) -> Iterator[PageRead]:
+        prompts = _Prompts(self._loaded, ids)
+
+        def items() -> Iterator[Item | None]:
+            for request in requests:
+                yield None if request is None else self._item(request, prompts)
+
+        try:
+            with closing(engine.read(items(), check)) as pages:
+                for page in pages:
+                    yield PageRead(
+                        index=page.index,
+                        transcript=page.transcript,
+                        num_steps=page.num_steps,
+                        prefill_s=page.prefill_s,
+                        generate_s=page.generate_s,
+                    )
+        except torch.OutOfMemoryError:
+            if self._engine is engine:
+                self._engine = None  # what it holds is free once the exception is dealt with
+            raise
+
+    def _item(self, request: PageRequest, prompts: "_Prompts") -> Item:
+        tokens_TD = request.vision.tokens_TD
+        num_prompt = prompts.num_tokens + len(tokens_TD)
+        return Item(
+            prompt=partial(prompts.around, tokens_TD),
+            num_prompt=num_prompt,
+            reading=start_reading(self._loaded, num_prompt, request.settings, request.opinion),
+            draft=request.draft,
+        )
+
+    def close(self) -> None:
+        """Frees cache and graphs."""
+        self._engine = None
+
+    def _try(self, warm: bool) -> None:
+        assert self._engine is not None
+        self._engine.try_prompts()
+        if warm:
+            self._engine.warm_up(BUCKETS)
+        limits = DecodeSettings(max_tokens=min(_TRIAL_TOKENS, self._settings.max_tokens))
+        with torch.inference_mode():
+            table = self._loaded.model.language_model.get_input_embeddings().weight
+            prompt_LD = table[self._loaded.bos_id].expand(_TRIAL_PROMPT, -1)
+        reading = start_reading(self._loaded, _TRIAL_PROMPT, limits, None)
+        for _ in self._engine.read(
+            [Item(prompt=lambda: prompt_LD, num_prompt=_TRIAL_PROMPT, reading=reading)]
+        ):
+            pass
+        if prompt_LD.is_cuda:  # pages may be read on another stream
+            torch.cuda.current_stream(prompt_LD.device).synchronize()
+
+    def _make(self) -> PagedEngine:
+        if self._loaded.model.lm_head.weight.device.type == "cuda":
+            with working():  # not while another thread captures graphs
+                torch.cuda.empty_cache()  # so that what is free is known
+        return PagedEngine(self._loaded, self._settings)
+
+
+class _Prompts:
+    """A prompt's embeddings on either side of a page, made when the first page is read. num_tokens: of both sides."""
+
+    def __init__(self, loaded: Loaded, ids: PromptIds) -> None:
+        self._embed: Any = loaded.model.language_model.get_input_embeddings()
+        self._ids = ids
+        self._sides: tuple[Tensor, ...] = ()
+        self.num_tokens = len(ids)
+
+    def around(self, tokens_TD: Tensor) -> Tensor:
+        """[num_tokens + T, D], as ocr.model.prompt.splice makes it, without a wait for the device."""
+        weight = self._embed.weight
+        if not self._sides:
+            ids = upload((*self._ids.before, *self._ids.after), weight.device)
+            self._sides = self._embed(ids).split((len(self._ids.before), len(self._ids.after)))
+        before_TD, after_TD = self._sides
+        if tokens_TD.is_cuda:
+            # Another stream's allocator would hand its memory out as soon as the request is gone.
+            tokens_TD.record_stream(torch.cuda.current_stream(tokens_TD.device))
+        return torch.cat((before_TD, tokens_TD.to(device=weight.device, dtype=weight.dtype), after_TD))

@@ -1,0 +1,148 @@
+"""The drafts of the pages being read: when they are asked, and what is learnt from what became of it.
+
+While steps go without drafts, guesses are held against what is written later, so that finding out whether drafts
+pay costs the device nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ocr.decoding.gpu.forward.step_costs import (
+    MOST_STEP_TOKENS,
+    MOST_TOKENS,
+    STEP_TOKENS,
+    Hits,
+    StepCosts,
+    best_step,
+)
+from ocr.decoding.gpu.schedule.entries import Page
+
+_GUESSED = 8  # tokens of a guess that is only held against what is written
+_GUESS_EVERY = 16
+_POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
+_MOST_GUESS_EVERY = 64
+_PER_PAGE = 0.25  # tokens further apart are guesses for each page being read: together they learn as much
+# A page that has as many tokens is likely to be one of those that others wait for in the end.
+_LONG = 512
+_DECIDED_FOR = 8  # steps without drafts; the guesses of a page come no closer
+
+
+@dataclass(slots=True)
+class Guess:
+    """tokens: proposed to follow the first `start` of a page, held against them from the place `due` on."""
+
+    start: int
+    tokens: list[int]
+    due: int
+
+
+class Drafting:
+    """num_ids: of the model; what a draft proposes beyond them is left out.
+
+    step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, others are what every step feeds.
+    most_pages: with more at once none is asked, and only those of long pages are then; None for no limit.
+    """
+
+    def __init__(self, num_ids: int, step_tokens: int | None = None, most_pages: int | None = None) -> None:
+        self._num_ids, self._most_pages = num_ids, most_pages
+        self._fixed = step_tokens
+        self._all = Hits()
+        self.costs = StepCosts()
+        self._guesses: dict[Page, Guess] = {}
+        self._decided_for = 0
+
+    def step_tokens(self, pages: Sequence[Page], rows: int, *, drafting: bool) -> int:
+        """Tokens that the next step feeds to each of the pages, 1 without drafts. rows: of its graph."""
+        if not drafting and self._decided_for:
+            self._decided_for -= 1
+            return 1
+        if self._most_pages is not None and not self._are_few(pages, self._most_pages):
+            return 1
+        drafted = [page.hits for page in pages if page.draft is not None]
+        most = min(MOST_STEP_TOKENS, MOST_TOKENS // rows)
+        if not drafted or most < STEP_TOKENS[0]:
+            return 1
+        if self._fixed is not None:
+            return min(self._fixed, most)
+        found = best_step(drafted, len(pages), self.costs, most=most, drafting=drafting)
+        self._decided_for = _DECIDED_FOR - 1 if found == 1 else 0
+        return found
+
+    def switch_off(self) -> None:
+        self._fixed = 1
+
+    def begin(self, page: Page) -> None:
+        """A page that was not read before."""
+        page.hits = self._all.like()
+        if self._most_pages is not None:
+            page.later, page.draft = page.draft, None
+
+    def _are_few(self, pages: Sequence[Page], most: int) -> bool:
+        """Whether drafts are asked of so many pages; those of long ones then are."""
+        if len(pages) > most:
+            self._decided_for = _DECIDED_FOR - 1
+            return False
+        for page in pages:
+            if page.later is not None and len(page.fed) >= _LONG:
+                page.draft, page.later = page.later, None
+        return True
+
+    def propose(self, page: Page, limit: int) -> list[int]:
+        """Up to limit tokens to follow all that the page wrote, no more than it may write."""
+        limit = min(limit, page.reading.budget - len(page.reading.tokens) - 1)
+        poor = self._fixed is None and page.hits.chance < _POOR
+        if page.draft is None or limit <= 0 or (poor and page.num_steps % _GUESS_EVERY):
+            return []
+        self._guesses.pop(page, None)
+        proposed = page.draft.propose(page.reading.tokens, limit)[:limit]
+        bad = next((place for place, token in enumerate(proposed) if not 0 <= token < self._num_ids), limit)
+        if not proposed:
+            self.learn(page, 0, 0)
+        return proposed[:bad]
+
+    def learn(self, page: Page, drafted: int, accepted: int) -> None:
+        page.hits.record(drafted, accepted)
+        self._all.record(drafted, accepted)
+
+    def follow(self, page: Page) -> int:
+        """After tokens that were written without a draft: now and then guesses, and looks what became of it.
+
+        Returns how many tokens will be written when there is something to do again.
+        """
+        guess = self._guesses.get(page)
+        written = page.reading.tokens
+        if guess is not None and len(written) < guess.due:
+            return guess.due
+        if guess is not None and guess.tokens:
+            accepted = 0
+            while accepted < len(guess.tokens) and guess.tokens[accepted] == page.fed[guess.start + accepted]:
+                accepted += 1
+            self.learn(page, len(guess.tokens), accepted)
+            due = len(written) + self._guess_every(page) - len(guess.tokens)
+            self._guesses[page] = Guess(len(written), [], due)
+            return due
+        assert page.draft is not None
+        proposed = page.draft.propose(written, _GUESSED)[:_GUESSED]
+        if not proposed:
+            self.learn(page, 0, 0)
+        due = len(written) + (len(proposed) or self._guess_every(page))
+        self._guesses[page] = Guess(len(written), proposed, due)
+        return due
+
+    def _guess_every(self, page: Page) -> int:
+        if page.hits.chance < _POOR:
+            return _MOST_GUESS_EVERY
+        return min(max(_GUESS_EVERY, int(_PER_PAGE * len(self._guesses))), _MOST_GUESS_EVERY)
+
+    def forget(self, page: Page) -> None:
+        """A page that ended."""
+        self._guesses.pop(page, None)
+
+    def forget_all(self) -> None:
+        self._decided_for = 0
+        self._guesses.clear()
+
+
+def smallest_step(tokens: int) -> int:
+    """The step with drafts that takes so many tokens a row."""
+    return next(size for size in STEP_TOKENS if size >= tokens)

@@ -1,0 +1,209 @@
+"""What the engine is told, what it counts, and a page on its way through it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from ocr.decoding.gpu.forward.pending import Pending
+from ocr.decoding.gpu.forward.prefill import Prompts
+from ocr.decoding.gpu.forward.step_costs import Hits
+from ocr.decoding.sequence.page_reading import PageReading
+from ocr.speculative.draft import Draft
+from ocr.types import Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes what the slots need at
+    most, but no more than kv_share of what is free on CUDA when the engine is made, elsewhere 2 GiB.
+
+    max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward. refill: how many slots
+    are free before prompts are prefilled again, None a sixteenth of them rounded up; a prefill of one page costs nearly
+    as much as one of several. lag: steps launched before the host has looked at the last one, 0 or 1; None is 1 on
+    CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
+    then go through the model as prompts says (ocr.decoding.gpu.forward.prefill).
+    step_tokens: that a step with drafts feeds to each row (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None as
+    many as pay, 1 leaves drafts unused. draft_pages: with more pages at once no draft is asked, and only drafts of
+    long pages are then; None for no such limit. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales):
+    half of bf16's memory and traffic, and a text that may differ.
+    """
+
+    slots: int = 256
+    kv_bytes: int | None = None
+    kv_share: float = 0.7
+    block_tokens: int = 64
+    max_tokens: int = 8192
+    prefill_tokens: int = 16384
+    refill: int | None = None
+    lag: int | None = None
+    graphs: bool | None = None
+    fused_layers: bool = True
+    prompts: Prompts = "tiles"
+    step_tokens: int | None = None
+    draft_pages: int | None = None
+    kv_fp8: bool = False
+
+
+@dataclass(slots=True)
+class EngineStats:
+    """Since the engine was made.
+
+    steps, rows: decode steps and the rows they ran with, padding not counted; draft_steps, draft_rows: those of them
+    with drafts. drafted, accepted: tokens of drafts that steps were fed, and those of them that stood. tokens: that
+    pages were given.
+    prefills, prefilled: forwards and their pages. rewinds: tokens chosen again. preemptions: pages taken off for
+    want of blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on
+    the host, and of waiting for the device's numbers. prefill_s: seconds of the
+    device in prefills.
+    """
+
+    steps: int = 0
+    rows: int = 0
+    draft_steps: int = 0
+    draft_rows: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    tokens: int = 0
+    prefills: int = 0
+    prefilled: int = 0
+    rewinds: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+    host_s: float = 0.0
+    wait_s: float = 0.0
+    prefill_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A page to read. prompt: makes its embeddings [num_prompt, D], once for every prefill."""
+
+    prompt: Callable[[], Tensor]
+    num_prompt: int
+    reading: PageReading
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A page that was read. index: its place among the items. seconds: since its prefill began.
+
+    num_steps: forwards whose tokens it took after its prefill. prefill_s, generate_s: its shares of the wall time.
+    """
+
+    index: int
+    transcript: Transcript
+    seconds: float = 0.0
+    num_steps: int = 0
+    prefill_s: float = 0.0
+    generate_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Page:
+    """A page being read. prompt, num_prompt: as in Item. fed: tokens that are or will be in the cache after it.
+
+    row: its slot, None while it waits. plan: its row of the step's plan. generation: what the device was asked for
+    under an earlier one does not count any more. turn: the last step with drafts that it was in. calm: while it has
+    fewer tokens than so many, a token that does not end it is taken unseen
+    (ocr.decoding.sequence.page_reading.PageReading.calm_until).
+    entered: on the clock, None while it is not being read. later: a draft that is not asked yet.
+    """
+
+    index: int
+    prompt: Callable[[], Tensor]
+    num_prompt: int
+    reading: PageReading
+    draft: Draft | None = None
+    later: Draft | None = None
+    hits: Hits = field(default_factory=Hits)
+    started: float = 0.0
+    order: int = 0
+    turn: int = 0
+    num_steps: int = 0
+    prefill_s: float = 0.0
+    generate_s: float = 0.0
+    entered: float | None = None
+    fed: list[int] = field(init=False)
+    row: int | None = None
+    plan: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
+    blocks: list[int] = field(default_factory=list)
+    generation: int = 0
+    calm: int = 0
+
+    def __post_init__(self) -> None:
+        self.fed = self.reading.ban.tokens
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache at the next launch."""
+        return int(self.plan[0])
+
+    @length.setter
+    def length(self, tokens: int) -> None:
+        self.plan[0] = tokens
+
+    @property
+    def num_tokens(self) -> int:
+        """Of the prompt and what was written."""
+        return self.num_prompt + len(self.fed)
+
+
+# Not frozen: hundreds are made in a step with drafts, and a frozen one takes four times as long.
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
+
+    drafted: tokens fed after the page's last one; their numbers are in the rows after source.
+    banned, first: of a token chosen again, what was banned, and token and log probability of the first choice.
+    """
+
+    page: Page
+    generation: int
+    source: int
+    position: int
+    drafted: Sequence[int] = ()
+    banned: frozenset[int] = frozenset()
+    first: tuple[int, float] = (-1, 0.0)
+
+    @property
+    def counts(self) -> bool:
+        return self.page.generation == self.generation
+
+    def rewound(self, source: int) -> "Entry":
+        """Sends the page back to here, where it waits for a token that is chosen again."""
+        self.page.generation += 1
+        self.page.length = self.position
+        return replace(self, generation=self.page.generation, source=source)
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """Numbers that the host has not looked at yet. step: which decode step they are of, None of a prefill.
+
+    entries: none of a step without drafts, which has a number for each row. rows, pages, generations: of such a step,
+    as in Entry; to make hundreds of entries is dear.
+    logits_NV, seconds: a prefill's; how long it took is known once its numbers are here. again: whether they are tokens
+    chosen again. with_drafts: whether it is of a step with drafts.
+    """
+
+    pending: Pending
+    entries: Sequence[Entry] = ()
+    rows: npt.NDArray[np.int64] | None = None
+    pages: Sequence[Page] = ()
+    generations: Sequence[int] = ()
+    step: int | None = None
+    logits_NV: Tensor | None = None
+    seconds: Callable[[], float] | None = None
+    again: bool = False
+    with_drafts: bool = False
+
+    def waiting(self) -> list[Page]:
+        """The pages that the numbers are for, without those that ended or went back meanwhile."""
+        if self.rows is None:
+            return [entry.page for entry in self.entries if entry.counts]
+        pairs = zip(self.pages, self.generations, strict=True)
+        return [page for page, generation in pairs if page.generation == generation]

@@ -1,0 +1,162 @@
+"""Launches decode steps: one token for every page, or several for pages with drafts."""
+
+import logging
+import time
+from collections.abc import Sequence
+
+import torch
+
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.schedule.drafting import Drafting, smallest_step
+from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.scheduler import Seats, rows_of
+from ocr.decoding.gpu.schedule.under_way import UnderWay
+
+LOGGER = logging.getLogger("ocrbatch")
+# With fewer pages halves save less of the host's time than they cost by reading the weights twice.
+_LEAST_HALVED = 24
+
+
+class Launcher:
+    """lag: 1 where a step is launched before the host has looked at the one before.
+
+    drafting: whether the last step had drafts. step_tokens: that it fed to each row, at most. is_usual: to be set
+    before a step, and False after it if more was done than is every time.
+    """
+
+    def __init__(
+        self,
+        steps: DeviceSteps,
+        seats: Seats,
+        under_way: UnderWay,
+        drafts: Drafting,
+        stats: EngineStats,
+        lag: int,
+    ) -> None:
+        self._steps = steps
+        self._seats = seats
+        self._under_way = under_way
+        self._drafts = drafts
+        self._stats = stats
+        self._lag = lag
+        self._turn = 0
+        self.drafting, self.is_usual = False, True
+        self.step_tokens = 1
+
+    def launch(self, pages: Sequence[Page]) -> bool:
+        """The next step for these, all that are being read. Returns whether it may stay unlooked at."""
+        rows = self._rows_with_drafts()
+        self.step_tokens = self._drafts.step_tokens(pages, rows, drafting=self.drafting)
+        return self._without_drafts() if self.step_tokens == 1 else self._with_drafts(self.step_tokens)
+
+    def _without_drafts(self) -> bool:
+        """The next step for all pages, without drafts. Returns whether it may stay unlooked at."""
+        if self.drafting:
+            self._under_way.look(keep_step=False)
+            self.drafting = self.is_usual = False
+            if not (pages := self._seats.pages):
+                return False
+            self._steps.feed(rows_of(pages), [page.fed[-1] for page in pages])
+        self._seats.compact()
+        if (size := self._steps.to_capture(self._seats.top)) is not None:
+            self._under_way.look(keep_step=False)  # capturing spoils the last step's logits
+            self.is_usual = False
+            self._steps.capture(size)
+            self._seats.compact()
+        self._seats.grow()
+        pages = self._seats.pages
+        if not pages:
+            return False
+        pending = self._steps.step(self._seats.top)
+        self._seats.stepped()
+        self._stats.steps += 1
+        self._stats.rows += len(pages)
+        self._under_way.add(
+            Record(
+                pending=pending,
+                rows=self._seats.rows,
+                pages=pages,
+                generations=[page.generation for page in pages],
+                step=self._stats.steps,
+            )
+        )
+        return self._lag > 0
+
+    def _with_drafts(self, tokens: int) -> bool:
+        """The next step for pages whose last token is known, with drafts. Returns whether it may stay unlooked at."""
+        if not self.drafting:
+            self._under_way.look(keep_step=False)
+            self.drafting, self.is_usual = True, False
+        pages, under_way = self._seats.pages, self._under_way.pages()
+        halved = self._halves(len(pages))
+        if under_way and not halved:
+            return False  # all go together next time
+        idle = [page for page in pages if page not in under_way]
+        if halved:
+            idle = sorted(idle, key=lambda page: page.turn)[: -(-len(pages) // 2)]
+        if idle and (size := self._steps.to_capture(len(idle), tokens)) is not None:
+            self._under_way.look(keep_step=False)
+            self._capture_with_drafts(size, tokens)
+            return False
+        self._seats.grow()
+        if not (ready := [page for page in idle if page.row is not None]):
+            return False
+        self._step_drafts(ready, tokens)
+        return self._lag > 0 and (bool(under_way) or len(ready) < len(pages))
+
+    def _capture_with_drafts(self, rows: int, tokens: int) -> None:
+        """Goes on without drafts where steps with them cannot be captured."""
+        self.is_usual = False
+        try:
+            self._steps.capture(rows, tokens)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            self._drafts.switch_off()
+            LOGGER.warning(
+                "steps that verify drafts cannot be captured as CUDA graphs: %s; going on without drafts, only slower",
+                " ".join(f"{type(error).__name__}: {error}".split())[:300],
+            )
+
+    def _step_drafts(self, pages: Sequence[Page], tokens: int) -> None:
+        started = time.perf_counter()
+        self._turn += 1
+        drafts = []
+        for page in pages:
+            page.turn = self._turn
+            drafted = self._drafts.propose(page, tokens - 1)
+            drafts.append(drafted[: self._seats.stretch(page, 1 + len(drafted)) - 1])
+        enough = smallest_step(1 + max(map(len, drafts)))
+        if self._steps.is_ready(len(pages), enough):
+            tokens = min(tokens, enough)
+        fed = [[page.fed[-1], *drafted] for page, drafted in zip(pages, drafts, strict=True)]
+        self._stats.host_s += time.perf_counter() - started
+        pending = self._steps.step_drafts(rows_of(pages), fed, tokens)
+        entries = [
+            Entry(
+                page=page,
+                generation=page.generation,
+                source=place * tokens,
+                position=page.length + 1,
+                drafted=drafted,
+            )
+            for place, (page, drafted) in enumerate(zip(pages, drafts, strict=True))
+        ]
+        stats = self._stats
+        stats.steps += 1
+        stats.draft_steps += 1
+        stats.rows += len(pages)
+        stats.draft_rows += len(pages)
+        stats.drafted += sum(map(len, drafts))
+        self._under_way.add(
+            Record(entries=entries, pending=pending, step=stats.draft_steps, with_drafts=True)
+        )
+
+    def _halves(self, count: int) -> bool:
+        """Whether so many pages take turns in steps with drafts."""
+        return self._lag > 0 and count >= _LEAST_HALVED
+
+    def _rows_with_drafts(self) -> int:
+        """Of the graph of the next step with drafts."""
+        count = len(self._seats.pages)
+        return self._steps.bucket(-(-count // 2) if self._halves(count) else count)

@@ -1,0 +1,178 @@
+"""One page being read: what was written, what may come next, and where to stop."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from ocr.character_head.second_opinion import SecondOpinion
+from ocr.decoding.sequence.greedy import TextReader
+from ocr.decoding.sequence.length_control import LengthControl
+from ocr.decoding.sequence.loops import CHECK_EVERY, LoopDetector, trim_tail
+from ocr.decoding.sequence.ngram import NgramBan
+from ocr.decoding.sequence.sampling import Sampler
+from ocr.types import Finish, Transcript
+
+ALLOWED_REPEATS = ("<td>", "</td>")
+# Of contents and of lines to be filled in, in the tokenizer's spelling: "Ġ" is a space.
+LEADERS = (".", "..", "...", "Ġ.", "Ġ...", "_", "__", "Ġ_", "Ġ__")
+
+
+class DecodeError(RuntimeError):
+    """The model's output cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeSettings:
+    """Limits of one page's reading.
+
+    max_tokens: prompt (vision tokens included) and output together; beyond the model's positions, those.
+    ngram_size, ngram_window: the no-repeat n-gram (ocr.decoding.sequence.ngram); size 0 switches it off.
+    loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.decoding.sequence.loops: min_tokens, min_repeats,
+        max_period); loop_tokens 0 switches it off. loop_variety: its min_variety.
+    min_share: an end is refused until so much of what the second opinion sees is written; 0 takes any.
+    max_share: a page that writes more than so many times what it sees is stopped as a loop; 0 lets any.
+    temperature: of sampling; 0 always takes the likeliest token. seed: of sampling, from 0.
+    """
+
+    max_tokens: int = 8192
+    ngram_size: int = 20
+    ngram_window: int = 50
+    loop_tokens: int = 768
+    loop_repeats: int = 4
+    loop_period: int = 1024
+    loop_variety: float = 0.05
+    min_share: float = 0.85
+    max_share: float = 1.5
+    temperature: float = 0.0
+    seed: int = 0
+
+
+_BY_KIND = {
+    "pdf": DecodeSettings(ngram_size=20, ngram_window=50),
+    "image": DecodeSettings(ngram_size=30, ngram_window=90),
+}
+
+
+def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
+    """The defaults for pages of PDF files and for image files, as upstream's two scripts have them."""
+    return _BY_KIND[kind]
+
+
+class Loaded(Protocol):
+    """The part of ocr.checkpoints.checkpoint.LoadedModel that decoding needs."""
+
+    @property
+    def model(self) -> TextReader: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def bos_id(self) -> int: ...
+    @property
+    def eos_id(self) -> int: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class PageReading:
+    """One page being read. budget: the most tokens it may still write when it starts.
+
+    leaders: tokens that are written where they are likeliest even if banned. The model goes on from the allowed
+    token, or it would never end a row of dots; what it was to read there is a dot all the same.
+    """
+
+    budget: int
+    ban: NgramBan
+    leaders: frozenset[int]
+    loops: LoopDetector
+    length: LengthControl
+    sampler: Sampler | None = None
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish: Finish = "length"
+    loop_period: int = 0
+
+    def take(self, token: int, logprob: float, eos_id: int, written: tuple[int, float] | None = None) -> bool:
+        """Record a chosen token; returns whether the page goes on. written: token and log probability in its place."""
+        if math.isnan(logprob):
+            raise DecodeError(
+                "the language model's logits are not numbers: the weights are damaged, or the number format "
+                "overflows; read with fp32 or bf16, or fetch the model again"
+            )
+        if token == eos_id:
+            self.finish = "eos"
+            return False
+        self.ban.push(token)
+        token, logprob = written or (token, logprob)
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        if len(self.tokens) % CHECK_EVERY == 0 and self._is_endless():
+            self.finish = "loop"
+            return False
+        return len(self.tokens) < self.budget
+
+    def calm_until(self) -> int:
+        """Before so many tokens are written none is banned, nor is any looked at by take() but for the end.
+
+        Until then a token may be appended to tokens, logprobs and ban.tokens as it is; 0 where each is drawn.
+        """
+        if self.sampler is not None:
+            return 0
+        self.ban.is_calm()
+        count = len(self.tokens)
+        return min(self.ban.calm_until, count - count % CHECK_EVERY + CHECK_EVERY - 1, self.budget - 1)
+
+    def _is_endless(self) -> bool:
+        self.loop_period = self.loops.period(self.tokens) or 0
+        return bool(
+            self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens)
+        )
+
+    def noise(self, vocab_size: int) -> Tensor | None:
+        """What is added to the next token's logits before one is chosen, fp32 [V]; None for the likeliest."""
+        return None if self.sampler is None else self.sampler.noise(len(self.tokens), vocab_size)
+
+    def transcript(self, tokenizer: Tokenizer) -> Transcript:
+        kept = list(trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens)
+        if (end := self.length.refused_end(kept)) is not None:
+            kept, self.finish = kept[:end], "eos"
+        return Transcript(
+            raw=tokenizer.decode(kept, skip_special_tokens=False),
+            token_ids=tuple(self.tokens),
+            finish=self.finish,
+            logprobs=tuple(self.logprobs[: len(kept)]),
+        )
+
+
+def start_reading(
+    loaded: Loaded, prompt_tokens: int, limits: DecodeSettings, opinion: SecondOpinion | None
+) -> PageReading:
+    positions = int(loaded.model.language_model.config.max_position_embeddings)
+    # What a model without a character head writes stays as published.
+    leaders = () if opinion is None else LEADERS
+    return PageReading(
+        budget=min(limits.max_tokens, positions) - prompt_tokens,
+        ban=NgramBan(
+            size=limits.ngram_size,
+            window=limits.ngram_window,
+            allowed=_ids(loaded.tokenizer, ALLOWED_REPEATS),
+        ),
+        leaders=_ids(loaded.tokenizer, leaders),
+        loops=LoopDetector(
+            min_tokens=limits.loop_tokens,
+            min_repeats=limits.loop_repeats,
+            max_period=limits.loop_period,
+            min_variety=limits.loop_variety,
+        ),
+        length=LengthControl(
+            loaded.tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share
+        ),
+        sampler=Sampler(temperature=limits.temperature, seed=limits.seed) if limits.temperature > 0 else None,
+    )
+
+
+def _ids(tokenizer: Tokenizer, names: Sequence[str]) -> frozenset[int]:
+    """Those of the names that are tokens."""
+    return frozenset(token for token in map(tokenizer.token_to_id, names) if token is not None)

@@ -1,0 +1,330 @@
+"""Columns of text that stand beside each other, told from the columns of a table.
+
+A table's rows belong together and are read across; columns of text are read one after the other. Text fills its
+lines and follows line upon line; a table's cells are short, or leave room between them.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.ink import Mask
+from ocr.layout.bands import bands_of
+from ocr.layout.crops import Box
+from ocr.layout.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
+from ocr.layout.white import bits_of, gutters, num_gutters, together
+
+# In heights of small letters.
+_LEAST_BESIDE = 8.0
+_NARROWED = 1.2  # where a word sticks out into a gutter
+_NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
+
+
+_MAX_RULES = 2
+_MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
+_HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
+_MAX_BANDS = 200
+_DOT = 0.4  # the most that a leader's dot measures
+_MAX_TRIES = 24
+_MOST = 0.93
+_ALIKE, _FEW_LINES = 0.92, 2
+_BESIDE = 0.3  # of its rows a side is inked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Rows of pixels top to bottom that hold columns of text. edges: x of each cut, left to right."""
+
+    top: int
+    bottom: int
+    edges: tuple[int, ...]
+
+
+class ColumnFinder:
+    """Finds columns in the boxes of one page. What was found once is kept: boxes are cut again and again.
+
+    obstacles, rules: [H, W] bool.
+    """
+
+    def __init__(self, obstacles: Mask, rules: Mask) -> None:
+        self._obstacles, self._rules = obstacles, rules
+        self._found: dict[tuple[Box, float, Texture], Columns | None] = {}
+        self._rows: dict[tuple[Box, float], _Rows] = {}
+
+    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Columns | None:
+        """As find_columns."""
+        key = box, x_height_px, texture
+        if key not in self._found:
+            x0, y0, x1, y1 = box
+            window, ruled = self._obstacles[y0:y1, x0:x1], self._rules[y0:y1, x0:x1]
+            if key[:2] not in self._rows:
+                self._rows[key[:2]] = _rows_of(window, x_height_px)
+            self._found[key] = _columns(window, ruled, self._rows[key[:2]], box, x_height_px, texture)
+        return self._found[key]
+
+
+def find_columns(
+    obstacles: Mask, rules: Mask, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT
+) -> Columns | None:
+    """Returns the stretch of a box that splits best into columns of text; None where there is none.
+
+    What stands above or below it, a title over all columns say, is left out. The best stretch is the tallest, and
+    of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
+    """
+    return ColumnFinder(obstacles, rules).find(box, x_height_px, texture)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of print of a box, header and page number left out, and which columns each inks, as bits."""
+
+    bands: list[tuple[int, int]]
+    inked: list[int]
+
+
+def _rows_of(window: Mask, x_height_px: float) -> _Rows:
+    bands = _without_furniture(bands_of(window), x_height_px)
+    few = bands if len(bands) <= _MAX_BANDS else []
+    return _Rows(few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few])
+
+
+def _columns(
+    window: Mask, ruled: Mask, rows: _Rows, box: Box, x_height_px: float, texture: Texture
+) -> Columns | None:
+    """As find_columns. window, ruled: of the box."""
+    x0, y0, _, _ = box
+    bands, inked = rows.bands, rows.inked
+    if not bands:
+        return None
+    least_px = max(4, round(texture.gutter * x_height_px))
+    best: tuple[int, int, list[int]] | None = None
+    most, failed = 0, list[tuple[int, int, int]]()
+    for first, last in _stretches(inked, least_px):
+        top, bottom = bands[first][0], bands[last][1]
+        open_ = gutters(together(inked[first : last + 1]), least_px)
+        if (bottom - top) * len(open_) <= most or len(failed) == _MAX_TRIES:
+            continue
+        if any(_is_like((top, bottom, len(open_)), other) for other in failed):
+            continue
+        edges = _text_edges(window[top:bottom], ruled[top:bottom], open_, x_height_px, texture)
+        if (bottom - top) * len(edges) > most:
+            most = (bottom - top) * len(edges)
+            best = first, last, edges
+        elif not edges:
+            failed.append((top, bottom, len(open_)))
+    if best is None:
+        return None
+    first, last, edges = best
+    if texture is RUNNING_TEXT:
+        first, last, edges = _taller(window, bands, inked, best, x_height_px)
+        beside = ruled[bands[first][0] : bands[last][1]]
+        # A rule over some of the gutters alone belongs to what stands across those.
+        edges = [x for x in edges if not _rules_across(beside, x)] or edges
+    else:
+        first, last, edges = _extended(inked, bands, *best, x_height_px)
+        beside = ruled[bands[first][0] : bands[last][1]]
+        if any(_rules_across(beside, x) > _MAX_RULES for x in edges):
+            return None
+    return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
+
+
+def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
+    """The bands without a header or page number: they stand alone, even if they happen to leave a gutter free."""
+    far, line = _FAR * x_height_px, _LINE * x_height_px
+    while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
+        bands = bands[1:]
+    while len(bands) > 1 and bands[-1][1] - bands[-1][0] < line and bands[-1][0] - bands[-2][1] > far:
+        bands = bands[:-1]
+    return bands
+
+
+def _taller(
+    window: Mask,
+    bands: list[tuple[int, int]],
+    inked: list[int],
+    best: tuple[int, int, list[int]],
+    x_height_px: float,
+) -> tuple[int, int, list[int]]:
+    """A taller stretch around the best one, with some of its edges: beside columns that something stands across.
+
+    Such as a table over two of three columns: the third is cut off first, or its head would come before the table.
+    """
+    first, last, edges = best
+    least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
+    for upper, lower in _stretches(inked, least_px):
+        if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
+            continue
+        open_ = gutters(together(inked[upper : lower + 1]), least_px)
+        kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
+        beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
+        if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
+            return upper, lower, kept
+    return best
+
+
+def _runs_on(window: Mask, rows: tuple[int, int], edges: list[int], x_height_px: float) -> bool:
+    """Whether all sides of edges are filled in these rows, and one of them with text."""
+    part = window[rows[0] : rows[1]]
+    if len(part) < _LEAST_BESIDE * x_height_px:
+        return False
+    sides = [part[:, left:right] for left, right in pairwise([0, *edges, part.shape[1]])]
+    filled = all(np.mean(side.any(axis=1)) >= _BESIDE for side in sides)
+    return filled and any(is_text(side, x_height_px, RUNNING_TEXT) for side in sides)
+
+
+def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDArray[np.bool_]:
+    """Returns which columns of a band have ink, [W]. Wide word spaces of headings count as ink.
+
+    leaders: gaps between dots do too.
+    """
+    inked: npt.NDArray[np.bool_] = np.any(band, axis=0)
+    if band.shape[0] <= _HIGHEST_LINE * x_height_px:
+        hits = np.flatnonzero(inked)
+        spaces = np.diff(hits)
+        filled = spaces <= max(1.0, _HEADING_SPACE * band.shape[0])
+        if leaders:
+            wide = np.flatnonzero(~filled)
+            filled[wide] = _are_dots(band, inked, hits[wide], hits[wide + 1], x_height_px)
+        inked[_within(hits[:-1][filled], hits[1:][filled])] = True
+    return inked
+
+
+def _within(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """All numbers from each start up to its end."""
+    lengths = ends - starts
+    first = starts - np.cumsum(lengths) + lengths
+    numbers: npt.NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first, lengths)
+    return numbers
+
+
+def _are_dots(
+    band: Mask,
+    inked: npt.NDArray[np.bool_],
+    lefts: npt.NDArray[np.int64],
+    rights: npt.NDArray[np.int64],
+    x_height_px: float,
+) -> npt.NDArray[np.bool_]:
+    """Whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
+    most = max(3, round(_DOT * x_height_px))
+    reached = np.concatenate(([0], np.cumsum(inked)))
+    # Most marks are wider, which is seen at once.
+    first, end = np.maximum(0, lefts - most), np.minimum(len(inked), rights + most + 1)
+    narrow = reached[lefts + 1] - reached[first] < lefts + 1 - first
+    narrow &= reached[end] - reached[rights] < end - rights
+    for start in (lefts - most, rights):
+        index = np.flatnonzero(narrow)
+        # Beyond the band's ends those are looked at twice.
+        columns = np.clip(start[index, None] + np.arange(most + 1), 0, len(inked) - 1)
+        narrow[index] = np.count_nonzero(band[:, columns].any(axis=2), axis=0) <= most
+    return narrow
+
+
+def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> bool:
+    """Whether a stretch is most of one that was no text: (top, bottom, gutters) each."""
+    top, bottom, number = stretch
+    inside = failed[0] <= top and bottom <= failed[1] and number == failed[2]
+    return inside and bottom - top > _MOST * (failed[1] - failed[0])
+
+
+def _extended(
+    inked: list[int],
+    bands: list[tuple[int, int]],
+    first: int,
+    last: int,
+    edges: list[int],
+    x_height_px: float,
+) -> tuple[int, int, list[int]]:
+    """The stretch with the bands next to it that leave its gutters open: what follows closely is of no other kind."""
+    room = _NEAR * x_height_px
+
+    def with_band(band: int) -> list[int]:
+        """The gutters that are left with one more band, one for each edge; fewer where it crosses one."""
+        taken = together(inked[min(first, band) : max(last, band) + 1])
+        open_ = gutters(taken, max(3, round(_NARROWED * x_height_px)))
+        near = [
+            sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
+            for edge in edges
+        ]
+        return [x for nearest in near for _, x in nearest]
+
+    while first > 0 and bands[first][0] - bands[first - 1][1] <= room:
+        if len(moved := with_band(first - 1)) < len(edges):
+            break
+        first, edges = first - 1, moved
+    while last + 1 < len(bands) and bands[last + 1][0] - bands[last][1] <= room:
+        if len(moved := with_band(last + 1)) < len(edges):
+            break
+        last, edges = last + 1, moved
+    return first, last, edges
+
+
+def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:
+    """Runs of bands, first to last, that share gutters and would share fewer with the next band, tallest first."""
+    found: dict[tuple[int, int], None] = {}
+    for first, taken in enumerate(inked):
+        number, last = num_gutters(taken, least_px), first
+        while number:
+            last += 1
+            with_next = taken | inked[last] if last < len(inked) else taken
+            now = num_gutters(with_next, least_px) if last < len(inked) else 0
+            if now < number:
+                found[first, last - 1] = None
+            taken, number = with_next, now
+    return sorted(found, key=lambda run: run[0] - run[1])
+
+
+def _text_edges(
+    window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
+) -> list[int]:
+    """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
+    if texture.even:
+        return _even_edges(window, rules, between, x_height_px, texture)
+    edges = [0, *between, window.shape[1]]
+    sides = Sides(window, edges)
+    kept: list[int] = []
+    left = 0
+    for edge in edges[1:]:
+        if sides.is_text(left, edge, x_height_px, texture):
+            kept.append(edge)
+            left = edge
+    if left != edges[-1]:
+        kept = _with_short_end(window, edges, x_height_px, texture)
+    inner = kept[:-1]
+    return [] if any(_rules_across(rules, x) > _MAX_RULES for x in inner) else inner
+
+
+def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture: Texture) -> list[int]:
+    """The edges, if the last column is as wide as the others and has but a few lines, at its head; none otherwise."""
+    if texture is not RUNNING_TEXT:
+        return []
+    sides = [window[:, left:right] for left, right in pairwise(edges)]
+    widths = [np.ptp(np.flatnonzero(side.any(axis=0))) for side in sides]
+    if min(widths) < _ALIKE * max(widths):
+        return []
+    *others, last = sides
+    ends = is_text(last, x_height_px, texture, _FEW_LINES)
+    return edges[1:] if ends and all(is_text(side, x_height_px, texture) for side in others) else []
+
+
+def _even_edges(
+    window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
+) -> list[int]:
+    """Those of the gutters that part the window into the most columns of one width, all of them text."""
+    free = [x for x in between if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
+    hits = np.flatnonzero(np.any(window, axis=0)).tolist() if free else []
+    for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
+        for edges in combinations(free, number):
+            if not are_even(hits, edges):
+                continue
+            sides = [window[:, left:right] for left, right in pairwise([0, *edges, window.shape[1]])]
+            if all(is_listing(side) and is_text(side, x_height_px, texture) for side in sides):
+                return list(edges)
+    return []
+
+
+def _rules_across(rules: Mask, x: int) -> int:
+    """How many level rules cross a gutter."""
+    near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
+    return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))

@@ -1,0 +1,177 @@
+"""What is too short to be found on its own: page numbers, the last word of a line behind a leader.
+
+Where the rest of the page stands is known by now, so the little that is left is looked for only among the cells
+that nothing has claimed, and near its neighbours in the text.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.fuzz import partial_ratio_alignment
+
+from ocr.layout.localize.matching.line_pieces import Piece
+from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
+
+_WORD_GAP_CELLS = 8
+_ALIKE = 60.0  # per cent of the marks, for a text to stand where it seems to
+_FEW = 3  # marks: fewer are found anywhere, so they must agree and stand alone
+_MAX_MARKS = 60
+_WITHIN = 6  # marks: fewer, between two pieces of their text, do not move its box
+_ROW_CELLS = 4  # a row is as high as four cells are wide
+_FAR_CELLS = 240.0  # as bad as a quarter of the marks that differ
+_NEAR_ROWS = 2  # how far below or above its neighbours a leftover of the same text may stand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gap:
+    """Marks of one text without a place. neighbours: the pieces before and after; kin: those of the same text."""
+
+    text: int
+    start: int
+    end: int
+    neighbours: tuple[Piece, ...]
+    kin: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Island:
+    """Unclaimed marks in one row, from number `first` on. text: a letter a mark. alone: without wide gaps."""
+
+    row: int
+    first: int
+    text: str
+    alone: bool
+
+
+def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMarks) -> list[Piece]:
+    """The pieces, and one for every leftover that stands clearly somewhere, in the order of the text."""
+    claimed = _claimed(found, seen)
+    islands = sorted(
+        [*_islands(seen, claimed, _WORD_GAP_CELLS), *_islands(seen, claimed, None)],
+        key=lambda island: island.row,
+    )
+    rows = [island.row for island in islands]
+    out = list(found)
+    letters = "".join(map(chr, written.mark.tolist()))
+    for gap in _gaps(found, written):
+        wanted = letters[gap.start : gap.end]
+        best, best_worth = None, 0.0
+        for island in _large_enough(islands[slice(*_near(gap, rows))], wanted):
+            worth, piece = _match(wanted, gap, island, seen, found)
+            if piece is not None and worth > best_worth:
+                best, best_worth = piece, worth
+        if best is not None:
+            out.append(best)
+    return sorted(out, key=lambda piece: piece.start)
+
+
+def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
+    """Those that the wanted marks may stand in, by their numbers alone: hardly any of a page is."""
+    if len(wanted) < _FEW:
+        return [island for island in islands if island.alone and wanted in island.text]
+    least = max(_FEW, _ALIKE / 100 * len(wanted))
+    return [island for island in islands if len(island.text) >= least]
+
+
+def _match(
+    wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[Piece]
+) -> tuple[float, Piece | None]:
+    """How well the wanted marks go with the island, and the piece that they make there."""
+    if len(wanted) < _FEW:
+        if len(wanted) < len(island.text) and not gap.kin:
+            return 0.0, None
+        at = island.text.index(wanted)
+        start, end, share = at, at + len(wanted), 1.0
+    else:
+        match = partial_ratio_alignment(wanted, island.text, score_cutoff=_ALIKE)
+        if match is None:
+            return 0.0, None
+        start, end, share = match.dest_start, match.dest_end, match.score / 100
+    first, last = island.first + start, island.first + end - 1
+    x0, x1 = int(seen.x0[first]), int(seen.x1[last])
+    if any(_parted(piece, island.row, x0, x1, found) for piece in gap.kin):
+        return 0.0, None
+    away = min((_distance(piece, island.row, x0, x1) for piece in gap.neighbours), default=0.0)
+    worth = share - 0.25 * away / _FAR_CELLS - 0.25 * (end - start < len(island.text))
+    score = min(round(share * (end - start)), len(wanted))
+    return worth, Piece(
+        text=gap.text,
+        start=gap.start,
+        end=gap.end,
+        score=score,
+        x0=x0,
+        x1=x1,
+        y0=island.row,
+        y1=island.row + 1,
+    )
+
+
+def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
+    """Which marks a piece covers; the rows next to it may show its line again."""
+    claimed = np.zeros(len(seen.mark), bool)
+    rows = seen.row.tolist()
+    for piece in found:
+        low, high = bisect_left(rows, piece.y0 - 1), bisect_left(rows, piece.y1 + 1)
+        claimed[low:high] |= (seen.x1[low:high] > piece.x0) & (seen.x0[low:high] < piece.x1)
+    return claimed
+
+
+def _islands(seen: SeenMarks, claimed: npt.NDArray[np.bool_], max_gap: int | None) -> Iterator[_Island]:
+    """The unclaimed marks of each row, parted at gaps of more than so many cells."""
+    free = np.flatnonzero(~claimed)
+    parted = (np.diff(free) > 1) | (np.diff(seen.row[free]) != 0)
+    if max_gap is not None:
+        parted |= seen.x0[free[1:]] - seen.x1[free[:-1]] > max_gap
+    letters = "".join(map(chr, seen.mark.tolist()))
+    edges = [0, *(np.flatnonzero(parted) + 1).tolist(), len(free)] if len(free) else []
+    for low, high in pairwise(edges):
+        first, last = int(free[low]), int(free[high - 1])
+        text = letters[first : last + 1]
+        yield _Island(row=int(seen.row[first]), first=first, text=text, alone=max_gap is not None)
+
+
+def _gaps(found: Sequence[Piece], written: WrittenMarks) -> Iterator[_Gap]:
+    texts = written.text.tolist()
+    ends = [0, *(piece.end for piece in found)]
+    starts = [*(piece.start for piece in found), len(written.mark)]
+    for index, (at, stop) in enumerate(zip(ends, starts, strict=True)):
+        while at < stop:
+            text = texts[at]
+            end = min(stop, bisect_left(texts, text + 1))
+            neighbours = tuple(found[max(0, index - 1) : index + 1])
+            kin = tuple(piece for piece in neighbours if piece.text == text)
+            if end - at <= _MAX_MARKS and (len(kin) < 2 or end - at > _WITHIN):
+                yield _Gap(text=text, start=at, end=end, neighbours=neighbours, kin=kin)
+            at = end
+
+
+def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) -> bool:
+    """Whether another text stands in the row between a piece and a place: it is another column."""
+    low, high = (piece.x1, x0) if piece.x1 <= x0 else (x1, piece.x0)
+    return any(
+        other.y0 <= row < other.y1 and other.x0 < high and other.x1 > low and other.text != piece.text
+        for other in found
+    )
+
+
+def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
+    """Which islands to look at, by their rows in order: those near the rest of the text, or all."""
+    if not gap.kin:
+        return 0, len(rows)
+    top, bottom = min(piece.y0 for piece in gap.kin), max(piece.y1 for piece in gap.kin)
+    return bisect_left(rows, top - 1 - _NEAR_ROWS), bisect_right(rows, bottom + _NEAR_ROWS)
+
+
+def _distance(piece: Piece, row: int, x0: int, x1: int) -> float:
+    """Cells between a piece and a place in a row; along a line they count a quarter."""
+    across = max(piece.x0 - x1, x0 - piece.x1, 0)
+    return _ROW_CELLS * _rows_between(piece, row) + across / 4
+
+
+def _rows_between(piece: Piece, row: int) -> int:
+    """How many rows away, none for the rows next to it."""
+    return max(piece.y0 - 1 - row, row - piece.y1, 0)

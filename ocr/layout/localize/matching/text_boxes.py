@@ -1,0 +1,79 @@
+"""A box for every block, from where the character head sees its text.
+
+The decoded text is right but knows no places; the cells know places but no order. Both hold the same characters:
+stretches of the text are found among the cells, the likeliest chain of them is kept, and a block's box goes
+around its pieces, cut to the ink.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX, Box, Canvas
+from ocr.layout.localize.matching.chain import best_chain
+from ocr.layout.localize.matching.leftovers import with_leftovers
+from ocr.layout.localize.matching.line_ink import band
+from ocr.layout.localize.matching.line_pieces import Piece, pieces
+from ocr.layout.localize.matching.marks import seen_marks, written_marks
+from ocr.layout.localize.matching.strays import without_strays
+from ocr.layout.localize.matching.stretches import stretches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a text stands. box_px: x0, y0, x1, y1 on the page, None where it was not found.
+
+    share: of its marks, how many were found there.
+    """
+
+    box_px: tuple[int, int, int, int] | None
+    share: float
+
+
+def place(
+    texts: Sequence[str],
+    cells_HW: npt.NDArray[np.int16],
+    characters: str,
+    canvas: Canvas,
+    wanted: Container[int] | None = None,
+) -> list[Place]:
+    """The place of each text, in order. texts: as they stand on the page, in reading order.
+
+    cells_HW: [H/16, W/4] of the canvas; characters: see ocr.character_head.second_opinion.read_cells. wanted: the
+    numbers of the texts whose places are asked for, the others have none; None for all.
+    """
+    written, seen = written_marks(texts, characters), seen_marks(cells_HW, characters)
+    found = stretches(written, seen)
+    chosen = found.take(best_chain(found))
+    out = [Place(box_px=None, share=0.0)] * len(texts)
+    parts = with_leftovers(pieces(chosen, written, seen, cells_HW), written, seen)
+    counts = np.bincount(written.text, minlength=len(texts)).tolist()
+    for number, group in groupby(parts, key=lambda piece: piece.text):
+        if wanted is not None and number not in wanted:
+            continue
+        own = without_strays(list(group), parts)
+        letters = [written.letters[piece.start : piece.end] for piece in own]
+        box = _box(own, letters, canvas)
+        share = sum(piece.score for piece in own) / counts[number]
+        out[number] = Place(box_px=canvas.to_page(box), share=min(1.0, share))
+    return out
+
+
+def _box(own: Sequence[Piece], letters: Sequence[str], canvas: Canvas) -> Box:
+    """The box around the pieces of a text on the canvas; only the outermost lines decide how high it is."""
+    y0, y1 = min(piece.y0 for piece in own), max(piece.y1 for piece in own)
+    tops, bottoms = [y1 * CELL_HEIGHT_PX + 0.0], [y0 * CELL_HEIGHT_PX + 0.0]
+    for piece, text in zip(own, letters, strict=True):
+        if piece.y0 <= y0 + 1 or piece.y1 >= y1 - 1:
+            cells = (piece.x0, piece.y0, piece.x1, piece.y1)
+            top, bottom = band(canvas.grey, cells, text) or (
+                piece.y0 * CELL_HEIGHT_PX,
+                piece.y1 * CELL_HEIGHT_PX,
+            )
+            tops.append(top)
+            bottoms.append(bottom)
+    x0, x1 = min(piece.x0 for piece in own), max(piece.x1 for piece in own)
+    return x0 * CELL_WIDTH_PX, min(tops), x1 * CELL_WIDTH_PX, max(bottoms)

@@ -1,0 +1,189 @@
+"""Where blocks of running matter end, by the places of their lines: gaps, other sizes and columns, indents."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ocr.layout.localize.paragraphs.line_kinds import (
+    has_leader,
+    is_index,
+    is_list,
+    is_mono,
+    is_numbered,
+    item_mark,
+)
+from ocr.layout.localize.paragraphs.text_lines import Line
+from ocr.layout.localize.quantiles import percentile
+
+# In type sizes.
+_LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
+_TIGHT = 0.9  # lines are never closer
+_PITCH = 1.3  # the usual distance of lines where too few tell it
+_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # more than that parts blocks; where a baseline is doubtful
+_ITEM_EXTRA = 1.3  # and items of a list
+_APART = 3.0  # across
+_INDENT = 0.6
+# Ratios.
+_SIZES, _WIDTHS = 1.2, 1.12  # of type sizes and of letters' widths that differ
+_ALIKE = 1.12  # of type sizes that are the same
+_RAGGED = 0.12  # of the width of a column: lines that end within this of its edge are full
+_FILLED = 0.4  # of the lines of running text are full, at least
+_ROOM = 1.1  # that a word needs
+# Lines.
+_NEAR, _FAR = 12, 10  # before and after: of the column, for the usual distance
+_FEW, _ENOUGH, _USUAL = 3, 8, 30  # distances that tell the usual one, and the percentile of them that it is
+_SOME = 4
+
+
+class Flow:
+    """The lines [start, end) of a page, none of them a table's."""
+
+    def __init__(self, lines: Sequence[Line], start: int, end: int) -> None:
+        self._lines, self._start, self._end = lines, start, end
+        self._adjoin = [_adjoin(a, b) for a, b in pairwise(lines[start:end])]
+        self._known: dict[int, Sequence[Line]] = {}
+
+    def ranges(self) -> Iterator[tuple[int, int, str]]:
+        """The blocks: [first, last) and a label."""
+        first = self._start
+        for at in range(self._start, self._end):
+            if at + 1 == self._end or self._ends_block(first, at):
+                yield first, at + 1, "list" if is_list(self._lines[first : at + 1]) else "text"
+                first = at + 1
+
+    def _ends_block(self, first: int, at: int) -> bool:
+        """Whether a block that begins with line `first` ends with line `at`."""
+        a, b = self._lines[at], self._lines[at + 1]
+        if not a.spans or not b.spans:
+            return a.block != b.block
+        size = max(a.size, b.size)
+        apart = max(a.x0, b.x0) - min(a.x1, b.x1) > _APART * size
+        if apart or _differ(a, b) or not _LEAST_DROP * size <= b.base - a.base <= _MOST_DROP * size:
+            return True
+        head = next(line for line in self._lines[first : at + 1] if line.spans)
+        mark, extra = item_mark(b), self._extra(at)
+        if item_mark(head) and mark and extra < _ITEM_EXTRA * size:
+            return mark != item_mark(head) and abs(b.x0 - head.x0) < _INDENT * size
+        sure = a.sure and b.sure
+        if a.block != b.block and not (sure and self._runs_on(at)):
+            return True
+        if extra > (_EXTRA if sure else _DOUBTED_EXTRA) * size:
+            return True
+        if item_mark(head):
+            return not mark and b.x0 < head.x0 - _INDENT * size
+        return not self._is_code(at) and self._ends_paragraph(first, at)
+
+    def _ends_paragraph(self, first: int, at: int) -> bool:
+        """Whether line `at` ends a paragraph although there is no gap below it."""
+        a, b = self._lines[at], self._lines[at + 1]
+        own = [k for k in range(first, at + 1) if self._lines[k].spans]
+        full = [not self._is_forced(k) for k in own]
+        next_full = at + 2 < self._end and not self._is_forced(at + 1)
+        if not any(full) and not next_full:
+            return bool(item_mark(b)) and not item_mark(a)
+        if any(full) and not full[-1]:
+            return True
+        left = min(self._lines[k].x0 for k in own[1:] or own)
+        step = _INDENT * a.size
+        if self._is_indented(at + 1, left, step) and (len(own) > 1 or not full[-1]):
+            return True
+        if len(own) > 1 and b.x0 < left - step and abs(b.x0 - self._lines[own[0]].x0) < step:
+            return True  # a hanging indent
+        return not full[-1] and next_full and abs(b.x0 - a.x0) < step
+
+    def _runs_on(self, at: int) -> bool:
+        """Whether a line is full, as others around it are: then a blank line after it may only be a wide gap."""
+        around = self._around(at)
+        right = max(line.x1 for line in around)
+        least = right - _RAGGED * (right - around[0].x0)
+        return sum(line.x1 > least for line in around) > 1 and not self._is_forced(at)
+
+    def _is_indented(self, at: int, left: float, step: float) -> bool:
+        """Whether a line begins further right than those before and after it, and is not centred."""
+        line = self._lines[at]
+        right = max(other.x1 for other in self._around(at - 1))
+        centred = abs((right - line.x1) - (line.x0 - left)) < step
+        after = self._lines[at + 1] if at + 1 < self._end else line
+        returns = after is line or not after.spans or after.x0 < line.x0 - step
+        return line.x0 > left + step and not centred and returns
+
+    def _is_code(self, at: int) -> bool:
+        """Whether the lines around are entries of an index, or of a program: those have no paragraphs."""
+        around = self._around(at)
+        if is_index(around) or is_numbered(around):
+            return True
+        right = max(line.x1 for line in around)
+        least = right - _RAGGED * (right - around[0].x0)
+        return is_mono(around) and sum(line.x1 > least for line in around) < _FILLED * len(around)
+
+    def _is_forced(self, at: int) -> bool:
+        """Whether a line ends although the next line's first word would have fitted on it."""
+        a = self._lines[at]
+        if has_leader(a) or at + 1 >= self._end:
+            return True
+        b = self._lines[at + 1]
+        if not a.spans or not b.spans:
+            return False
+        around = self._around(at)
+        ends = sorted(line.x1 for line in around)
+        width = ends[-1] - min(line.x0 for line in around)
+        if len(ends) > _SOME and ends[-2] < ends[-1] - _RAGGED * width:
+            return True  # lines that end where they like
+        word = b.text.split(maxsplit=1)[0]
+        return ends[-1] - a.x1 > (len(word) + 1.5) * b.letter_px * _ROOM
+
+    def _around(self, at: int) -> Sequence[Line]:
+        """The lines of a column around line `at`, as far as they follow each other closely."""
+        if (known := self._known.get(at)) is not None:
+            return known
+        low, high, start = at, at + 1, self._start
+        while low > start and at - low < _NEAR and self._adjoin[low - 1 - start]:
+            low -= 1
+        while high < self._end and high - at < _NEAR and self._adjoin[high - 1 - start]:
+            high += 1
+        found = self._known[at] = self._lines[low:high]
+        return found
+
+    def _extra(self, at: int) -> float:
+        """How much further than usual the next line is below line `at`, in pixels.
+
+        A baseline may be misjudged: then the gap on the line's other side is as much too small.
+        """
+        usual = self._usual(at)
+        found = [self._lines[at + 1].base - self._lines[at].base - usual]
+        for low, high in ((at - 1, at + 1), (at, at + 2)):
+            inside = low >= self._start and high < self._end
+            if inside and all(self._adjoin[low - self._start : high - self._start]):
+                found.append(self._lines[high].base - self._lines[low].base - 2 * usual)
+        return min(found)
+
+    def _usual(self, at: int) -> float:
+        """The usual distance of lines like `at` around it, in pixels."""
+        lines, a = self._lines, self._lines[at]
+        low, high = max(self._start, at - _FAR), min(self._end - 1, at + 1 + _FAR)
+        drops = [
+            lines[k + 1].base - lines[k].base
+            for k in sorted(range(low, high), key=lambda k: abs(k - at))
+            if all(line.sure and _alike(line, a) for line in lines[k : k + 2])
+        ]
+        drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
+        return percentile(drops, _USUAL) if len(drops) >= _FEW else _PITCH * a.size
+
+
+def _alike(a: Line, b: Line) -> bool:
+    return max(a.size, b.size) < _ALIKE * min(a.size, b.size)
+
+
+def _differ(a: Line, b: Line) -> bool:
+    """Whether two lines are of different type sizes."""
+    if not (a.sure and b.sure):
+        return False
+    small, large = (b, a) if b.size < a.size else (a, b)
+    return large.size > _SIZES * small.size and large.letter_px > _WIDTHS * small.letter_px
+
+
+def _adjoin(a: Line, b: Line) -> bool:
+    """Whether two lines may be neighbours in one column."""
+    if not a.spans or not b.spans or _differ(a, b):
+        return False
+    size = max(a.size, b.size)
+    return _LEAST_DROP * size < b.base - a.base < _MOST_DROP * size

@@ -1,0 +1,79 @@
+"""Blocks of plain output, parted and joined by where their lines stand.
+
+The model leaves a blank line where there is a larger gap. So a table's rows come apart, and paragraphs without a gap
+are one; where each line stands tells more.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.layout.localize.matching.canvas import Canvas
+from ocr.layout.localize.paragraphs.flow import Flow
+from ocr.layout.localize.paragraphs.table_rows import find_tables
+from ocr.layout.localize.paragraphs.text_lines import Line, find_lines
+from ocr.types import Block
+
+_ASCENT, _DESCENT = 0.77, 0.23  # of a line's type size
+_ENOUGH = 0.5  # of a block's characters, those on lines with a place, for its box to be around those
+
+
+def is_plain(blocks: Sequence[Block]) -> bool:
+    """Whether a page's blocks are of output without regions, and stand in it word for word."""
+    return all(
+        block.label == "text"
+        and block.box_px is None
+        and (block.raw_span is None or block.raw_span[1] - block.raw_span[0] == len(block.text))
+        for block in blocks
+    )
+
+
+def parted(
+    blocks: Sequence[Block], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
+) -> tuple[Block, ...]:
+    """The same text in the same order, parted by where it stands on the page. blocks: plain ones.
+
+    Tables and lists get their labels; blocks most of whose lines were found get their boxes.
+    cells_HW, characters: as ocr.layout.localize.matching.text_boxes.place takes them.
+    """
+    lines = find_lines(blocks, cells_HW, characters, canvas)
+    return tuple(
+        replace(_block(blocks, lines[start:end]), label=label, box_px=_around(lines[start:end], canvas))
+        for start, end, label in _ranges(lines)
+    )
+
+
+def _ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    at = 0
+    for start, end in find_tables(lines):
+        yield from Flow(lines, at, start).ranges()
+        yield start, end, "table"
+        at = end
+    yield from Flow(lines, at, len(lines)).ranges()
+
+
+def _block(blocks: Sequence[Block], lines: Sequence[Line]) -> Block:
+    """A block of these lines: part of one block, or of several with blank lines between them."""
+    first, last = lines[0], lines[-1]
+    texts = [block.text for block in blocks[first.block : last.block + 1]]
+    texts[-1] = texts[-1][: last.end]
+    texts[0] = texts[0][first.start :]
+    start, end = blocks[first.block].raw_span, blocks[last.block].raw_span
+    span = (start[0] + first.start, end[0] + last.end) if start and end else None
+    return replace(blocks[first.block], text="\n\n".join(texts), raw_span=span)
+
+
+def _around(lines: Sequence[Line], canvas: Canvas) -> tuple[int, int, int, int] | None:
+    placed = [line for line in lines if line.spans]
+    if sum(len(line.text) for line in placed) < _ENOUGH * sum(len(line.text) for line in lines):
+        return None
+    return canvas.inside(
+        (
+            min(line.x0 for line in placed),
+            min(line.base - _ASCENT * line.size for line in placed),
+            max(line.x1 for line in placed),
+            max(line.base + _DESCENT * line.size for line in placed),
+        )
+    )

@@ -1,0 +1,44 @@
+"""By how much a page is turned, from the sharpness of its lines of text."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.ink import Mask
+
+# How far a page's lines may slant that is read well as it is but for their order; and a sheet that lies askew.
+MAX_DEG, MAX_SLANT_DEG = 3.0, 30.0
+_COARSE_DEG, _FINE_DEG = 0.5, 0.1
+_MAX_POINTS = 60_000
+_MIN_GAIN = 1.15
+
+
+def skew_deg(text: Mask, max_deg: float = MAX_DEG, max_points: int = _MAX_POINTS) -> float:
+    """Returns the angle, counterclockwise, that turns the lines level; 0 where no angle is clearly better.
+
+    text: [H, W] bool. max_deg: the largest angle. max_points: of all the ink, so much is looked at.
+    """
+    rows, columns = np.nonzero(text)
+    if len(rows) < 1000:
+        return 0.0
+    step = max(1, len(rows) // max_points)
+    # Rows of pixels, thinned evenly: every n-th of the points in reading order.
+    ys, xs = rows[::step].astype(np.float64), columns[::step].astype(np.float64)
+    coarse = np.arange(-max_deg, max_deg + 1e-9, _COARSE_DEG)
+    best = _sharpest(ys, xs, coarse)
+    fine = best + np.arange(-_COARSE_DEG, _COARSE_DEG + 1e-9, _FINE_DEG)
+    best = _sharpest(ys, xs, fine)
+    level = _sharpness(ys, xs, 0.0)
+    return float(best) if _sharpness(ys, xs, best) > _MIN_GAIN * level else 0.0
+
+
+def _sharpest(
+    ys: npt.NDArray[np.float64], xs: npt.NDArray[np.float64], angles: npt.NDArray[np.float64]
+) -> float:
+    return float(max(angles, key=lambda angle: _sharpness(ys, xs, float(angle))))
+
+
+def _sharpness(ys: npt.NDArray[np.float64], xs: npt.NDArray[np.float64], angle_deg: float) -> float:
+    """How much neighbouring rows differ in ink after turning: high where lines and gaps fall on rows."""
+    rows = np.rint(ys - xs * np.tan(np.radians(angle_deg))).astype(np.int64)
+    counts = np.bincount(rows - rows.min())
+    return float(np.square(np.diff(counts)).sum())

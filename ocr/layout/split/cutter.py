@@ -1,0 +1,230 @@
+"""One box of a page into parts: around a frame, along columns of text, then between lines."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.ink import Ink
+from ocr.layout.bands import ink_in_rows
+from ocr.layout.columns import ColumnFinder, Columns
+from ocr.layout.crops import Box, Part
+from ocr.layout.letter_sizes import Lines
+from ocr.layout.split.crop_canvas import frame
+from ocr.layout.split.crossings import Segment, segments
+from ocr.layout.split.framed_page import find_frame
+from ocr.layout.split.text_amount import burden
+from ocr.layout.texture import RUNNING_TEXT, Texture
+
+_MAX_PIECES = 16
+# A part with no more text than this stays in one piece, even in columns.
+_FEW_CHARS = 400.0
+_NOISE_PX = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartSize:
+    """What a part may be: at most so many characters, letters no lower than that on its tiles.
+
+    textures: what counts as columns of text, tried in this order.
+    """
+
+    max_chars: float
+    min_x_height_px: float
+    textures: Sequence[Texture]
+
+    def relaxed(self, leniency: float) -> "PartSize":
+        """Returns larger parts with smaller letters; the same for 1."""
+        return replace(
+            self,
+            max_chars=leniency * self.max_chars,
+            min_x_height_px=self.min_x_height_px / leniency**0.5,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Rows top to bottom without ink; share: of the region's characters above it."""
+
+    top: int
+    bottom: int
+    share: float
+
+    @property
+    def middle(self) -> int:
+        return (self.top + self.bottom) // 2
+
+
+class Cutter:
+    """Cuts boxes of one page. max_tiles: the most that a part has; finder: the page's, where there is one."""
+
+    def __init__(
+        self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize, finder: ColumnFinder | None = None
+    ) -> None:
+        self._obstacles, self._rules = ink.obstacles, ink.rules
+        self._finder = finder or ColumnFinder(self._obstacles, self._rules)
+        self._lines = lines
+        self._max_tiles = max_tiles
+        self._size = size
+
+    def cut(self, box: Box, *, paragraph_break: bool) -> list[Part]:
+        """Returns the parts of a box in reading order; none where it has no ink."""
+        tight = self._tight(box)
+        if tight is None:
+            return []
+        lines = self._lines.within(*tight)
+        whole = [self._part(tight, lines, paragraph_break)]
+        if lines.total_chars <= _FEW_CHARS:
+            return whole
+        # In the box itself: a frame may go around all of its ink.
+        if parts := self._by_frame(box, paragraph_break):
+            return parts
+        if parts := self._by_columns(tight, lines, paragraph_break):
+            return parts
+        if self._fits(tight, lines):
+            return whole
+        return self._by_rows(tight, lines, paragraph_break) or whole
+
+    def _by_frame(self, box: Box, paragraph_break: bool) -> list[Part]:
+        """Cuts what is above a frame, what is left of it, in it, right of it, and below."""
+        found = find_frame(self._obstacles, self._rules, box)
+        if found is None:
+            return []
+        x0, y0, x1, y1 = box
+        left, top, right, bottom = found
+        x_height_px = self._lines.x_height_px(0.5)
+        top = top if self._has_marks((x0, y0, x1, top), x_height_px) else y0
+        bottom = bottom if self._has_marks((x0, bottom, x1, y1), x_height_px) else y1
+        parts = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
+        for side in ((x0, top, left, bottom), found, (right, top, x1, bottom)):
+            parts += self.cut(side, paragraph_break=paragraph_break or bool(parts))
+        return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
+
+    def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
+        """Cuts what stands across the columns, and the columns between it, from top to bottom."""
+        x0, _, x1, _ = box
+        parts: list[Part] = []
+        for segment in self._segments(box, lines.x_height_px(0.5)):
+            apart = bool(parts) or paragraph_break
+            for left, right in pairwise([x0, *segment.edges, x1]):
+                piece = (left, segment.top, right, segment.bottom)
+                parts += self.cut(piece, paragraph_break=apart and left == x0)
+        return parts
+
+    def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
+        """Those of a box that has columns of text; none of another."""
+        for texture in self._size.textures:
+            found = self._finder.find(box, x_height_px, texture)
+            if found is None:
+                continue
+            if texture is not RUNNING_TEXT:
+                return self._around(box, found, x_height_px)
+            parted = segments(self._obstacles, self._rules, box, found, x_height_px)
+            if any(segment.edges for segment in parted):
+                return parted
+        return []
+
+    def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
+        """What stands above columns, they, and what stands below."""
+        x0, y0, x1, y1 = box
+        top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
+        bottom = found.bottom if self._has_marks((x0, found.bottom, x1, y1), x_height_px) else y1
+        return [
+            Segment(top=y0, bottom=top, edges=()),
+            Segment(top=top, bottom=bottom, edges=found.edges),
+            Segment(top=bottom, bottom=y1, edges=()),
+        ]
+
+    def _has_marks(self, box: Box, x_height_px: float) -> bool:
+        """Whether there is more in a box than an accent or the foot of a letter from the line beside it."""
+        x0, y0, x1, y1 = box
+        rows = np.count_nonzero(np.any(self._obstacles[y0:y1, x0:x1], axis=1))
+        return int(rows) >= 0.8 * x_height_px
+
+    def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
+        """Cuts once, nearest to where equal pieces of the right size would end, in a wide gap."""
+        x0, y0, x1, y1 = box
+        gaps = self._gaps(box, lines)
+        if not gaps:
+            return []
+        num_pieces = self._num_pieces(box, lines)
+        target = (num_pieces // 2) / num_pieces
+        usual = float(np.median([gap.bottom - gap.top for gap in gaps]))
+
+        def merit(gap: _Gap) -> float:
+            wide = min((gap.bottom - gap.top) / max(usual, 1.0), 3.0)
+            return 0.12 * wide - abs(gap.share - target)
+
+        best = max(gaps, key=merit)
+        apart = best.bottom - best.top > 1.5 * usual
+        upper = self.cut((x0, y0, x1, best.middle), paragraph_break=paragraph_break)
+        return upper + self.cut((x0, best.middle, x1, y1), paragraph_break=apart)
+
+    def _num_pieces(self, box: Box, lines: Lines) -> int:
+        """Into how many pieces of equal height the box must be cut for them to fit."""
+        x0, y0, x1, y1 = box
+        chars, x_height = burden(self._obstacles, lines, box), lines.x_height_px()
+        for number in range(2, _MAX_PIECES + 1):
+            piece = (x0, y0, x1, y0 + max(1, (y1 - y0) // number))
+            large = frame(piece, x_height, self._max_tiles).scale * x_height >= self._size.min_x_height_px
+            if large and chars / number <= self._size.max_chars:
+                return number
+        return max(2, min(_MAX_PIECES, math.ceil(chars / self._size.max_chars)))
+
+    def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
+        x0, y0, x1, y1 = box
+        counts = ink_in_rows(self._obstacles[y0:y1, x0:x1])
+        white = np.concatenate(([False], counts <= _NOISE_PX, [False])).astype(np.int8)
+        steps = np.diff(white)
+        tops, bottoms = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+        middles = np.sort((lines.top + lines.bottom) / 2)
+        order = np.argsort((lines.top + lines.bottom) / 2)
+        above = np.concatenate(([0.0], np.cumsum(lines.num_chars[order])))
+        total = max(above[-1], 1.0)
+        least_px = max(2.0, 0.2 * lines.x_height_px(0.5))
+        found = []
+        for top, bottom in zip(tops.tolist(), bottoms.tolist(), strict=True):
+            share = float(above[int(np.searchsorted(middles, y0 + (top + bottom) / 2))] / total)
+            if bottom - top >= least_px and 0.08 < share < 0.92:
+                found.append(_Gap(y0 + top, y0 + bottom, share))
+        return found
+
+    def _fits(self, box: Box, lines: Lines) -> bool:
+        x_height = lines.x_height_px()
+        if not x_height:
+            return True
+        scale = frame(box, x_height, self._max_tiles).scale
+        return (
+            burden(self._obstacles, lines, box) <= self._size.max_chars
+            and x_height * scale >= self._size.min_x_height_px
+        )
+
+    def _tight(self, box: Box) -> Box | None:
+        """The box around the ink of a box, with a margin that stays inside it."""
+        x0, y0, x1, y1 = box
+        if x0 >= x1 or y0 >= y1:
+            return None
+        window = self._obstacles[y0:y1, x0:x1]
+        ys, xs = _ends(np.any(window, axis=1)), _ends(np.any(window, axis=0))
+        if ys is None or xs is None:
+            return None
+        margin = max(3, round(0.5 * self._lines.x_height_px(0.5)))
+        return (
+            max(x0, x0 + xs[0] - margin),
+            max(y0, y0 + ys[0] - margin),
+            min(x1, x0 + xs[1] + margin),
+            min(y1, y0 + ys[1] + margin),
+        )
+
+    def _part(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
+        chosen = frame(box, lines.x_height_px() or self._lines.x_height_px(), self._max_tiles)
+        return Part(box_px=box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=paragraph_break)
+
+
+def _ends(flags: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+    """The first set flag and the one after the last."""
+    hits = np.flatnonzero(flags)
+    return (int(hits[0]), int(hits[-1]) + 1) if len(hits) else None

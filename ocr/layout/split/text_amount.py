@@ -1,0 +1,33 @@
+"""How much there is to read in a box, by what the model can take: in characters of running text.
+
+Rows with wide white spaces, as in tables, burden it several times as much: it loses its row or its column.
+"""
+
+import numpy as np
+
+from ocr.imaging.ink import Mask
+from ocr.layout.bands import bands_of
+from ocr.layout.crops import Box
+from ocr.layout.letter_sizes import Lines
+
+_TABLE_WEIGHT = 4.0
+# In heights of small letters.
+_WIDE_SPACE = 4.0
+_MAX_ROW = 14.0
+# A line number before a line of code, or a remark after it, makes no table.
+_CELLS = 3
+
+
+def burden(obstacles: Mask, lines: Lines, box: Box) -> float:
+    """Returns the number of characters in a box, those in rows of a table weighted. lines: those in the box."""
+    x_height_px = lines.x_height_px(0.5)
+    x0, y0, x1, y1 = box
+    window = obstacles[y0:y1, x0:x1]
+    middles = (lines.top + lines.bottom) / 2 - y0
+    weights = np.ones(len(middles))
+    for top, bottom in bands_of(window):
+        if bottom - top <= _MAX_ROW * x_height_px:
+            spaces = np.diff(np.flatnonzero(window[top:bottom].any(axis=0)))
+            if np.count_nonzero(spaces > _WIDE_SPACE * x_height_px) >= _CELLS - 1:
+                weights[(middles >= top) & (middles < bottom)] = _TABLE_WEIGHT
+    return float((weights * lines.num_chars).sum())

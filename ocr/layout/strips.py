@@ -1,0 +1,147 @@
+"""The rows of print of a page whose columns are known, and what each has on either side of the gutters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.ink import Mask
+from ocr.layout.bands import bands_of
+from ocr.layout.columns import profile
+
+# In heights of small letters.
+_OPEN = 1.2  # what is left of a gutter where a word sticks out into it
+HIGHEST_LINE = 4.5
+_WIDE_SPACE = 2.2  # between cells of a row
+_LOWEST, _NEAR = 0.5, 0.7  # dots and feet of letters, and how far they are from theirs
+_LOWEST_MARK, _NARROWEST = 0.8, 3.0
+_FILLED = 0.7  # of its column's width a line of text reaches over
+
+
+@dataclass(frozen=True, slots=True)
+class Gutter:
+    """White from left to right, in pixels of the box."""
+
+    left: int
+    right: int
+
+    @property
+    def width(self) -> int:
+        return self.right - self.left
+
+    @property
+    def middle(self) -> int:
+        return (self.left + self.right) // 2
+
+    def without(self, inked: npt.NDArray[np.bool_]) -> "Gutter":
+        """Returns the widest white that is left of it. inked: [W]."""
+        hits = np.flatnonzero(inked[self.left : self.right])
+        stops = np.concatenate(([-1], hits, [self.width]))
+        widest = int(np.argmax(np.diff(stops)))
+        return Gutter(self.left + int(stops[widest]) + 1, self.left + int(stops[widest + 1]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Rows top to bottom with ink; what lies above, up to the strip before, is white or ruled.
+
+    inked: [W], narrow spaces filled. crosses: it closes a gutter, or a rule in it does. sides: which have ink.
+    cells: whether it is one line and all of its sides, two at least, are cells of a row: short, or with a wide space.
+    spaced: whether a side has a wide space. ruled_above: a rule in the white above it runs over all gutters;
+    ruled_beside: one there, or in it, does not.
+    """
+
+    top: int
+    bottom: int
+    inked: npt.NDArray[np.bool_]
+    crosses: bool
+    sides: tuple[bool, ...]
+    cells: bool
+    spaced: bool
+    ruled_above: bool
+    ruled_beside: bool
+
+    def white_to(self, other: "Strip") -> int:
+        """Returns the height of the white between two strips."""
+        return max(other.top - self.bottom, self.top - other.bottom)
+
+
+def gutters_of(columns: Mask, edges: Sequence[int]) -> list[Gutter]:
+    """Returns the white around each edge. columns: [H, W] bool, those between whose text the edges lie."""
+    hits = np.flatnonzero(np.any(columns, axis=0))
+    found = []
+    for x in edges:
+        left, right = hits[hits < x], hits[hits >= x]
+        found.append(
+            Gutter(int(left[-1]) + 1 if len(left) else 0, int(right[0]) if len(right) else columns.shape[1])
+        )
+    return found
+
+
+def strips_of(
+    window: Mask, rules: Mask, columns: Mask, gutters: Sequence[Gutter], x_height_px: float
+) -> list[Strip]:
+    """Returns the strips of a window, top to bottom. window, rules: [H, W] bool; columns: some of its rows."""
+    ends = [0, *(x for gutter in gutters for x in (gutter.left, gutter.right)), window.shape[1]]
+    sides = list(zip(ends[::2], ends[1::2], strict=True))
+    halves = list(pairwise([0, *(gutter.middle for gutter in gutters), window.shape[1]]))
+    widths = [_extent(np.flatnonzero(columns[:, left:right].any(axis=0))) for left, right in sides]
+    across = np.logical_and.reduce([rules[:, g.left : g.right].all(axis=1) for g in gutters])
+    beside = rules.any(axis=1) & ~across
+    found: list[Strip] = []
+    for top, bottom in _whole(bands_of(window), x_height_px):
+        rows = window[top:bottom]
+        inked = profile(rows, x_height_px, leaders=False)  # a full stop may face a bullet
+        hits = [np.flatnonzero(rows[:, left:right].any(axis=0)) for left, right in halves]
+        spaces = [int(np.diff(columns).max(initial=0)) > _WIDE_SPACE * x_height_px for columns in hits]
+        cells = [
+            not len(columns) or spaced or _extent(columns) < _FILLED * width
+            for columns, spaced, width in zip(hits, spaces, widths, strict=True)
+        ]
+        filled = tuple(bool(rows[:, left:right].any()) for left, right in sides)
+        one_line = bottom - top <= HIGHEST_LINE * x_height_px
+        above = found[-1].bottom if found else 0
+        found.append(
+            Strip(
+                top=top,
+                bottom=bottom,
+                inked=inked,
+                crosses=bool(across[top:bottom].any())
+                or (not _is_speck(rows, x_height_px) and _closes(inked, gutters, x_height_px)),
+                sides=filled,
+                cells=one_line and sum(filled) > 1 and all(cells),
+                spaced=any(spaces),
+                ruled_above=bool(across[above:top].any()),
+                ruled_beside=bool(beside[above:bottom].any()),
+            )
+        )
+    return found
+
+
+def _extent(hits: npt.NDArray[np.int64]) -> int:
+    return int(hits[-1] - hits[0]) + 1 if len(hits) else 0
+
+
+def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
+    """The bands, dots and feet of letters with theirs."""
+    found: list[tuple[int, int]] = []
+    for top, bottom in bands:
+        if found:
+            upper, end = found[-1]
+            low = min(end - upper, bottom - top) < _LOWEST * x_height_px
+            if low and top - end < _NEAR * x_height_px:
+                found[-1] = upper, bottom
+                continue
+        found.append((top, bottom))
+    return found
+
+
+def _is_speck(rows: Mask, x_height_px: float) -> bool:
+    low = rows.shape[0] < _LOWEST_MARK * x_height_px
+    return low and int(np.count_nonzero(rows.any(axis=0))) < _NARROWEST * x_height_px
+
+
+def _closes(inked: npt.NDArray[np.bool_], gutters: Sequence[Gutter], x_height_px: float) -> bool:
+    return any(gutter.without(inked).width < _OPEN * x_height_px for gutter in gutters)

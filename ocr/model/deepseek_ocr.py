@@ -1,0 +1,230 @@
+"""DeepSeek-OCR as one module: the vision encoder, the mixture-of-experts language model, the output head.
+
+The configuration is the published config.json; a smaller model uses the same layout with further keys.
+Source: deepseek-ai/DeepSeek-OCR.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from encoders.deepseek.clip import ClipConfig
+from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder, EncoderConfig
+from encoders.deepseek.sam import SamConfig
+from ocr.errors import CheckpointError
+from ocr.model.text_config import TextConfig
+from ocr.model.text_model import UnlimitedOcrTextModel
+
+if TYPE_CHECKING:
+    from transformers import UnlimitedOcrTextConfig
+
+DEFAULT_PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
+# language_config keys that would make it another model, with the only value this one knows.
+_FIXED = {"use_mla": False, "norm_topk_prob": False, "scoring_func": "softmax", "moe_layer_freq": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageConfig:
+    """Names and meanings are language_config's; defaults are the published model's.
+
+    first_k_dense_replace: how many leading layers have a plain feed-forward part instead of experts.
+    num_key_value_heads: may divide num_attention_heads (grouped-query attention).
+    """
+
+    vocab_size: int = 129280
+    hidden_size: int = 1280
+    intermediate_size: int = 6848
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 10
+    num_key_value_heads: int = 10
+    max_position_embeddings: int = 8192
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    tie_word_embeddings: bool = False
+    first_k_dense_replace: int = 1
+    n_routed_experts: int = 64
+    n_shared_experts: int = 2
+    num_experts_per_tok: int = 6
+    moe_intermediate_size: int = 896
+    topk_method: str = "greedy"
+    n_group: int = 1
+    topk_group: int = 1
+    routed_scaling_factor: float = 1.0
+    bos_token_id: int = 0
+    eos_token_id: int = 1
+
+    def to_text(self) -> TextConfig:
+        """The language model's own configuration, which says how attention and experts are computed as well."""
+        return TextConfig(**asdict(self))
+
+    def to_transformers(self) -> "UnlimitedOcrTextConfig":
+        """transformers' configuration of this language model, with full attention in every layer: for comparisons."""
+        from transformers import UnlimitedOcrTextConfig
+
+        values = asdict(self)
+        theta = values.pop("rope_theta")
+        return UnlimitedOcrTextConfig(
+            **values,
+            rope_parameters={"rope_type": "default", "rope_theta": theta},
+            layer_types=["full_attention"] * self.num_hidden_layers,
+            sliding_window=128,  # unused by full attention; the class refuses None
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OcrConfig:
+    """A model's config.json. prompt: what a page is asked unless the user says otherwise."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    language: LanguageConfig = field(default_factory=LanguageConfig)
+    prompt: str = DEFAULT_PROMPT
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "OcrConfig":
+        """Reads the published layout.
+
+        Raises: CheckpointError for another model type, a missing key, or a value this model cannot have.
+        """
+        if data.get("model_type") != "deepseek_vl_v2":
+            raise CheckpointError(
+                f"config.json: model_type is {data.get('model_type')!r}, but only 'deepseek_vl_v2' "
+                "(DeepSeek-OCR and models of its shape) can be loaded; choose such a model"
+            )
+        try:
+            encoder = _read_encoder(data)
+            language = _read_language(data["language_config"])
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise CheckpointError(f"config.json: {what}; compare it with DeepSeek-OCR's") from error
+        if encoder.embed_dim != language.hidden_size:
+            raise CheckpointError(
+                f"config.json: projector_config.n_embed is {encoder.embed_dim}, language_config.hidden_size "
+                f"{language.hidden_size}; they must be equal"
+            )
+        prompt = data.get("ocrbatch", {}).get("prompt", DEFAULT_PROMPT)
+        return cls(encoder=encoder, language=language, prompt=prompt)
+
+    def to_json(self) -> dict[str, Any]:
+        """The published layout; from_json reads it back to an equal configuration."""
+        sam, clip, head = self.encoder.sam, self.encoder.clip, self.encoder.character_head
+        width_sam = {
+            "width": sam.width, "layers": sam.num_layers, "heads": sam.num_heads, "mlp_dim": sam.mlp_dim,
+            "patch_size": sam.patch_px, "image_size": sam.pos_grid * sam.patch_px, "window_size": sam.window,
+            "global_attn_indexes": list(sam.global_layers), "use_rel_pos": sam.use_rel_pos,
+            "neck_channels": sam.neck_channels, "downsample_channels": list(sam.downsample_channels),
+            "layer_norm_eps": sam.layer_norm_eps,
+        }  # fmt: skip
+        width_clip = {
+            "width": clip.width, "layers": clip.num_layers, "heads": clip.num_heads, "mlp_dim": clip.mlp_dim,
+            "patch_size": 14, "image_size": clip.pos_grid * 14, "layer_norm_eps": clip.layer_norm_eps,
+        }  # fmt: skip
+        vision: dict[str, Any] = {"model_type": "vision", "model_name": "deeplip_b_l"}
+        vision["width"] = {"clip-l-14-224": width_clip, "sam_vit_b": width_sam}
+        ours: dict[str, Any] = {"prompt": self.prompt}
+        if head is not None:
+            ours["character_head"] = asdict(head)
+        return {
+            "model_type": "deepseek_vl_v2",
+            "architectures": ["DeepseekOCRForCausalLM"],
+            "language_config": {**asdict(self.language), **_FIXED},
+            "projector_config": {
+                "projector_type": "linear",
+                "model_type": "mlp_projector",
+                "input_dim": clip.width + sam.downsample_channels[-1],
+                "n_embed": self.encoder.embed_dim,
+            },
+            "vision_config": vision,
+            "ocrbatch": ours,
+        }
+
+
+def _read_language(data: Mapping[str, Any]) -> LanguageConfig:
+    for key, value in _FIXED.items():
+        if data.get(key, value) != value:
+            raise ValueError(f"language_config.{key} is {data[key]!r}, but this model knows only {value!r}")
+    required = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    for key in required:
+        data[key]
+    names = LanguageConfig.__dataclass_fields__
+    known = {key: value for key, value in data.items() if key in names and value is not None}
+    known.setdefault("num_key_value_heads", data["num_attention_heads"])
+    return LanguageConfig(**known)
+
+
+def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
+    widths, projector = data["vision_config"]["width"], data["projector_config"]
+    sam, clip = widths["sam_vit_b"], widths["clip-l-14-224"]
+    head = data.get("ocrbatch", {}).get("character_head")
+    first, second = sam["downsample_channels"]
+    patch_px = sam.get("patch_size", 16)
+    encoder = EncoderConfig(
+        sam=SamConfig(
+            width=sam["width"],
+            num_layers=sam["layers"],
+            num_heads=sam["heads"],
+            mlp_dim=sam.get("mlp_dim", 4 * sam["width"]),
+            patch_px=patch_px,
+            pos_grid=sam.get("image_size", 1024) // patch_px,
+            window=sam.get("window_size", 14),
+            global_layers=tuple(sam["global_attn_indexes"]),
+            use_rel_pos=sam.get("use_rel_pos", True),
+            neck_channels=sam.get("neck_channels", 256),
+            downsample_channels=(first, second),
+            layer_norm_eps=sam.get("layer_norm_eps", 1e-6),
+        ),
+        clip=ClipConfig(
+            width=clip["width"],
+            num_layers=clip["layers"],
+            num_heads=clip["heads"],
+            mlp_dim=clip.get("mlp_dim", 4 * clip["width"]),
+            pos_grid=clip["image_size"] // clip["patch_size"],
+            layer_norm_eps=clip.get("layer_norm_eps", 1e-5),
+        ),
+        embed_dim=projector["n_embed"],
+        character_head=None if head is None else CharacterHeadConfig(**head),
+    )
+    if projector["input_dim"] != clip["width"] + second:
+        raise ValueError(
+            f"projector_config.input_dim is {projector['input_dim']}, but CLIP's width plus SAM's last "
+            f"channels is {clip['width'] + second}"
+        )
+    return encoder
+
+
+class OcrModel(nn.Module):
+    """The whole model. Built under torch.device("meta") it holds no weights."""
+
+    def __init__(self, config: OcrConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = DeepEncoder(config.encoder)
+        self.language_model = UnlimitedOcrTextModel(config.language.to_text())
+        self.lm_head = nn.Linear(config.language.hidden_size, config.language.vocab_size, bias=False)
+        if config.language.tie_word_embeddings:
+            self.lm_head.weight = self.language_model.embed_tokens.weight
+
+    @classmethod
+    def from_config(cls, config: OcrConfig) -> "OcrModel":
+        return cls(config)
+
+    def embed(self, token_ids: Tensor) -> Tensor:
+        """[B, T] -> [B, T, D]."""
+        embeds: Tensor = self.language_model.embed_tokens(token_ids)
+        return embeds
+
+    def forward(self, embeds_BTD: Tensor, **kwargs: Any) -> Tensor:
+        """Embeddings of a whole sequence [B, T, D] -> logits [B, T, vocab]. kwargs: the language model's."""
+        hidden = self.language_model(inputs_embeds=embeds_BTD, use_cache=False, **kwargs).last_hidden_state
+        logits: Tensor = self.lm_head(hidden)
+        return logits
+
+    @property
+    def device(self) -> torch.device:
+        return self.lm_head.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.lm_head.weight.dtype

@@ -1,0 +1,62 @@
+"""transformers' own DeepSeek-OCR classes with a checkpoint of ours: what equality and speed are measured against.
+
+Source: transformers' `unlimited_ocr`, which is this model (its defaults differ: see reference_config).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import UnlimitedOcrConfig, UnlimitedOcrForConditionalGeneration
+from transformers.utils import logging
+
+from ocr.model.deepseek_ocr import OcrConfig
+
+
+def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
+    """Returns the same shape in transformers' own words, with full attention in every layer."""
+    sam, clip = config.encoder.sam, config.encoder.clip
+    return UnlimitedOcrConfig(
+        vision_config={
+            "sam_config": {
+                "hidden_size": sam.width,
+                "num_hidden_layers": sam.num_layers,
+                "num_attention_heads": sam.num_heads,
+                "mlp_dim": sam.mlp_dim,
+                "image_size": sam.pos_grid * sam.patch_px,
+                "window_size": sam.window,
+                "global_attn_indexes": list(sam.global_layers),
+                "use_rel_pos": sam.use_rel_pos,
+                "output_channels": sam.neck_channels,
+                "downsample_channels": list(sam.downsample_channels),
+            },
+            "encoder_config": {
+                "hidden_size": clip.width,
+                "num_hidden_layers": clip.num_layers,
+                "num_attention_heads": clip.num_heads,
+                "intermediate_size": clip.mlp_dim,
+            },
+        },
+        text_config=config.language.to_transformers().to_dict(),
+        image_token_id=2,
+        tie_word_embeddings=config.language.tie_word_embeddings,  # of the whole model; the text's own says nothing
+    )
+
+
+def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = torch.float32) -> Any:
+    """Returns transformers' model with the weights of a checkpoint directory, which it reads by its own rules.
+
+    The weights must not be quantised (ocr.checkpoints.checkpoint.save without int8). A character head is left out.
+    """
+    level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # it warns of a head that it does not know, and of one that is tied
+    logging.disable_progress_bar()
+    try:
+        model = UnlimitedOcrForConditionalGeneration.from_pretrained(
+            directory, config=reference_config(config), dtype=dtype
+        )
+    finally:
+        logging.set_verbosity(level)
+        if shows_progress:
+            logging.enable_progress_bar()
+    return model.eval().requires_grad_(False)

@@ -1,0 +1,25 @@
+"""Which files a page is read with. Torch-free, so that a run with nothing to read never loads torch."""
+
+from ocr.errors import CheckpointError
+from ocr.model_files.digests import file_sha256
+from ocr.model_files.locate import digest, find_directory
+from ocr.orientation.net import WEIGHTS as ORIENTATION_WEIGHTS
+
+
+def weights_sha256(name_or_path: str) -> str:
+    """Returns the sha256 over a model's files, wherever they are: see ocr.model_files.locate.digest.
+
+    The same as LoadedModel.weights_sha256. Raises: CheckpointError naming what is missing.
+    """
+    directory = find_directory(name_or_path)
+    try:
+        return digest(directory)
+    except OSError as error:
+        raise CheckpointError(
+            f"{error.filename}: cannot be read ({error.strerror}); fetch the model's files again"
+        ) from error
+
+
+def orientation_sha256() -> str:
+    """Returns the sha256 of the weights that say which way up a page stands; they come with the package."""
+    return file_sha256(ORIENTATION_WEIGHTS).hex()

@@ -1,0 +1,184 @@
+"""A model's files: shipped with the package, in a directory, or in a repository of the hub."""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from ocr.errors import CheckpointError
+from ocr.model_files.digests import file_sha256
+
+SHIPPED = "small"
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
+_PATTERNS = [
+    "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
+]  # fmt: skip
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+def find_directory(name_or_path: str) -> Path:
+    """The directory with the model's files, downloaded if need be.
+
+    "small" is always the shipped model (./small is a directory of that name). HF_HUB_OFFLINE=1 allows only
+    what is in the hub's cache. Raises: CheckpointError with the remedy.
+    """
+    if name_or_path == SHIPPED:
+        return _shipped()
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise CheckpointError(
+            f"model {name_or_path!r} is a file; name the directory that holds its config.json"
+        )
+    if _HUB_ID.fullmatch(name_or_path):
+        return _download(name_or_path)
+    raise CheckpointError(
+        f"model {name_or_path!r} is no directory; use {SHIPPED!r}, an existing directory, or a hub id such "
+        "as deepseek-ai/DeepSeek-OCR"
+    )
+
+
+def is_here(name_or_path: str) -> bool:
+    """Returns False for a model of the hub that find_directory would have to download first."""
+    if (
+        name_or_path == SHIPPED
+        or Path(name_or_path).expanduser().exists()
+        or not _HUB_ID.fullmatch(name_or_path)
+    ):
+        return True
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot_download(name_or_path, allow_patterns=_PATTERNS, local_files_only=True)
+    except (OSError, ValueError):  # the library's own are one or the other
+        return False
+    return True
+
+
+def _shipped() -> Path:
+    directory = Path(str(files("ocr").joinpath("weights", SHIPPED)))
+    if not (directory / "config.json").exists():
+        raise CheckpointError(
+            f"the shipped model is not in {directory}; install ocrbatch again, or name another model"
+        )
+    return directory
+
+
+@lru_cache
+def _download(repository: str) -> Path:
+    # Here, as most runs have their model on the disk and do without.
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HFValidationError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        return Path(snapshot_download(repository, allow_patterns=_PATTERNS))
+    except (EntryNotFoundError, OfflineModeIsEnabled) as error:
+        remedy = (
+            "unset HF_HUB_OFFLINE to download it"
+            if constants.HF_HUB_OFFLINE
+            else "check the network connection, or copy the model's files here and name their directory"
+        )
+        raise CheckpointError(f"model {repository!r} is not in the hub's cache; {remedy}") from error
+    except GatedRepoError as error:
+        raise CheckpointError(
+            f"model {repository!r} is gated; accept its terms on the hub and log in with `hf auth login`"
+        ) from error
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise CheckpointError(
+            f"the hub has no model {repository!r} and there is no such directory; check the spelling, or log "
+            "in with `hf auth login` if it is private"
+        ) from error
+    except OSError as error:
+        raise CheckpointError(
+            f"model {repository!r} could not be downloaded ({error}); check network and disk space, then "
+            "try again"
+        ) from error
+
+
+def weight_files(directory: Path) -> list[Path]:
+    """The model's safetensors files: those its index names, or model.safetensors, or the only one there is.
+
+    Raises: CheckpointError where one is missing, or several lie there without an index.
+    """
+    index = directory / INDEX
+    if index.exists():
+        files = sorted({directory / name for name in read_json(index).get("weight_map", {}).values()})
+    elif (directory / WEIGHTS).exists():
+        files = [directory / WEIGHTS]
+    else:
+        files = sorted(directory.glob("*.safetensors"))
+        if len(files) > 1:
+            raise CheckpointError(
+                f"{directory} holds {len(files)} safetensors files but no {INDEX}; add the index"
+            )
+    missing = [file.name for file in files if not file.exists()] or ([] if files else [WEIGHTS])
+    if missing:
+        raise CheckpointError(
+            f"{directory} lacks {', '.join(missing)}; fetch the model's missing files into it"
+        )
+    return files
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Raises: CheckpointError where the file is missing or holds no JSON object."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{path.parent} lacks {path.name}; fetch the model's missing files into it"
+        ) from error
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path} holds no JSON object; fetch the file again")
+    return data
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Raises: CheckpointError where the file is missing or no tokenizer."""
+    if not path.exists():
+        raise CheckpointError(f"{path.parent} lacks {path.name}; fetch the model's missing files into it")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
+
+
+def digest(directory: Path) -> str:
+    """Returns the sha256 over every file of the directory that a reading depends on: all that a run opens.
+
+    Of the files that a model must have, whatever they are called, the content; of the others, which of them are there
+    as well. Raises: CheckpointError where one is missing; OSError.
+    """
+    total = hashlib.sha256()
+    for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
+        total.update(file_sha256(path))
+    for name in (INDEX, CHARACTERS, CONFIDENCE):
+        if (directory / name).exists():
+            total.update(name.encode() + file_sha256(directory / name))
+    return total.hexdigest()
+
+
+def read_ahead(files: Sequence[Path]) -> None:
+    """Has the system read the files into its cache, without waiting, where it can do so."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in files:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)

@@ -1,0 +1,161 @@
+"""Pieces of what may be lines of text, all brought to one size, for the page as it is and for it on its side.
+
+The page is looked at in upright strips a few letters wide. In a strip a line of text is a run of rows with much
+ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser and several times faster).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from encoders.views import UInt8Array
+from ocr.imaging import ink as page_ink
+from ocr.imaging.ink import Mask
+from ocr.imaging.planes import picture_of
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+# A piece is so many pixels high and wide, of which small letters take LETTER_PX.
+PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
+# Unlike those of ocr.imaging.ink: the network was trained on pieces that these give, from pages that are drawn smaller.
+_BLUR_PX, _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES = 2, 0.3, 95, 20_000
+_STRIP_PX = 40
+_WINDOW_PX = 15
+_DENSE, _LEAST = 0.4, 0.05
+_MIN_LETTER_PX, _MAX_LETTER_PX = 3, 64
+_LEVEL_PX = 2
+_MAX_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where pieces lie. x: middle of the strip; top, bottom: of its small letters; num_beside: neighbours, 0 to 2."""
+
+    x: Ints
+    top: Ints
+    bottom: Ints
+    num_beside: Ints
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, index: Ints) -> "Places":
+        return Places(self.x[index], self.top[index], self.bottom[index], self.num_beside[index])
+
+
+def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
+    """Returns the page in grey, reduced by a whole number to about side_px. pixels: [H, W, 3] or [H, W] uint8."""
+    image = picture_of(pixels)
+    factor = round(max(image.size) / side_px)
+    return (image.reduce(factor) if factor > 1 else image).convert("L")
+
+
+def contrast_of(grey: Image.Image) -> UInt8Array:
+    """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark."""
+    return page_ink.contrast_of(grey, _BLUR_PX)
+
+
+def ink_of(contrast: UInt8Array) -> Mask:
+    """Returns which pixels are print rather than grain or what shines through, told by a quarter of them."""
+    least = page_ink.least_contrast(contrast[::2, ::2], _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES)
+    ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > math.floor(least)
+    return ink
+
+
+def find_places(ink: Mask) -> Places:
+    """Returns the places of what may be pieces of level lines. ink: [H, W] bool."""
+    height, width = ink.shape
+    num_strips = width // _STRIP_PX
+    if not num_strips or height < 2 * _WINDOW_PX:
+        return Places(*np.zeros((4, 0), dtype=np.int64))
+    left = (width - num_strips * _STRIP_PX) // 2
+    strips = ink[:, left : left + num_strips * _STRIP_PX].reshape(height, num_strips, _STRIP_PX)
+    counts = strips.view(np.uint8).sum(axis=2, dtype=np.uint8)
+    padded = np.pad(counts.astype(np.float32), ((1, 1), (0, 0)), mode="edge")
+    smooth = padded[:-2] + 2 * padded[1:-1] + padded[2:]
+    dense = (smooth > _DENSE * _highest_near(smooth)) & (smooth >= 4 * _LEAST * _STRIP_PX)
+    edges = np.diff(np.pad(dense, ((1, 1), (0, 0))).view(np.int8), axis=0)
+    strip, top = np.nonzero(edges.T == 1)
+    _, bottom = np.nonzero(edges.T == -1)
+    fits = (bottom - top >= _MIN_LETTER_PX) & (bottom - top <= _MAX_LETTER_PX)
+    strip, top, bottom = strip[fits], top[fits], bottom[fits]
+    x = left + strip * _STRIP_PX + _STRIP_PX // 2
+    return Places(x, top, bottom, _num_beside(strip, top, bottom, (height, num_strips)))
+
+
+def chosen(places: Places, count: int) -> Places:
+    """Returns at most so many: those whose line goes on at both sides first, spread over the page."""
+    kept: list[Ints] = []
+    for num_beside in (2, 1, 0):
+        room = count - sum(map(len, kept))
+        index = np.flatnonzero(places.num_beside == num_beside)
+        if len(index) > room:
+            index = index[np.linspace(0, len(index) - 1, room).astype(np.int64)]
+        kept.append(index)
+    return places.take(np.concatenate(kept))
+
+
+def windows(contrast: UInt8Array, places: Places) -> Floats:
+    """Returns the pieces at their one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32."""
+    found = np.zeros((len(places), PIECE_HEIGHT, PIECE_WIDTH), dtype=np.float32)
+    step = (places.bottom - places.top) / LETTER_PX
+    level = np.clip(np.log2(np.maximum(step, 1) / 1.2).astype(np.int64), 0, _MAX_LEVEL)
+    for number in np.unique(level):
+        here = np.flatnonzero(level == number)
+        factor = 2**number
+        image = contrast
+        if number:
+            image = np.asarray(Image.fromarray(contrast).reduce(int(factor)))
+        middle = (places.top + places.bottom)[here] / 2 / factor - 0.5
+        found[here] = _sampled(image, places.x[here] / factor - 0.5, middle, step[here] / factor)
+    most = np.maximum(found.max(axis=(1, 2), keepdims=True), 1.0)
+    ink: Floats = np.minimum(found / most, 1.0)
+    return ink
+
+
+def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
+    """Windows about points, bilinear; outside of the image is paper. step: pixels of the image to one of the window."""
+    height, width = image.shape
+    framed = np.pad(image, 1).astype(np.float32)
+    rows = y[:, None] + step[:, None] * (np.arange(PIECE_HEIGHT) - (PIECE_HEIGHT - 1) / 2)
+    columns = x[:, None] + step[:, None] * (np.arange(PIECE_WIDTH) - (PIECE_WIDTH - 1) / 2)
+    rows, columns = np.clip(rows + 1, 0, height), np.clip(columns + 1, 0, width)
+    r0, c0 = rows.astype(np.int64), columns.astype(np.int64)
+    down, right = (rows - r0).astype(np.float32)[:, :, None], (columns - c0).astype(np.float32)[:, None, :]
+    first = (r0 * (width + 2))[:, :, None] + c0[:, None, :]
+    flat = framed.ravel()
+    above = flat[first] * (1 - right) + flat[first + 1] * right
+    first += width + 2
+    below = flat[first] * (1 - right) + flat[first + 1] * right
+    sampled: Floats = above * (1 - down) + below * down
+    return sampled
+
+
+def _highest_near(profile_HS: Floats) -> Floats:
+    """The highest value of the rows around each, strip by strip."""
+    running = np.pad(profile_HS, ((_WINDOW_PX, _WINDOW_PX), (0, 0)))
+    size, window = 1, 2 * _WINDOW_PX + 1
+    while size < window:
+        step = min(size, window - size)
+        running = np.maximum(running[:-step], running[step:])
+        size += step
+    return running
+
+
+def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:
+    """At how many sides of each piece another one lies at the same height."""
+    height, num_strips = shape
+    near = _LEVEL_PX
+    starts = np.zeros((height + 1 + 2 * near, num_strips + 2), dtype=np.bool_)
+    ends = np.zeros_like(starts)
+    for shift in range(2 * near + 1):
+        starts[top + shift, strip + 1] = True
+        ends[bottom + shift, strip + 1] = True
+    return sum(
+        (starts[top + near, strip + 1 + side] & ends[bottom + near, strip + 1 + side]).astype(np.int64)
+        for side in (-1, 1)
+    )  # type: ignore[return-value]

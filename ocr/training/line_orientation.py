@@ -1,0 +1,231 @@
+"""Train the network that says which way up a piece of a line stands (ocr.orientation.net):
+
+python -m ocr.training.line_orientation DATA PDFS OUT --pages 1000 --seconds 60
+
+DATA is what ocr.training.corpus made, PDFS a folder of documents, OUT the safetensors file. Minutes on a GPU.
+"""
+
+import argparse
+import io
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+import torch
+import torch.nn.functional as F
+from PIL import Image, ImageFilter
+from safetensors.numpy import save_file
+from torch import Tensor, nn
+
+from encoders.views import UInt8Array
+from ocr.orientation.line_samples import chosen, contrast_of, find_places, ink_of, windows
+from ocr.orientation.net import FIRST, SECOND
+from ocr.training.pages.compose import compose_form
+from ocr.training.pages.fonts import Fonts
+from ocr.training.pages.genres import draw_form
+from ocr.training.pages.truth.page_truth import UnreadableError
+from ocr.training.pages.words.text import TextSource
+from ocr.training.pictures.source import Pictures
+
+_CHANNELS = (12, 24, 24)
+_PIECES = 40
+_MIN_CHARS, _LEVEL_SHARE = 150, 0.97
+# First letters and ends of the alphabets that random words are made of; the reader knows only Latin.
+_SCRIPTS = (
+    (0x410, 0x450), (0x391, 0x3CA), (0x5D0, 0x5EB), (0x621, 0x64B), (0x905, 0x93A), (0xE01, 0xE2F), (0x10D0, 0x10F1),
+    (0x561, 0x587), (0x4E00, 0x9FA5), (0xAC00, 0xD7A4), (0x3041, 0x30F7), (0x985, 0x9BA), (0xB85, 0xBBA),
+)  # fmt: skip
+# Of pages: documents, composed ones, other scripts; the rest are pictures.
+_SHARES = (0.55, 0.82, 0.90)
+
+Ints = npt.NDArray[np.int64]
+Draw = Callable[[float], UInt8Array]
+
+
+class Network(nn.Module):
+    """As ocr.orientation.net, to be trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        first, second, column = _CHANNELS
+        self.first = nn.Conv2d(1, first, FIRST[:2], stride=FIRST[2:])
+        self.second = nn.Conv2d(first, second, SECOND[:2], stride=SECOND[2:])
+        self.column = nn.Conv1d(5 * second, column, 1)
+        self.out = nn.Linear(column, 2)
+
+    def forward(self, pieces: Tensor) -> Tensor:
+        """[N, H, W] to the scores [N, 3] of upright, upside down and no text."""
+        here, turned = self._outputs(torch.cat([pieces, pieces.flip(1, 2)])).chunk(2)
+        return torch.stack([here[:, 0], turned[:, 0], here[:, 1] + turned[:, 1]], 1)
+
+    def _outputs(self, pieces: Tensor) -> Tensor:
+        x = F.relu(self.second(F.relu(self.first(pieces[:, None]))))
+        columns = x.permute(0, 2, 1, 3).flatten(1, 2)
+        scores: Tensor = self.out(F.relu(self.column(columns)).mean(2))
+        return scores
+
+    def weights(self) -> dict[str, npt.NDArray[np.float16]]:
+        """As the numpy network multiplies with them."""
+        matrices = {
+            "first.weight": self.first.weight.permute(2, 3, 1, 0).flatten(0, 2),
+            "second.weight": self.second.weight.permute(2, 3, 1, 0).flatten(0, 2),
+            "column.weight": self.column.weight[:, :, 0].T,
+            "out.weight": self.out.weight.T,
+        }
+        biases = {f"{name}.bias": getattr(self, name).bias for name in ("first", "second", "column", "out")}
+        return {name: t.detach().cpu().half().contiguous().numpy() for name, t in (matrices | biases).items()}
+
+
+def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
+    """Endless pages: how to draw one so many pixels long, and whether it holds text."""
+    text, fonts = TextSource(data / "text", "train"), Fonts(data / "fonts", "train")
+    pictures = Pictures(data / "pictures", "train")
+    files = sorted(pdfs.rglob("*.pdf"))
+    while True:
+        kind = rng.random()
+        try:
+            if kind < _SHARES[0]:
+                with pymupdf.open(rng.choice(files)) as document:
+                    page = document[rng.randrange(len(document))]
+                    if _is_level(page):
+                        yield _drawing(page.get_displaylist(), max(page.rect.width, page.rect.height)), True
+            elif kind < _SHARES[1]:
+                sheet = compose_form(rng, text, fonts, draw_form(rng), pictures=pictures, grounded=False)
+                yield _drawing(sheet.display, max(sheet.width_pt, sheet.height_pt)), True
+            elif kind < _SHARES[2]:
+                with _other_script(rng) as document:
+                    yield _drawing(document[0].get_displaylist(), 842), True
+            else:
+                yield lambda side_px: pictures.page(rng, round(0.7 * side_px), round(side_px)), False
+        except (UnreadableError, RuntimeError, ValueError, LookupError, pymupdf.mupdf.FzErrorBase):
+            continue
+
+
+def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[UInt8Array, Ints]]:
+    """A page's pieces, worn and turned at random: [N, H, W] uint8, and what each is (0 upright, 2 no level text)."""
+    turns = rng.randrange(4)
+    drawn = worn(rng, draw(rng.uniform(900, 2300)))
+    side_px = rng.uniform(780, 2000)
+    image = Image.fromarray(np.ascontiguousarray(np.rot90(drawn, turns)))
+    image.thumbnail((side_px, side_px), Image.Resampling.BOX)
+    contrast = contrast_of(image)
+    ink = ink_of(contrast)
+    for quarter in range(2):
+        places = find_places(np.ascontiguousarray(np.rot90(ink, quarter)))
+        found = windows(np.ascontiguousarray(np.rot90(contrast, quarter)), chosen(places, _PIECES))
+        total = (turns + quarter) % 4
+        if total == 2:
+            found = found[:, ::-1, ::-1]
+        label = 0 if text and total % 2 == 0 else 2
+        yield (found * 255).astype(np.uint8), np.full(len(found), label)
+
+
+def worn(rng: random.Random, page: UInt8Array) -> UInt8Array:
+    """The page as a poor scan shows it: [H, W] uint8 to the same."""
+    grey = 255 - page if rng.random() < 0.06 else page
+    image = Image.fromarray(grey)
+    if rng.random() < 0.5:
+        image = image.rotate(rng.gauss(0, 2), Image.Resampling.BILINEAR, fillcolor=int(np.median(grey)))
+    if rng.random() < 0.4:
+        image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 1.5)))
+    if rng.random() < 0.25:
+        image = image.filter(ImageFilter.MinFilter(3) if rng.random() < 0.6 else ImageFilter.MaxFilter(3))
+    values = np.asarray(image).astype(np.float64)
+    if rng.random() < 0.45:
+        values = 255 * rng.uniform(0.75, 1) - (255 - values) * rng.uniform(0.22, 0.9)
+    if rng.random() < 0.3:
+        values = values * (1 - rng.uniform(0, 0.4) * np.linspace(0, 1, values.shape[1]))
+    if rng.random() < 0.45:
+        noise = np.random.default_rng(rng.randrange(1 << 30)).normal(0, rng.uniform(2, 22), values.shape)
+        values = values + noise
+    if rng.random() < 0.15:
+        values = np.where(values > rng.uniform(100, 200), 255, 0)
+    image = Image.fromarray(values.clip(0, 255).astype(np.uint8))
+    if rng.random() < 0.3:
+        file = io.BytesIO()
+        image.save(file, "JPEG", quality=rng.randint(12, 75))
+        image = Image.open(file)
+    return np.array(image)
+
+
+def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Network:
+    """Returns a network trained for so long."""
+    torch.manual_seed(0)
+    network = Network().to(device)
+    inputs, answers = torch.from_numpy(pieces).to(device), torch.from_numpy(labels).to(device)
+    optimizer = torch.optim.AdamW(network.parameters(), 6e-3, weight_decay=2e-3)
+    start, step = time.monotonic(), 0
+    while (passed := (time.monotonic() - start) / seconds) < 1:
+        step += 1
+        for group in optimizer.param_groups:
+            group["lr"] = 6e-3 * min(1.0, step / 200) * (0.5 + 0.5 * math.cos(math.pi * passed)) + 1e-6
+        index = torch.randint(0, len(inputs), (1536,), device=device)
+        seen = inputs[index].float() / 255
+        seen = torch.roll(seen, (random.randint(-1, 1), random.randint(-6, 6)), (1, 2))
+        gain, grain = torch.rand(2, len(seen), 1, 1, device=device)
+        seen = (seen * (0.8 + 0.3 * gain) + 0.12 * grain * torch.randn_like(seen)).clamp(0, 1)
+        loss = F.cross_entropy(network(seen), answers[index], label_smoothing=0.01)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return network
+
+
+def _is_level(page: "pymupdf.Page") -> bool:
+    """Whether there is text, and nearly all of it runs from left to right."""
+    lines = [line for block in page.get_text("dict")["blocks"] for line in block.get("lines", ())]
+    lengths = [(line["dir"][0], sum(len(span["text"].strip()) for span in line["spans"])) for line in lines]
+    total = sum(length for _, length in lengths)
+    return total >= _MIN_CHARS and sum(n for x, n in lengths if x > 0.99) >= _LEVEL_SHARE * total
+
+
+def _drawing(display: "pymupdf.DisplayList", side_pt: float) -> Draw:
+    def draw(side_px: float) -> UInt8Array:
+        scale = side_px / side_pt
+        pixmap = display.get_pixmap(
+            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
+        )
+        rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
+        return np.array(rows[:, : pixmap.width])
+
+    return draw
+
+
+def _other_script(rng: random.Random) -> "pymupdf.Document":
+    first, end = rng.choice(_SCRIPTS)
+    letters = [chr(rng.randrange(first, end)) for _ in range(900 if end - first > 1000 else 60)]
+    words = ("".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(rng.randint(80, 700)))
+    document = pymupdf.open()
+    style = f"* {{font-size: {rng.randint(9, 16)}px}}"
+    document.new_page().insert_htmlbox((50, 50, 545, 790), " ".join(words), css=style)
+    return document
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.line_orientation", description=__doc__)
+    parser.add_argument("data", type=Path, help="what ocr.training.corpus made")
+    parser.add_argument("pdfs", type=Path, help="a folder of documents")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    args = parser.parse_args()
+    rng = random.Random(0)
+    found: list[tuple[UInt8Array, Ints]] = []
+    for number, (draw, text) in enumerate(sources(rng, args.data, args.pdfs)):
+        if number == args.pages:
+            break
+        for _ in range(2):
+            found += pieces_of(rng, draw, text=text)
+    pieces, labels = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    print(f"{len(pieces)} pieces of {args.pages} pages")
+    network = train(pieces, labels, args.seconds, "cuda" if torch.cuda.is_available() else "cpu")
+    save_file(network.weights(), args.out)
+
+
+if __name__ == "__main__":
+    main()

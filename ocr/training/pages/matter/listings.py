@@ -1,0 +1,119 @@
+"""Monospaced matter: program text, numbered lines, shell sessions, directory trees, boxes of characters, mail."""
+
+import html
+import string
+
+from ocr.training.pages.matter.html_blocks import Block, Kind, Writer
+from ocr.training.pages.words.text import code_block, random_word
+
+
+def _preformatted(lines: list[str], kind: Kind = "code", style: str = "") -> list[Block]:
+    text = html.escape("\n".join(lines))
+    return [Block(kind=kind, html=f'<pre style="{style}">{text}</pre>' if style else f"<pre>{text}</pre>")]
+
+
+def code(w: Writer) -> list[Block]:
+    source = w.source.paragraphs.get("code")
+    if not source:
+        return shell(w)
+    lines = code_block(w.rng, source, w.rng.randint(3, 24))
+    if w.chance(0.35):
+        lines = w.source.nonce("code").rename(w.rng, "\n".join(lines)).split("\n")
+    lines = [line.expandtabs(4)[: w.fits()].rstrip() for line in lines]
+    if w.chance(0.25):
+        first = w.rng.choice([1, 1, w.rng.randint(2, 400)])
+        width = len(str(first + len(lines)))
+        joint = w.rng.choice(["  ", " | ", ": ", " "])
+        lines = [
+            f"{number:>{width}}{joint}{line}"[: w.fits()] for number, line in enumerate(lines, start=first)
+        ]
+    style = w.rng.choice(["", "", "", "background-color:#eee", "border:1px solid #777;padding:4px"])
+    if w.chance(0.06):
+        style = "background-color:#222;color:#eee"
+    return _preformatted(lines, style=style)
+
+
+def shell(w: Writer) -> list[Block]:
+    """A session at a prompt: commands and what they answer."""
+    rng, lines = w.rng, []
+    prompt = rng.choice(["$ ", "# ", "> ", ">>> ", "% ", "user@host:~$ ", "C:\\>", "sqlite> "])
+    words = _words(w)
+    for _ in range(rng.randint(1, 5)):
+        options = " ".join(
+            rng.choice(
+                [
+                    f"-{rng.choice(string.ascii_letters)}",
+                    f"--{rng.choice(words)}",
+                    rng.choice(words),
+                    random_word(rng),
+                ]
+            )
+            for _ in range(rng.randint(0, 4))
+        )
+        lines.append(f"{prompt}{rng.choice(words)} {options}")
+        for _ in range(rng.choice([0, 1, 2, 5])):
+            lines.append(
+                "  ".join(rng.choice([random_word(rng), rng.choice(words)]) for _ in range(rng.randint(1, 5)))
+            )
+    return _preformatted([line[: w.fits()].rstrip() for line in lines])
+
+
+def _words(w: Writer) -> list[str]:
+    text = w.source.paragraph(w.rng, w.category).lower()
+    return [word for word in text.split() if word.isalpha()] or ["make", "list"]
+
+
+def tree(w: Writer) -> list[Block]:
+    """A directory listing as `tree` draws it, in lines or in plain characters."""
+    rng, words = w.rng, _words(w)
+    branch, last, bar = rng.choice(
+        [("├── ", "└── ", "│   "), ("|-- ", "`-- ", "|   "), ("+-- ", "+-- ", "|   ")]
+    )
+    endings = ["", "/", ".txt", ".py", ".c", ".tex", ".pdf", ".yaml", "-1.0"]
+
+    def below(prefix: str, depth: int) -> list[str]:
+        lines: list[str] = []
+        count = rng.randint(1, 4)
+        for number in range(count):
+            at_end = number == count - 1
+            lines.append(prefix + (last if at_end else branch) + rng.choice(words) + rng.choice(endings))
+            if depth and rng.random() < 0.4:
+                lines += below(prefix + ("    " if at_end else bar), depth - 1)
+        return lines
+
+    return _preformatted([line[: w.fits()] for line in [f"{rng.choice(words)}/", *below("", 2)]])
+
+
+def diagram(w: Writer) -> list[Block]:
+    """Boxes drawn with characters, or a table with ruled cells."""
+    rng, words = w.rng, _words(w)
+    room = max(1, min(4, w.fits() // 14))
+    rows = [[rng.choice(words)[:10] for _ in range(room)] for _ in range(rng.randint(1, 5))]
+    widths = [max(len(row[i]) for row in rows) + 2 for i in range(room)]
+    corner, dash, side = rng.choice([("+", "-", "|"), ("+", "=", "|"), ("┼", "─", "│")])
+    line = corner + corner.join(dash * width for width in widths) + corner
+    made = [line]
+    for row in rows:
+        made.append(
+            side + side.join(cell.center(width) for cell, width in zip(row, widths, strict=True)) + side
+        )
+        made.append(line)
+    if room > 1 and w.chance(0.3):
+        made = [f"[{'] --> ['.join(row)}]"[: w.fits()] for row in rows]
+    return _preformatted(made)
+
+
+def mail(w: Writer) -> list[Block]:
+    """The head of a message and its first words."""
+    rng = w.rng
+    name, host = w.words(1, 1).lower(), w.words(1, 1).lower()
+    head = [
+        f"From: {w.words(2, 2)} &lt;{name}@{host}.{rng.choice(['com', 'org', 'de', 'fr'])}&gt;",
+        f"To: {w.words(1, 1).lower()}@{host}.org",
+        f"Subject: {rng.choice(['', 'Re: ', 'AW: ', 'Fwd: '])}{w.words(2, 8)}",
+        f"Date: {w.value()}",
+        f"https://www.{host}.{rng.choice(['com', 'net', 'io'])}/{name}/{w.number(4)}?q={name}",
+    ]
+    lines = rng.sample(head, rng.randint(2, 5))
+    tag = "<p class='left mono'>" if w.chance(0.5) else "<p class=left>"
+    return [Block(kind="text", html=f"{tag}{'<br>'.join(lines)}</p>")]

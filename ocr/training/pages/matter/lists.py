@@ -1,0 +1,103 @@
+"""Lists: bullets of many shapes, numbers, nested lists, descriptions."""
+
+from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.prose import paragraph, small_capitals
+
+_MARKS = [
+    "•",
+    "–",
+    "—",
+    "*",
+    "◦",
+    "▪",
+    "■",
+    "●",
+    "○",
+    "→",
+    "✓",
+    "★",
+    "‣",
+    "▶",
+    "+",
+    "-",
+    "∗",
+    "·",
+    "□",
+    "☐",
+    "»",
+]
+_ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"]
+
+
+def bullets(w: Writer) -> list[Block]:
+    """Items as the renderer marks them, nested now and then, with a paragraph after a third of them."""
+    items = []
+    for _ in range(w.rng.randint(2, 7)):
+        inner = ""
+        if w.chance(0.15):
+            inner = (
+                "<ul>" + "".join(f"<li>{w.words(2, 12)}</li>" for _ in range(w.rng.randint(1, 3))) + "</ul>"
+            )
+        items.append(f"<li>{_item(w)}{inner}</li>")
+    if w.chance(0.35):
+        html = f'<ol start="{w.rng.choice([1, 1, 1, w.rng.randint(2, 90)])}">{"".join(items)}</ol>'
+    else:
+        html = f"<ul>{''.join(items)}</ul>"
+    made = [Block(kind="list", html=html)]
+    return made + paragraph(w) if w.chance(0.3) else made
+
+
+def _item(w: Writer) -> str:
+    text = w.words(2, 22) if w.chance(0.7) else w.text(260)
+    return f"<b>{w.words(1, 3)}</b> {text}" if w.chance(0.15) else text
+
+
+def marked(w: Writer) -> list[Block]:
+    """Items whose marks are part of the text, up to three levels deep."""
+    rng, levels = w.rng, w.rng.choice([1, 1, 2, 3])
+    marks = [_numbering(w) if w.chance(0.4) else None for _ in range(levels)]
+    shapes = [rng.choice(_MARKS) for _ in range(levels)]
+    counts, level, items = [0] * levels, 0, []
+    for _ in range(rng.randint(3, 10)):
+        numbers = marks[level]
+        mark = numbers[counts[level] % len(numbers)] if numbers else shapes[level]
+        counts[level] += 1
+        text = _item(w) if w.chance(0.4) else w.words(1, 14)
+        items.append(f"<p class=item{level}><span class=mark>{mark}</span> {text}</p>")
+        level = max(0, min(levels - 1, level + rng.choice([-2, -1, 0, 0, 1])))
+        counts[level + 1 :] = [0] * (levels - level - 1)
+    made = [Block(kind="list", html="".join(items))]
+    return made + paragraph(w) if w.chance(0.4) else made
+
+
+def _numbering(w: Writer) -> list[str]:
+    style = w.rng.choice(["{}.", "({})", "{})"])
+    kinds = [[str(n) for n in range(1, 13)], list("abcdefghijkl"), list("ABCDEFGHIJKL"), _ROMAN]
+    return [style.format(name) for name in w.rng.choice(kinds)]
+
+
+def definitions(w: Writer) -> list[Block]:
+    """Commands, options or terms with their meaning, as manuals list them."""
+    rng, kind, blocks = w.rng, w.rng.choice(["command", "option", "term", "key"]), []
+    for _ in range(rng.randint(2, 6)):
+        default = f" (default: <code>{w.value()}</code>)" if w.chance(0.5) else ""
+        word, argument = w.words(1, 1), w.words(1, 1)
+        head = {
+            "command": f"<code>\\{word}{{{argument}}}{rng.choice(['', f'[{argument}]', '{…}'])}</code>",
+            "option": f"<code>-{word[:1]}, --{word}{rng.choice(['', f'={argument.upper()}'])}</code>",
+            "term": f"<b>{word} {argument}</b>",
+            "key": f"<code>{word}</code> = <i>{argument}</i>{default}",
+        }[kind]
+        text = w.sentence(260)
+        if w.chance(0.3):
+            html = f"<p class=hang>{head} {text}</p>"
+        else:
+            html = f"<p class=term>{head}</p><p class=meaning>{text}</p>"
+        blocks.append(Block(kind="text", html=html))
+    return blocks
+
+
+def names(w: Writer) -> list[Block]:
+    """One name a line in small capitals, as casts and title pages have them."""
+    lines = "<br>".join(small_capitals(w.words(2, 3)) for _ in range(w.rng.randint(2, 7)))
+    return [Block(kind="text", html=f"<p class=centre>{lines}</p>")]

@@ -1,0 +1,105 @@
+"""Business papers: forms, invoices and letters."""
+
+from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.prose import heading, paragraph
+from ocr.training.pages.tabular.cells import wrapped
+from ocr.training.pages.tabular.receipts import amount
+from ocr.training.pages.tabular.tables import figures, grid, key_values, table
+
+_GREETINGS = [
+    "Dear Sir or Madam,", "Dear {},", "Hello {},", "Sehr geehrte Damen und Herren,", "Madame, Monsieur,",
+    "Chère Madame,", "Estimado señor {}:", "Gentile dottoressa {},", "Vážený pane {},", "Kære {},",
+    "Szanowna Pani,", "Tisztelt {}!", "Prezado Senhor,", "Hyvä {},", "Bästa {},", "Stimată doamnă,",
+]  # fmt: skip
+_CLOSINGS = [
+    "Yours sincerely,", "Yours faithfully,", "Kind regards,", "Mit freundlichen Grüßen", "Cordialement,",
+    "Veuillez agréer, Madame, l’expression de mes sentiments distingués.", "Atentamente,", "Cordiali saluti,",
+    "S pozdravem", "Z poważaniem,", "Üdvözlettel,", "Com os melhores cumprimentos,", "Med vänlig hälsning",
+]  # fmt: skip
+_MONTHS = [
+    "March",
+    "May",
+    "July",
+    "August",
+    "December",
+    "février",
+    "août",
+    "März",
+    "março",
+    "září",
+    "października",
+]
+
+
+def form(w: Writer) -> list[Block]:
+    """Fields with their values, blanks to fill in and boxes to tick."""
+    rng, lines = w.rng, []
+    for _ in range(rng.randint(2, 8)):
+        label, draw = w.words(1, 3), rng.random()
+        if draw < 0.12:
+            lines.append(f"{label}: {'_' * rng.randint(5, 18)}")
+        elif draw < 0.24:
+            choices = " ".join(f"{rng.choice('☐☐☑□')} {w.words(1, 2)}" for _ in range(rng.randint(1, 3)))
+            lines.append(f"{label}: {choices}")
+        else:
+            value = w.value() if w.chance(0.6) else w.words(1, 4)
+            lines.append(f"{label}: {f'<b>{value}</b>' if w.chance(0.15) else value}")
+    return [Block(kind="text", html=f"<p class=left>{'<br>'.join(lines)}</p>")]
+
+
+def _positions(w: Writer) -> list[list[str]]:
+    """The rows of an invoice: head, positions, sum."""
+    rng, comma, total = w.rng, w.chance(0.4), 0.0
+    first, second = rng.choice(["Item", "Pos.", "Description"]), rng.choice(["Qty", "Menge"])
+    rows = [[first, second, "Price", rng.choice(["Amount", "Total"])]]
+    for _ in range(rng.randint(1, 9)):
+        count, price = rng.randint(1, 40), rng.randint(50, 99999) / 100
+        total += count * price
+        rows.append(
+            [w.words(1, 3), str(count), amount(price, comma=comma), amount(count * price, comma=comma)]
+        )
+    due = rng.choice(["$", "€", "£", "", "EUR "]) + amount(total, comma=comma)
+    return [*rows, [rng.choice(["Total", "Sum", "Gesamt"]), "", "", due]]
+
+
+def invoice(w: Writer) -> list[Block]:
+    """A sender, numbers and dates, positions with amounts, and their sum."""
+    rng = w.rng
+    word = rng.choice(["Invoice", "INVOICE", "Rechnung", "Facture", "Order", "Quotation"])
+    number = f"{rng.choice(['No.', 'Nr.', '#'])} {rng.randint(1000, 999999)}"
+    return [
+        Block(kind="text", html=f"<p class=left>{_address(w)}</p>"),
+        Block(kind="title", html=f"<h2>{word} {number}</h2>"),
+        *form(w),
+        grid(w, _positions(w), [False, True, True, True], wide=True),
+        *(paragraph(w) if w.chance(0.5) else []),
+    ]
+
+
+def _address(w: Writer) -> str:
+    rng = w.rng
+    lines = [w.words(2, 3), f"{w.words(1, 2)} {w.number(3)}", f"{rng.randint(1000, 99999)} {w.words(1, 1)}"]
+    return "<br>".join(lines if w.chance(0.7) else [*lines, w.value()])
+
+
+def letter(w: Writer) -> list[Block]:
+    rng = w.rng
+    greeting = rng.choice(_GREETINGS).format(w.words(1, 2))
+    head = [Block(kind="text", html=f"<p class=left>{_address(w)}</p>")]
+    if w.chance(0.5):
+        head.insert(0, Block(kind="text", html=f"<p class=right>{_address(w)}</p>"))
+    place = f"{w.words(1, 1)}, {rng.randint(1, 31)} {rng.choice(_MONTHS)} {rng.randint(1950, 2030)}"
+    body = [block for _ in range(rng.randint(1, 4)) for block in paragraph(w)]
+    if w.chance(0.45):
+        made = rng.choice([table, wrapped, figures, key_values])(w)
+        at = rng.randint(1, len(body))
+        body[at:at] = made
+    return [
+        *head,
+        Block(kind="text", html=f"<p class={rng.choice(['left', 'right'])}>{place}</p>"),
+        *(heading(w) if w.chance(0.3) else []),
+        Block(kind="text", html=f"<p class=left>{greeting}</p>"),
+        *body,
+        Block(kind="text", html=f"<p class=left>{rng.choice(_CLOSINGS)}</p>"),
+        Block(kind="text", html=f"<p class=left>{w.words(2, 3)}</p>"),
+    ]

@@ -1,0 +1,175 @@
+"""The truth of a page from its text layer: what to write, and where each character stands.
+
+Conventions: the page's own line breaks are kept as one newline; a larger vertical gap, or a jump to another
+column, is a blank line; hyphens at line ends stay; ligatures are spelled out; NFC.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+
+from ocr.training.pages.matter.html_blocks import Flow
+
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
+_REPLACED = {
+    "\u00a0": " ",
+    "\u00ad": "-",
+    "\u2010": "-",
+    "\u2011": "-",
+    "\u2212": "−",
+    "\u2002": " ",
+    "\u2003": " ",
+    "\u2009": " ",
+    "\u200a": "",  # letterspacing, or the air around a dash
+    "\u202f": " ",
+    "\u2007": " ",
+    "\t": " ",
+    "\u00b4": "´",
+}
+_BREAK_GAP = 1.75  # baselines further apart than this many font sizes are two paragraphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """N characters of a page in reading order, line breaks and spaces between words included.
+
+    text: the N characters. box_pt: [N, 4] float32 x0, y0, x1, y1 (baseline band, see `extract`), NaN for
+    characters that leave no mark. In the page's own coordinates (points), before any render matrix.
+    """
+
+    text: str
+    box_pt: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One page, drawn but not yet rasterised. Fonts and texts must outlive it in the caller.
+
+    flows: what was written on it, where that is known.
+    """
+
+    display: pymupdf.DisplayList
+    width_pt: float
+    height_pt: float
+    flows: tuple[Flow, ...] = ()
+
+    @classmethod
+    def of(cls, page: pymupdf.Page) -> "Sheet":
+        return cls(display=page.get_displaylist(), width_pt=page.rect.width, height_pt=page.rect.height)
+
+
+class UnreadableError(Exception):
+    """The page's text layer cannot serve as truth (vertical text, unmapped characters)."""
+
+
+def _lines(
+    sheet: Sheet,
+) -> list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]]:
+    """Visual lines: (characters with boxes, baseline, size, x0, x1), in the order of the text layer."""
+    lines: list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]] = []
+    odd = total = 0
+    for block in pymupdf.TextPage(sheet.display.get_textpage(_FLAGS)).extractRAWDICT()["blocks"]:
+        for line in block.get("lines", ()):
+            chars: list[tuple[str, tuple[float, ...]]] = []
+            size, baseline = 0.0, 0.0
+            for span in line["spans"]:
+                for char in span["chars"]:
+                    total += 1
+                    mark = char["c"]
+                    if (
+                        abs(line["dir"][0] - 1) > 0.01
+                        or ord(mark[0]) < 32
+                        or unicodedata.category(mark[0]) in ("Co", "Cn")
+                    ):
+                        odd += 1
+                        continue
+                    x0, _, x1, _ = char["bbox"]
+                    y = char["origin"][1]
+                    chars.append((mark, (x0, y - 0.68 * span["size"], x1, y + 0.04 * span["size"])))
+                    if span["size"] > size:
+                        size, baseline = span["size"], y
+            if any(c.strip() for c, _ in chars):
+                lines.append((chars, baseline, size, line["bbox"][0], line["bbox"][2]))
+    if odd > 0.02 * total + 2:
+        raise UnreadableError(f"{odd} of {total} characters are vertical or unmapped")
+    return lines
+
+
+def clean(mark: str) -> str:
+    """One character as it stands in the truth: ligatures spelled out, NFC, one kind of hyphen and of space."""
+    mark = (
+        unicodedata.normalize("NFKC", mark)
+        if "\ufb00" <= mark <= "\ufb06"
+        else unicodedata.normalize("NFC", mark)
+    )
+    return _REPLACED.get(mark, mark)
+
+
+def extract(sheet: Sheet) -> Glyphs:
+    """The page's characters in reading order with the band from baseline to capital height of each.
+
+    Raises UnreadableError where more than 2% of the characters cannot be truth.
+    """
+    text: list[str] = []
+    boxes: list[tuple[float, ...]] = []
+    nowhere = (float("nan"),) * 4
+
+    def put(marks: str, box: tuple[float, ...]) -> None:
+        for mark in marks:
+            if mark == " " and (not text or text[-1] in " \n"):
+                continue
+            text.append(mark)
+            boxes.append(nowhere if mark in " \n" else box)
+
+    def end_line(marks: str) -> None:
+        while text and text[-1] == " ":
+            text.pop()
+            boxes.pop()
+        put(marks, nowhere)
+
+    previous: tuple[float, float, float] | None = None
+    for chars, baseline, size, x0, x1 in _lines(sheet):
+        if previous is not None:
+            drop, largest = baseline - previous[0], max(size, previous[1])
+            if abs(drop) < 0.5 * largest and x0 > previous[2] - 0.2 * size:
+                put(" ", nowhere) if x0 > previous[2] + 0.12 * size else None
+            else:
+                end_line("\n" if 0 < drop < _BREAK_GAP * largest else "\n\n")
+        for mark, box in chars:
+            put(clean(mark), box)
+        previous = (baseline, size, x1)
+    end_line("")
+    return Glyphs(text="".join(text), box_pt=np.asarray(boxes, np.float32).reshape(-1, 4))
+
+
+def transform(glyphs: Glyphs, matrix: pymupdf.Matrix) -> npt.NDArray[np.float32]:
+    """[N, 4] boxes in pixels: the bounding box of each transformed box."""
+    x0, y0, x1, y1 = glyphs.box_pt.T
+    xs = np.stack([x * matrix.a + y * matrix.c + matrix.e for x in (x0, x1) for y in (y0, y1)])
+    ys = np.stack([x * matrix.b + y * matrix.d + matrix.f for x in (x0, x1) for y in (y0, y1)])
+    return np.stack([xs.min(0), ys.min(0), xs.max(0), ys.max(0)], 1).astype(np.float32)
+
+
+def cell_map(
+    text: str, box_px: npt.NDArray[np.float32], size_px: tuple[int, int], ids: dict[str, int], other: int
+) -> npt.NDArray[np.int16]:
+    """[H/16, W/4] the class of the character in each 4x16 px cell, 0 where there is none.
+
+    A glyph fills the rows whose centres lie in its band, at least the row nearest its middle.
+    """
+    width_px, height_px = size_px
+    cells = np.zeros((height_px // 16, width_px // 4), np.int16)
+    marked = np.flatnonzero(~np.isnan(box_px[:, 0]))
+    box = box_px[marked]
+    left = np.rint(box[:, 0] / 4).astype(int)
+    right = np.maximum(np.rint(box[:, 2] / 4).astype(int), left + 1)
+    middle = ((box[:, 1] + box[:, 3]) / 32).astype(int)
+    top = np.minimum(np.ceil((box[:, 1] - 8) / 16).astype(int), middle)
+    bottom = np.maximum(np.floor((box[:, 3] - 8) / 16).astype(int) + 1, middle + 1)
+    inside = (right > 0) & (left < cells.shape[1]) & (bottom > 0) & (top < cells.shape[0])
+    for i in np.flatnonzero(inside):
+        cells[max(0, top[i]) : bottom[i], max(0, left[i]) : right[i]] = ids.get(text[marked[i]], other)
+    return cells

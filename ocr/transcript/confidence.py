@@ -1,0 +1,204 @@
+"""How much of a page, and of each of its blocks, is likely right.
+
+Uncalibrated, a confidence is the geometric mean of the tokens' probabilities, which says little about text
+that was left out or invented. With a calibration (confidence.json beside the weights) it is the expected
+share of right characters: a logistic model of signals that each can only lower it. The signals are the
+decoder's own doubt and, for a model with a character head, where that head and the text disagree.
+"""
+
+import json
+import math
+from codecs import getincrementaldecoder
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel, DecodeStream
+
+from ocr.character_head.second_opinion import SecondOpinion, marks, visible
+from ocr.errors import CheckpointError
+from ocr.transcript.token_bytes import token_bytes
+from ocr.types import Block, ParsedText, Transcript
+
+_UNSURE = math.log(0.5)
+# Errors shrink in proportion to the signals, so a model of their odds takes the signals' logarithms. The
+# floors are what remains on pages without any error.
+_FLOORS = {"unsure": 0.005, "surprise": 0.01, "unseen": 0.04, "missed": 0.04}
+_LONGEST = math.log(4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """Reasons to doubt a text, each 0 where there is none.
+
+    unsure: share of tokens with a probability under 0.5. surprise: mean negative log probability, nats.
+    unseen: share of what is written that the character head does not see. missed: share of what it sees that
+    is not written. length: absolute logarithm of characters written over characters seen. unfinished: 1 for
+    a text that did not reach its end. The middle three are None without a second opinion; a block has no
+    missed and length of its own, for it is not known where on the page it stands.
+    """
+
+    unsure: float
+    surprise: float
+    unseen: float | None = None
+    missed: float | None = None
+    length: float | None = None
+    unfinished: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Confidence = logistic(bias - sum of weight * feature); weights are never negative."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def __call__(self, features: Mapping[str, float]) -> float:
+        score = self.bias - sum(weight * features[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-score)) if score > -500 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The curves of one model's weights. page: over page_features; block: over block_features."""
+
+    page: Curve
+    block: Curve
+
+    @classmethod
+    def read(cls, path: Path) -> "Calibration":
+        """Raises: CheckpointError for a file that holds something else."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            return cls(page=_curve(data["page"]), block=_curve(data["block"]))
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise CheckpointError(
+                f"{path} holds no calibration ({type(error).__name__}: {error}); fetch it again, fit it with "
+                "`python -m ocr.training.calibrate`, or delete it to do without"
+            ) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """What read() reads."""
+        return asdict(self)
+
+
+def assess(
+    parsed: ParsedText,
+    transcript: Transcript,
+    tokenizer: Tokenizer,
+    opinion: SecondOpinion | None,
+    calibration: Calibration | None,
+) -> tuple[ParsedText, float | None]:
+    """The text with each block's confidence, and the page's; None for a page without tokens."""
+    if not transcript.logprobs:
+        return parsed, None
+    page, blocks = signals(parsed, transcript, tokenizer, opinion)
+    if calibration is None:
+        confidences, whole = [math.exp(-block.surprise) for block in blocks], math.exp(-page.surprise)
+    else:
+        confidences = [calibration.block(block_features(block, page)) for block in blocks]
+        whole = calibration.page(page_features(page))
+    rated = tuple(
+        replace(block, confidence=value) for block, value in zip(parsed.blocks, confidences, strict=True)
+    )
+    return replace(parsed, blocks=rated), whole
+
+
+def signals(
+    parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer, opinion: SecondOpinion | None
+) -> tuple[Signals, list[Signals]]:
+    """The page's signals and each block's. A transcript without tokens has none: do not ask.
+
+    Coordinates and tags of regions are left out of the decoder's doubt. What cannot be known of a block
+    (its place in the output, whether the head sees two characters) is taken from the page.
+    """
+    logprobs = np.asarray(transcript.logprobs)
+    owners = _owners(parsed.blocks, transcript, tokenizer)
+    page = _page_signals(logprobs[owners >= 0] if (owners >= 0).any() else logprobs, transcript, opinion)
+    return page, [
+        _block_signals(block, logprobs[owners == index], page, opinion)
+        for index, block in enumerate(parsed.blocks)
+    ]
+
+
+def page_features(page: Signals) -> dict[str, float]:
+    """Features of a page's curve."""
+    features = _logs(page)
+    if page.length is not None:
+        features["length"] = min(page.length, _LONGEST)
+    return {**features, "unfinished": page.unfinished}
+
+
+def block_features(block: Signals, page: Signals) -> dict[str, float]:
+    """Features of a block's curve: its own, and the page's, which steady those of short blocks."""
+    return {**_logs(block), **{f"page_{name}": value for name, value in _logs(page).items()}}
+
+
+def _logs(found: Signals) -> dict[str, float]:
+    values = ((name, getattr(found, name), floor) for name, floor in _FLOORS.items())
+    return {name: math.log1p(value / floor) for name, value, floor in values if value is not None}
+
+
+def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
+    """For each token with a log probability the block it belongs to, -1 for none."""
+    ends = np.cumsum(_lengths(transcript.token_ids[: len(transcript.logprobs)], tokenizer))
+    owners = np.full(len(ends), -1)
+    for index, block in enumerate(blocks):
+        if block.raw_span is not None:
+            first, last = np.searchsorted(ends, block.raw_span, "right")
+            owners[first:last] = index
+    return owners
+
+
+def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
+    """How many characters each token adds to the text; a character in several tokens is the last one's."""
+    if isinstance(tokenizer.decoder, ByteLevel):
+        bytes_of = token_bytes(tokenizer)
+        pieces = [bytes_of[token] for token in tokens]
+        if all(map(bytes.isascii, pieces)):
+            return list(map(len, pieces))
+        decoder = getincrementaldecoder("utf-8")("replace")
+        return [len(decoder.decode(piece)) for piece in pieces]
+    stream = DecodeStream(skip_special_tokens=False)  # 15 us a token
+    return [len(stream.step(tokenizer, token) or "") for token in tokens]
+
+
+def _page_signals(
+    logprobs: npt.NDArray[np.float64], transcript: Transcript, opinion: SecondOpinion | None
+) -> Signals:
+    doubt = Signals(
+        unsure=float((logprobs < _UNSURE).mean()),
+        surprise=float(-logprobs.mean()),
+        unfinished=float(transcript.finish != "eos"),
+    )
+    if opinion is None:
+        return doubt
+    text = visible(transcript.raw)
+    found, written = opinion.found(text), opinion.written(text)
+    num_marks = len(marks(text))
+    return replace(
+        doubt,
+        unseen=1.0 - (found or 0.0),
+        missed=0.0 if written is None else 1.0 - written,
+        length=abs(math.log((num_marks + 5) / (opinion.num_marks + 5))),
+    )
+
+
+def _block_signals(
+    block: Block, logprobs: npt.NDArray[np.float64], page: Signals, opinion: SecondOpinion | None
+) -> Signals:
+    found = None if opinion is None else opinion.found(visible(block.text))
+    return Signals(
+        unsure=float((logprobs < _UNSURE).mean()) if len(logprobs) else page.unsure,
+        surprise=float(-logprobs.mean()) if len(logprobs) else page.surprise,
+        unseen=page.unseen if found is None else 1.0 - found,
+    )
+
+
+def _curve(data: Mapping[str, Any]) -> Curve:
+    weights = {str(name): float(weight) for name, weight in data["weights"].items()}
+    return Curve(bias=float(data["bias"]), weights=weights)

@@ -1,0 +1,219 @@
+"""The encoders that are compared: transformers' classes, ours, and ours through graphs."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from encoders.deepseek.graph_paths import TILE_PX, PagesEncoder, deepseek_paths
+from encoders.graphs.capturing.capture import Capture
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.graphs.stats import PathStats
+from encoders.views import PageViews
+from ocr.checkpoints import checkpoint
+from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
+from ocr.model.random_weights import redraw
+from pipeline.bench.model_names import RANDOM
+from pipeline.bench.reference import load_reference, page_tokens
+from pipeline.device.run_encoder import PathsEncoder
+from pipeline.stages.encode import encode_views
+
+ARMS = ("reference", "eager", "graph")
+
+# What the requests that are measured add to; the other statistics are of the manager as a whole.
+_COUNTED = ("hits", "misses", "eager", "replays", "eager_batches", "replayed_tokens", "padding_tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmSettings:
+    """max_items: views of a batch at most. budgets: "default" sizes that double; "auto" chooses from the requests.
+
+    repeats: timed runs of each graph, which decide on its use.
+    """
+
+    max_items: int = 32
+    budgets: Literal["default", "auto"] = "default"
+    repeats: int = GraphSettings().repeats
+
+
+class Arm:
+    """One of the encoders that are compared."""
+
+    name: str
+    _calls: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Forwards or replays of the vision model since start()."""
+        return self._calls
+
+    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        """The pages' vision tokens, [T, D] each, in order."""
+        raise NotImplementedError
+
+    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
+        """Whatever is done once before such batches can be encoded."""
+
+    def start(self) -> None:
+        """From here on calls and statistics count."""
+        self._calls = 0
+
+    def statistics(self) -> dict[str, dict[str, Any]]:
+        """Of each path, since start(); empty for an arm without graphs."""
+        return {}
+
+    def close(self) -> None:
+        """Gives its memory back."""
+
+
+class ReferenceArm(Arm):
+    """transformers' classes with the same weights: one forward for the global views and one for the tiles, if any."""
+
+    name = "reference"
+
+    def __init__(self, model: OcrModel) -> None:
+        self.model = load_reference(model)
+
+    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        self._calls += 1 + any(page.num_tiles for page in pages)
+        return page_tokens(self.model, pages)
+
+    def close(self) -> None:
+        self.model = None
+
+
+class EagerArm(Arm):
+    """Our own forward, the views of all pages pooled in batches as large as the graphs' largest."""
+
+    name = "eager"
+
+    def __init__(self, model: OcrModel, settings: ArmSettings) -> None:
+        self._encoder = model.encoder
+        self._max_items = settings.max_items
+
+    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        self._calls += sum(-(-count // self._max_items) for count in views_by_axis(pages).values())
+        return [page.tokens_TD for page in self._encoder.encode(pages, max_views=self._max_items)]
+
+
+class GraphArm(Arm):
+    """Our forward through the graph manager, as a run goes through it (pipeline.stages.encode.encode_views).
+
+    capture: how; by default CUDA graphs on a CUDA device, else none.
+    """
+
+    name = "graph"
+
+    def __init__(self, model: OcrModel, settings: ArmSettings, capture: Capture | None = None) -> None:
+        self._settings = settings
+        self.paths = deepseek_paths(model.encoder)
+        self.manager = EncoderGraphManager(
+            self.paths,
+            GraphSettings(
+                max_items=settings.max_items,
+                budgets="auto" if settings.budgets == "auto" else None,
+                repeats=settings.repeats,
+            ),
+            model.encoder.image_newline.device,
+            capture,
+        )
+        self._steps = PathsEncoder(model.encoder, PagesEncoder(model.encoder, self.paths, self.manager))
+        self._before: dict[str, dict[str, int]] = {}
+
+    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
+        """Captures the graphs of all sizes of views that occur, tiles included."""
+        sizes = {page.global_view.shape[-1] for batch in batches for page in batch}
+        histogram = self._histogram(batches) if self._settings.budgets == "auto" else None
+        self.manager.warm_up({"global": sorted(sizes), "local": [TILE_PX]}, histogram)
+
+    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        return [page.tokens_TD for page in encode_views(self._steps, pages).tokens]
+
+    def start(self) -> None:
+        self._before = {
+            name: {key: getattr(stats, key) for key in _COUNTED}
+            for name, stats in self.manager.stats().items()
+        }
+
+    @property
+    def calls(self) -> int:
+        counted = self.statistics().values()
+        return sum(stats["replays"] + stats["eager_batches"] for stats in counted)
+
+    def statistics(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: path_statistics(stats, self._before.get(name, {}))
+            for name, stats in self.manager.stats().items()
+        }
+
+    def close(self) -> None:
+        self.manager.close()
+
+    def _histogram(
+        self, batches: Sequence[Sequence[PageViews]]
+    ) -> dict[tuple[str, Hashable], Mapping[int, int]]:
+        """How often each batch of so many tokens will be asked for, by path and axis."""
+        by_name = {path.name: path for path in self.paths}
+        most = self._settings.max_items
+        seen: dict[tuple[str, Hashable], Counter[int]] = {}
+        for batch in batches:
+            for (name, axis), count in views_by_axis(batch).items():
+                unit = by_name[name].unit_tokens(axis)
+                full, rest = divmod(count, most)
+                seen.setdefault((name, axis), Counter()).update({most * unit: full, rest * unit: 1})
+        return {
+            key: {tokens: n for tokens, n in found.items() if tokens and n} for key, found in seen.items()
+        }
+
+
+def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, Any]:
+    """One path's statistics with what was counted before taken off, and the shares that follow."""
+    counted = {key: getattr(stats, key) - before.get(key, 0) for key in _COUNTED}
+    since = PathStats(**counted)
+    return stats.as_dict() | counted | {"hit_rate": since.hit_rate, "padding_share": since.padding_share}
+
+
+def views_by_axis(pages: Sequence[PageViews]) -> dict[tuple[str, int], int]:
+    """How many views the pages have on each path and axis; none where there are none."""
+    counts = Counter(("global", int(page.global_view.shape[-1])) for page in pages)
+    if tiles := sum(page.num_tiles for page in pages):
+        counts["local", TILE_PX] = tiles
+    return dict(counts)
+
+
+def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
+    """Returns the model; "random" is DeepSeek-OCR's encoder at full size with random weights.
+
+    Its language model is a stub: nothing of it is measured here.
+    """
+    random = name == RANDOM
+    model = _random(device, dtype) if random else checkpoint.load(name, device=device, dtype=dtype).model
+    if device.type == "cuda":
+        model.encoder.store_channels_last()
+    return model
+
+
+def build(
+    name: str, model: OcrModel, settings: ArmSettings | None = None, capture: Capture | None = None
+) -> Arm:
+    """Returns one of ARMS."""
+    settings = settings or ArmSettings()
+    if name == "eager":
+        return EagerArm(model, settings)
+    return GraphArm(model, settings, capture) if name == "graph" else ReferenceArm(model)
+
+
+def _random(device: torch.device, dtype: torch.dtype) -> OcrModel:
+    stub = LanguageConfig(
+        vocab_size=96, intermediate_size=64, num_hidden_layers=1, num_attention_heads=10, n_routed_experts=2,
+        num_experts_per_tok=1, moe_intermediate_size=64,
+    )  # fmt: skip
+    with torch.device("meta"):
+        model = OcrModel.from_config(OcrConfig(language=stub))
+    model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
+    redraw(model)
+    return model

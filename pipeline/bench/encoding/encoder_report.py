@@ -1,0 +1,39 @@
+"""What `ocrbatch bench encoder` is asked, and what it prints. Imports torch only to run."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline.device.startup.loading import calm_threads, choose_device, choose_dtype
+from pipeline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pipeline.bench.encoding.encoder_bench import BenchResult
+
+
+def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult":
+    """Measures on the device and in the type that a run would choose. Raises: CheckpointError, ConfigError."""
+    calm_threads()
+    from pipeline.bench.encoding.encoder_arms import ARMS
+    from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
+
+    names = [name.strip() for name in arms.split(",")]
+    if unknown := set(names) - set(ARMS):
+        raise ConfigError(f"--arms {arms}: there is no {min(unknown)!r}; choose from {', '.join(ARMS)}")
+    chosen = choose_device(device)
+    return bench(
+        BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=tuple(names), **settings)
+    )
+
+
+def lines(result: "BenchResult") -> Iterator[str]:
+    """Yields the report: a table for every arm, then the arms side by side, and their graphs."""
+    from pipeline.bench.encoding.latency_table import comparison, paths, table
+
+    yield ", ".join(f"{key} {value}" for key, value in result.machine.items())
+    for arm in result.arms:
+        yield from table(arm)
+        yield ""
+    yield from comparison(result.arms)
+    yield from paths(result.arms)
+    for name, error in result.errors.items():
+        yield f"{name}: relative error to {result.arms[0].name} {error:.1e}"

@@ -1,0 +1,74 @@
+"""What is measured: random images of given sizes, or the pages of real documents, as the encoder's views."""
+
+import ast
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.views import PageViews
+from ocr.imaging.tiling import Mode, views
+from pipeline.bench.real_pages import first_pages
+from pipeline.documents.settings import TileSettings
+from pipeline.errors import ConfigError
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One image or page. seconds: what each stage before the encoder took, by its name."""
+
+    views: PageViews
+    seconds: Mapping[str, float]
+
+
+def parse_buckets(text: str) -> dict[Size, float]:
+    """Returns (height, width) in px -> probability, from "{(224, 224): 0.5, (1024, 1024): 0.5}".
+
+    Raises: ConfigError. The text is parsed as a literal, never evaluated.
+    """
+    try:
+        buckets = ast.literal_eval(text)
+        found = {(int(height), int(width)): float(share) for (height, width), share in buckets.items()}
+    except (ValueError, SyntaxError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"--buckets {text}: not sizes with probabilities such as '{{(224,224): 0.5, (1024,1024): 0.5}}'"
+        ) from error
+    if (
+        not found
+        or min(min(size) for size in found) < 1
+        or min(found.values()) < 0
+        or not sum(found.values())
+    ):
+        raise ConfigError(f"--buckets {text}: sizes must be at least 1 px, probabilities not negative")
+    return found
+
+
+def random_requests(
+    buckets: Mapping[Size, float], count: int, seed: int, max_tiles: int, mode: Mode = "gundam"
+) -> list[Request]:
+    """Returns images of random pixels, their sizes drawn from the buckets."""
+    rng = np.random.default_rng(seed)
+    sizes, shares = list(buckets), np.array(list(buckets.values()))
+    drawn = rng.choice(len(sizes), size=count, p=shares / shares.sum())
+    requests = []
+    for index in drawn.tolist():
+        height, width = sizes[index]
+        pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        start = time.perf_counter()
+        cut = views(pixels, mode, max_tiles)
+        requests.append(Request(views=cut, seconds={"tile": time.perf_counter() - start}))
+    return requests
+
+
+def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
+    """Returns the first `count` pages below a folder that show something, as a run renders them whole.
+
+    Raises: ConfigError where there is none.
+    """
+    return [
+        Request(views=rendered.views, seconds=rendered.seconds)
+        for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles), count)
+    ]

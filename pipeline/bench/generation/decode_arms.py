@@ -1,0 +1,137 @@
+"""The ways of decoding that are compared: transformers' generate, our engine, it with drafts, and the paged engine.
+
+All decode greedily and end a page only at its end of text or its last token: no n-gram ban, no loop detection, no
+second opinion. Equal logits are then equal texts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.decode_pages import decode_pages
+from ocr.decoding.gpu.reader import PagedReader, UnusableError
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.model.deepseek_ocr import OcrConfig
+from ocr.speculative.draft import Draft
+from ocr.speculative.page_draft import drafts_for
+from pipeline.bench.generation.page_prompts import PagePrompt
+from pipeline.bench.model_names import RANDOM
+from pipeline.bench.random_model import random_loaded
+from pipeline.bench.reference import load_reference
+from pipeline.errors import ConfigError
+
+DECODE_ARMS = ("generate", "engine", "drafts", "paged")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What one page became. tokens: without the end of text. ended: whether that was reached.
+
+    steps: forwards that the page took part in after its prefill, until it was finished.
+    """
+
+    tokens: tuple[int, ...]
+    ended: bool
+    steps: int
+
+    @property
+    def num_stepped(self) -> int:
+        """Tokens that the steps chose, the end of text included: all but the first, which is the prefill's."""
+        return len(self.tokens) + self.ended - 1
+
+
+# Reads a batch of pages together, at most so many tokens each.
+DecodeArm = Callable[[Sequence[PagePrompt], int], list[Written]]
+
+
+class GenerateArm:
+    """transformers' own class with the same weights. Prompts of one batch are padded on the left."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self._model: Any = load_reference(loaded.model)
+        self._eos_id = loaded.eos_id
+
+    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
+        prompts = [page.embeds_LD for page in pages]
+        longest = max(map(len, prompts))
+        embeds_BLD = prompts[0].new_zeros(len(prompts), longest, prompts[0].shape[1])
+        mask_BL = torch.zeros(len(prompts), longest, dtype=torch.long, device=embeds_BLD.device)
+        for row, prompt_LD in enumerate(prompts):
+            embeds_BLD[row, longest - len(prompt_LD) :] = prompt_LD
+            mask_BL[row, longest - len(prompt_LD) :] = 1
+        generated = self._model.generate(
+            inputs_embeds=embeds_BLD,
+            attention_mask=mask_BL,
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+            eos_token_id=self._eos_id,
+            pad_token_id=self._eos_id,
+        )
+        return [self._written(row) for row in generated.tolist()]
+
+    def _written(self, row: list[int]) -> Written:
+        ended = self._eos_id in row
+        tokens = row[: row.index(self._eos_id)] if ended else row
+        return Written(tokens=tuple(tokens), ended=ended, steps=len(tokens) + ended - 1)
+
+
+class EngineArm:
+    """ocr.decoding.decode_pages.decode_pages.
+
+    drafts: whether it is given drafts from text layers and the character head.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, *, drafts: bool = False, paged: PagedReader | None = None
+    ) -> None:
+        self._loaded = loaded
+        self._drafts = drafts_for(loaded.tokenizer, loaded.characters) if drafts else None
+        self._paged = paged
+
+    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
+        output = decode_pages(
+            self._loaded,
+            [page.vision for page in pages],
+            prompt=self._loaded.prompt,
+            settings=[
+                DecodeSettings(max_tokens=len(page.embeds_LD) + max_new_tokens, ngram_size=0, loop_tokens=0)
+                for page in pages
+            ],
+            drafts=[self._draft(page) for page in pages],
+            paged=self._paged,
+        )
+        return [
+            Written(tokens=transcript.token_ids, ended=transcript.finish == "eos", steps=steps)
+            for transcript, steps in zip(output.transcripts, output.num_steps, strict=True)
+        ]
+
+    def _draft(self, page: PagePrompt) -> Draft | None:
+        return self._drafts.of(page.vision, page.text_layer) if self._drafts else None
+
+
+def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:
+    """Returns one of DECODE_ARMS. slots, max_tokens: of the paged engine: pages at once, tokens of one with its prompt.
+
+    Raises: ConfigError where the paged engine cannot be used.
+    """
+    if name == "generate":
+        return GenerateArm(loaded)
+    if name != "paged":
+        return EngineArm(loaded, drafts=name == "drafts")
+    try:
+        return EngineArm(loaded, paged=PagedReader.open(loaded, slots=slots, max_tokens=max_tokens))
+    except UnusableError as error:
+        raise ConfigError(
+            f"the arm paged cannot be measured here: {error}; leave it out of --arms"
+        ) from error
+
+
+def load(name: str, device: torch.device, dtype: torch.dtype) -> LoadedModel:
+    """Returns the model; "random" is DeepSeek-OCR at full size. Raises: CheckpointError."""
+    if name == RANDOM:
+        return random_loaded(OcrConfig(), device, dtype)
+    return checkpoint.load(name, device=device, dtype=dtype)

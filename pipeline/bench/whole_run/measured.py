@@ -1,0 +1,78 @@
+"""What `ocrbatch bench pipeline` was asked, and the run that it measured. Torch-free."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ocr.imaging.tiling import Mode
+from pipeline.bench.host_meter import HostMeter
+from pipeline.bench.whole_run.subject import Loader
+from pipeline.bench.whole_run.track import Moment, PageTrack
+from pipeline.config.schema import Config
+from pipeline.config.sources import Layer, nest
+from pipeline.device.sizes import decode_slots
+from pipeline.reports.summary import RunSummary
+
+if TYPE_CHECKING:
+    from ocr.checkpoints.checkpoint import LoadedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineBenchSettings:
+    """What `ocrbatch bench pipeline` was asked for.
+
+    output_tokens: of every page, whatever it shows; None leaves the end to the model, if its weights are not random.
+    num_pages: so many are made of the documents; None reads each of them once. batch_size: pages decoded at once.
+    generate_pages: read by transformers' `generate` as well, after the run.
+    """
+
+    paths: tuple[str, ...]
+    model: str = "small"
+    device: str | None = None
+    dtype: str | None = None
+    mode: Mode | None = None
+    drafts: bool | None = None
+    batch_size: int | None = None
+    output_tokens: int | None = None
+    num_pages: int | None = None
+    generate_pages: int = 0
+    sets: tuple[str, ...] = ()
+
+    def options(self) -> list[Layer]:
+        """Those that are a run's configuration, each under its own name."""
+        named = {
+            "--device": ("device", self.device),
+            "--dtype": ("dtype", self.dtype),
+            "--mode": ("tile.mode", self.mode),
+            "--drafts": ("decode.drafts", self.drafts),
+            "--batch-size": ("decode.batch_size", self.batch_size),
+        }
+        return [(name, nest(key, value)) for name, (key, value) in named.items() if value is not None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Measured:
+    """A run that is over. age_s: of the process when the benchmark was entered; started, loaded: moments of the run.
+
+    is_here: whether the model was in this process, rather than in some of its own.
+    """
+
+    config: Config
+    summary: RunSummary
+    track: PageTrack
+    host: HostMeter
+    loader: Loader
+    age_s: float
+    started: Moment
+    loaded: Moment
+    wall_s: float
+    is_here: bool = True
+
+    @property
+    def model(self) -> "LoadedModel":
+        assert self.loader.loaded is not None, "pages were read"
+        return self.loader.loaded
+
+    @property
+    def at_once(self) -> int:
+        """Pages decoded at once, at most."""
+        return decode_slots(self.config, self.model.model.device.type)

@@ -1,0 +1,129 @@
+"""The figures of `ocrbatch bench pipeline`, worked out from what was measured."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from ocr.imaging.tiling import MODES
+from ocr.model.prompt import encode_prompt
+from pipeline.bench.machine import describe
+from pipeline.bench.roofline.bound import Bound, PageWork, page_bound
+from pipeline.bench.roofline.rates import Rates, measure_rates
+from pipeline.bench.whole_run.figures import Memory, Speed, StartUp, memory_of, speeds_of, start_up_of
+from pipeline.bench.whole_run.generate_beside import SideBySide, generate_beside
+from pipeline.bench.whole_run.measured import Measured, PipelineBenchSettings
+from pipeline.config.schema import tile_settings
+from pipeline.meter import bottleneck
+from storage.database import open_for_reading
+from storage.queries import statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineBenchResult:
+    """statuses: page status -> pages. speeds: of the whole run, and of its parts. at_once: pages decoded at once.
+
+    num_read: pages that did not fail. flow: as the database keeps it (RunSummary.flow). stopped: why the run ended
+    early. wall_s: until its workers had ended. stored_s: when each page was stored, since the run began. rates, bound,
+    work: None where the device's rates are not known. bound_share: what the last of the speeds is of it.
+    """
+
+    settings: PipelineBenchSettings
+    machine: dict[str, Any]
+    model: str
+    dtype: str
+    device: str
+    at_once: int
+    num_tokens: int
+    num_read: int
+    statuses: dict[str, int]
+    speeds: tuple[Speed, ...]
+    start_up: StartUp
+    memory: Memory
+    flow: dict[str, Any]
+    bottleneck: str | None
+    stopped: str | None
+    wall_s: float
+    stored_s: tuple[float, ...]
+    config: dict[str, Any]
+    rates: Rates | None = None
+    work: PageWork | None = None
+    bound: Bound | None = None
+    bound_share: float | None = None
+    beside: SideBySide | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found = asdict(self)
+        if self.bound is not None:
+            found["bound"] |= {"page_s": self.bound.page_s, "pages_s": self.bound.pages_s}
+        if self.beside is not None:
+            found["beside"] |= {"pages_s": self.beside.pages_s, "tokens_s": self.beside.tokens_s}
+        return found
+
+
+def result_of(
+    settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]
+) -> PipelineBenchResult:
+    """Measures what is still missing, now that the run is over. Raises: CheckpointError, ConfigError."""
+    model, track, summary = measured.model.model, measured.track, measured.summary
+    speeds = speeds_of(measured)
+    memory = memory_of(measured)  # before anything else takes any
+    rates = measure_rates(model.device, model.dtype)
+    work = _work(measured)
+    bound = page_bound(model.config, work, rates, model.dtype.itemsize) if rates and work else None
+    return PipelineBenchResult(
+        settings=settings,
+        machine=describe(model.device),
+        model=settings.model,
+        dtype=str(model.dtype).removeprefix("torch."),
+        device=model.device.type,
+        at_once=measured.at_once,
+        num_tokens=sum(page.num_tokens for page in track.pages),
+        num_read=track.num_read,
+        statuses=dict(track.statuses),
+        speeds=speeds,
+        start_up=start_up_of(measured),
+        memory=memory,
+        flow=summary.flow(),
+        bottleneck=slowest.name if (slowest := bottleneck(summary.stages)) else None,
+        stopped=summary.stopped,
+        wall_s=measured.wall_s,
+        stored_s=tuple(round(page.at_s - measured.started.at_s, 3) for page in track.pages),
+        config=measured.config.model_dump(mode="json"),
+        rates=rates,
+        work=work,
+        bound=bound,
+        bound_share=speeds[-1].pages_s / bound.pages_s if bound else None,
+        beside=_beside(settings, measured, paths),
+    )
+
+
+def _work(measured: Measured) -> PageWork | None:
+    """From the encoder's counts, which the database keeps; None where it has none."""
+    config, loaded, num_pages = measured.config, measured.model, measured.track.num_read
+    with closing(open_for_reading(config.store.database)) as db:
+        encoder = statistics.runs(db)[-1].encoder
+    if encoder is None:
+        return None
+    units = {name: int(stats["units"]) for name, stats in encoder.items()}
+    prompt = config.decode.prompt or loaded.prompt
+    return PageWork(
+        readings=units.get("global", 0) / num_pages,
+        tiles=units.get("local", 0) / num_pages,
+        view_px=MODES[config.tile.mode].base_px,
+        words=len(encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)),
+        output_tokens=sum(page.num_tokens for page in measured.track.pages) / num_pages,
+        rows=min(measured.at_once, num_pages),
+    )
+
+
+def _beside(settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]) -> SideBySide | None:
+    if not settings.generate_pages:
+        return None
+    if measured.model.model.device.type == "cuda":
+        torch.cuda.empty_cache()
+    tokens = max(page.num_tokens for page in measured.track.pages)
+    layout = tile_settings(measured.config)
+    return generate_beside(measured.model, paths, layout, settings.generate_pages, tokens)

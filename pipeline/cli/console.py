@@ -1,0 +1,40 @@
+"""What a command says to people, and how much of it on standard error.
+
+Names of files and what stands in them is in most of it, so all of it passes storage.strings.printable.
+"""
+
+import logging
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from storage.strings.printable import one_line, shown
+
+LOGGER = logging.getLogger("ocrbatch")
+
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more; show tracebacks.")
+
+
+def start_logging(verbose: bool, quiet: bool = False) -> None:
+    """Logs to standard error: errors and warnings, everything when verbose, errors only when quiet."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], force=True)
+    LOGGER.setLevel(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
+
+
+def say(lines: Iterable[str], *, err: bool = False) -> None:
+    """Prints lines, one each whatever they hold. err: on standard error."""
+    click.echo("\n".join(map(one_line, lines)), err=err)
+
+
+class LineFormatter(logging.Formatter):
+    """A record is one line; only a traceback has more."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name it overrides)
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return shown(super().formatException(ei))

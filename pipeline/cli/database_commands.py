@@ -1,0 +1,114 @@
+"""The commands that look after the database: verify, prune, vacuum. Everything heavy is imported by its command."""
+
+import json
+from datetime import timedelta
+
+import click
+
+from pipeline.cli.console import say, start_logging, verbose_option
+
+database_option = click.option(
+    "--db",
+    "database",
+    metavar="FILE",
+    default="ocrbatch.db",
+    show_default=True,
+    help="SQLite database with the results.",
+)
+
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_age(
+    _ctx: click.Context | None, _option: click.Parameter | None, text: str | None
+) -> timedelta | None:
+    """Returns what 90d, 12w or 36h stands for. Raises: click.BadParameter."""
+    if text is None:
+        return None
+    number, unit = text.strip()[:-1], _UNITS.get(text.strip()[-1:].lower())
+    if unit is None or not (number.isascii() and number.isdigit()) or len(number) > 5:
+        raise click.BadParameter(f"{text!r} is no age; write it as 90d, 12w or 36h")
+    return timedelta(**{unit: int(number)})
+
+
+@click.command()
+@database_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--no-files", is_flag=True, help="Check the database alone, without looking into the files.")
+@verbose_option
+def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
+    """Prove that nothing was lost: files, pages, texts, search index and the database itself.
+
+    Every listed file is hashed and its pages are counted again. Exit code 6 if anything is wrong. Files that changed or
+    went since are listed apart. Nothing is written.
+    """
+    start_logging(verbose)
+    from pipeline.verify import verify as look
+
+    found = look(database, with_files=not no_files)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=2))
+    else:
+        say(found.lines())
+    return found.exit_code
+
+
+@click.command()
+@database_option
+@click.option(
+    "--keep-runs", type=click.IntRange(0), default=0, metavar="N", help="Touch nothing of the last N runs."
+)
+@click.option(
+    "--older-than",
+    callback=parse_age,
+    metavar="90d",
+    help="Only of runs that began longer ago (36h, 90d, 12w).",
+)
+@click.option("--missing", is_flag=True, help="Also vanished files, with their pages.")
+@click.option("--superseded", is_flag=True, help="Also content that its file does not have any more.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@verbose_option
+def prune(
+    database: str,
+    keep_runs: int,
+    older_than: timedelta | None,
+    missing: bool,
+    superseded: bool,
+    dry_run: bool,
+    verbose: bool,
+) -> None:
+    """Delete attempts that another took the place of, and runs without any; never a current text.
+
+    The file keeps its size, and new pages fill the gaps; `ocrbatch vacuum` makes it smaller.
+    """
+    start_logging(verbose)
+    from storage.upkeep import prune as pruning
+
+    found = pruning.prune(
+        database,
+        keep_runs=keep_runs,
+        older_than=older_than,
+        missing=missing,
+        superseded=superseded,
+        dry_run=dry_run,
+    )
+    line = f"{found.attempts} attempts, {found.runs} runs, {found.files} files, {found.documents} documents"
+    say([f"{'would delete' if dry_run else 'deleted'}: {line} with {found.pages} pages"])
+
+
+@click.command()
+@database_option
+@verbose_option
+def vacuum(database: str, verbose: bool) -> None:
+    """Make the file as small as its content, and the search index anew.
+
+    For a time this takes the database's own size again, in its folder and in the temporary one.
+    """
+    start_logging(verbose)
+    from storage.upkeep import vacuum as vacuuming
+
+    found = vacuuming.vacuum(database)
+    say([f"{database}: {found.before_bytes / 1e6:,.1f} MB before, {found.after_bytes / 1e6:,.1f} MB now"])
+    if found.log_kept:
+        say(["another program still reads it: the log beside it shrinks when that ends"])

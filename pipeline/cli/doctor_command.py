@@ -1,0 +1,48 @@
+"""The command line of the checks: parse, load, look, print. Everything heavy is imported by the check it serves."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from pipeline.cli.console import say, start_logging, verbose_option
+
+
+@click.command()
+@click.option("--config", "config_path", metavar="FILE", help="YAML configuration file, that of your runs.")
+@click.option("--db", "database", metavar="FILE", help="The database of your runs.  [default: ocrbatch.db]")
+@click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
+@click.option(
+    "--read", is_flag=True, help="Read a small page with the model, too, which takes seconds or more."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, at the end.")
+@verbose_option
+def doctor(
+    config_path: str | None, database: str | None, model: str | None, read: bool, as_json: bool, verbose: bool
+) -> int:
+    """Check this machine: what a run needs, line by line, and what to do where something is wrong.
+
+    Exit code 6 where anything is. Nothing is downloaded, and no row is written to the database.
+    """
+    start_logging(verbose)
+    from pipeline.config import sources
+    from pipeline.doctor.examination import examine
+    from pipeline.errors import ExitCode
+
+    options: dict[str, tuple[str, Any]] = {
+        "--db": ("store.database", database),
+        "--model": ("model", model),
+    }
+    layers = [(name, sources.nest(key, value)) for name, (key, value) in options.items() if value is not None]
+    config = sources.load(config_path, (), layers)
+    findings = []
+    for finding in examine(config, read=read):
+        findings.append(finding)
+        if not as_json:
+            say([finding.line()])
+    num_faults = sum(finding.state == "FAIL" for finding in findings)
+    if as_json:
+        report = {"faults": num_faults, "findings": [asdict(finding) for finding in findings]}
+        click.echo(json.dumps(report, indent=2))
+    return ExitCode.FAULTY if num_faults else ExitCode.OK

@@ -1,0 +1,58 @@
+"""What the options of `ocrbatch export` select."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from sqlite_utils import Database
+
+from pipeline.ingest.globs import matcher
+from storage.errors import SelectionError
+from storage.export.selection import Selection, parse_since
+from storage.types import PAGE_STATUSES
+
+HOW_GLOBS_MATCH = (
+    "a --path without a slash is matched with the names of files and of folders above them, one with a slash with "
+    "the end of the path, from any folder on; * stays within a name, ** spans folders"
+)
+
+
+def selection(
+    db: Database,
+    *,
+    since: str | None,
+    statuses: str | None,
+    patterns: Sequence[str],
+    superseded: bool,
+    max_confidence: float | None = None,
+) -> Selection:
+    """Returns the pages that all options together leave. statuses: by commas. Raises: SelectionError."""
+    return Selection(
+        since=None if since is None else parse_since(db, since),
+        statuses=() if statuses is None else _statuses(statuses),
+        wants_path=_wanted(patterns) if patterns else None,
+        superseded=superseded,
+        max_confidence=max_confidence,
+    )
+
+
+def _statuses(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in PAGE_STATUSES:
+            raise SelectionError(
+                f"--status: {name!r} is no status of a page; there are {', '.join(PAGE_STATUSES)}"
+            )
+    return names
+
+
+def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Globs as of `ingest.include`, on a stored path: HOW_GLOBS_MATCH. A slash in front: from the root on."""
+    named = [(pattern.startswith("/"), _normal(pattern)) for pattern in patterns]
+    # What is below a folder that matches does, too.
+    globs = [(glob if rooted else f"**/{glob}") + below for rooted, glob in named for below in ("", "/**")]
+    matches = matcher([f"/{glob}" for glob in globs])
+    return lambda path: matches(_normal(path))
+
+
+def _normal(path: str) -> str:
+    return os.path.normpath(path).strip("/")

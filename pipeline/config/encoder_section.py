@@ -1,0 +1,104 @@
+"""The configuration's section `encoder`, and what it says to the graph manager. Torch-free."""
+
+import re
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from encoders.graphs.batching.budgets import validate
+from encoders.graphs.errors import GraphSettingsError
+from encoders.graphs.settings import GraphSettings
+from ocr.imaging.tiling import MODES, TILE_PX, Mode
+from pipeline.config.section import Section
+from pipeline.errors import ConfigError
+
+PATHS = ("global", "local")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B", re.IGNORECASE)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+class EncoderConfig(Section):
+    """How the vision encoder runs: faster or slower. What it reads depends on dtype alone, by rounding.
+
+    Tokens in bfloat16 are 1.8e-2 from those in float32, on a CPU, where only SAM's large products are in it, 3e-3. No
+    page is read again because of any of this, dtype included.
+    budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses from what is seen.
+    memory_limit: bytes; in YAML also a text such as 8GiB.
+    """
+
+    graphs: Literal["auto", "off"] = "auto"
+    budgets: dict[str, list[int]] | Literal["auto"] | None = None
+    max_items: int = Field(default=32, ge=1)
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    memory_limit: int | None = None
+    operational: ClassVar[frozenset[str]] = frozenset(
+        {"graphs", "budgets", "max_items", "dtype", "memory_limit"}
+    )
+
+    @field_validator("graphs", mode="before")
+    @classmethod
+    def _yaml_switch(cls, graphs: Any) -> Any:
+        """YAML reads a bare off as false."""
+        return "off" if graphs is False else graphs
+
+    @field_validator("budgets", mode="before")
+    @classmethod
+    def _budgets_are_sizes(cls, budgets: Any) -> Any:
+        """Checked before the union is tried, whose own errors would name its alternatives for keys."""
+        if budgets is None or budgets == "auto":
+            return budgets
+        if not isinstance(budgets, dict) or not budgets:
+            raise ValueError("write auto, null, or a list of tokens a path, such as {global: [256, 512]}")
+        for path, sizes in budgets.items():
+            if path not in PATHS:
+                raise ValueError(f"there is no path {path}; write {' or '.join(PATHS)}")
+            if not isinstance(sizes, list):
+                raise ValueError(f"{path} is no list of tokens; write {path}: [...], or leave {path} out")
+            try:
+                validate(path, sizes, 1)
+            except GraphSettingsError as error:
+                raise ValueError(str(error).removeprefix("budgets of ")) from None
+        return budgets
+
+    @field_validator("memory_limit", mode="before")
+    @classmethod
+    def _memory_limit_is_bytes(cls, limit: Any) -> Any:
+        if isinstance(limit, str):
+            limit = _num_bytes(limit)
+        if limit is None or (type(limit) is int and limit >= 1):
+            return limit
+        raise ValueError("write a number of bytes, or a size such as 8GiB or 500MB; null for no limit")
+
+
+def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
+    """Returns what the manager is told. Raises: ConfigError for budgets that this mode's views do not fill.
+
+    Whether memory_limit has room for a budget is asked at the warm-up, as it matters only on a device with graphs.
+    """
+    tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
+    try:
+        if isinstance(config.budgets, dict):
+            for path, sizes in config.budgets.items():
+                validate(path, sizes, tokens[path])
+        return GraphSettings(
+            graphs=config.graphs,
+            budgets=config.budgets,
+            max_items=config.max_items,
+            memory_limit=config.memory_limit,
+        )
+    except GraphSettingsError as error:
+        raise config_error(error) from None
+
+
+def config_error(error: GraphSettingsError) -> ConfigError:
+    """Returns the manager's complaint under the key that it is about."""
+    return ConfigError("encoder." + re.sub(r"^budgets of (\w+):? ", r"budgets.\1: ", str(error)))
+
+
+def _num_bytes(text: str) -> int:
+    """Returns the bytes of "8GiB" or "500MB", 0 for what is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return 0
+    number, power, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _POWERS[power.upper()])

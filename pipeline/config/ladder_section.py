@@ -1,0 +1,75 @@
+"""The configuration's section `ladder`: how a page is read again that was not read well."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ocr.imaging.tiling import Mode
+from pipeline.config.section import Section
+
+_CHANGES = ("ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "temperature")
+
+
+class RungConfig(Section):
+    """One further reading, and what it does otherwise than the first; what is None stays as it is.
+
+    text_layer: nothing is read, but the document's own text is taken where it can be trusted; a rung of its own.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    ngram_size: int | None = Field(default=None, ge=0)
+    ngram_window: int | None = Field(default=None, ge=1)
+    mode: Mode | None = None
+    max_tiles: int | None = Field(default=None, ge=2, le=9)
+    parts: Literal["on", "off"] | None = None
+    dpi: float | None = Field(default=None, gt=0, le=2400)
+    temperature: float | None = Field(default=None, gt=0, le=2)
+    seed: int = Field(default=0, ge=0)
+    text_layer: bool = False
+
+    @field_validator("ngram_size")
+    @classmethod
+    def _size_is_a_sequence(cls, size: int | None) -> int | None:
+        if size == 1:
+            raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
+        return size
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _yaml_switch(cls, parts: Any) -> Any:
+        """YAML reads a bare on or off as true or false."""
+        return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "RungConfig":
+        changed = [key for key in _CHANGES if getattr(self, key) is not None]
+        if self.text_layer and changed:
+            raise ValueError(
+                f"with text_layer nothing is read; take {' and '.join(changed)} into a rung of its own"
+            )
+        if not self.text_layer and not changed:
+            raise ValueError(f"a rung changes something: one of {', '.join(_CHANGES)} or text_layer")
+        return self
+
+
+DEFAULT_RUNGS = (
+    RungConfig(name="ngram", ngram_size=12, ngram_window=1024),
+    RungConfig(name="mode", mode="base"),
+    RungConfig(name="temperature", temperature=0.3),
+    RungConfig(name="layer", text_layer=True),
+)
+
+
+class LadderConfig(Section):
+    """A page that was not read well is read again, rung by rung, until it is."""
+
+    below: float = Field(default=0.5, ge=0, le=1)
+    rungs: list[RungConfig] = Field(default_factory=lambda: list(DEFAULT_RUNGS))
+
+    @field_validator("rungs")
+    @classmethod
+    def _names_tell_rungs_apart(cls, rungs: list[RungConfig]) -> list[RungConfig]:
+        names = [rung.name for rung in rungs]
+        if len(set(names)) < len(names):
+            raise ValueError("two rungs have the same name; attempts are stored under it")
+        return rungs

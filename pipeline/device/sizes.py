@@ -1,0 +1,56 @@
+"""How much a run does at once: pages of a batch, slots, threads and bytes."""
+
+from pathlib import Path
+
+from pipeline.config.schema import Config
+
+DECODE_SLOTS = {"cpu": 8, "cuda": 256}
+ENCODE_PAGES = {"cpu": 1, "cuda": 32}
+
+# Views take 3 MB of a page and 1.2 of each of its tiles: about 10 MB a page, 390 pages.
+_INFLIGHT_MB, _INFLIGHT_GPU_MB, _INFLIGHT_SHARE = 512, 4096, 0.25
+_KV_SHARE = 0.5  # of the memory that is free, on a CPU
+
+
+def encode_pages(config: Config, device: str) -> int:
+    """Returns how many pages the encoder takes at once: on a GPU a batch costs far less than its pages."""
+    most = ENCODE_PAGES[device]
+    return min(most, config.decode.batch_size) if config.decode.batch_size else most
+
+
+def decode_slots(config: Config, device: str) -> int:
+    """Returns how many pages are read at once."""
+    return config.decode.batch_size or DECODE_SLOTS[device]
+
+
+def inflight_mb(config: Config, device: str | None) -> int:
+    """Returns how many MiB of rendered pages wait for the model, or are looked at until they are read.
+
+    device: the model's, None where it is not known yet. Beside a GPU so many that none of its slots stands empty for
+    want of them, as far as a quarter of the memory goes.
+    """
+    if config.run.inflight_mb is not None:
+        return config.run.inflight_mb
+    if device != "cuda":
+        return _INFLIGHT_MB
+    available = _available_bytes()
+    most = _INFLIGHT_MB if available is None else int(_INFLIGHT_SHARE * available) >> 20
+    return max(_INFLIGHT_MB, min(_INFLIGHT_GPU_MB, most))
+
+
+def kv_bytes(device: str) -> int | None:
+    """Returns the most that keys and values of an engine without its own cache may take; None where nobody knows."""
+    if device != "cpu":
+        return None
+    free = _available_bytes()
+    return None if free is None else int(_KV_SHARE * free)
+
+
+def _available_bytes() -> int | None:
+    """Memory that a process may still take without swapping; None where there is no /proc."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError):
+        return None
+    return int(kib) << 10

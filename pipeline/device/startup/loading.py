@@ -1,0 +1,246 @@
+"""The model on its device. Imports torch, and that only when there is something to read."""
+
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.config.schema import Config
+from pipeline.device.sizes import decode_slots, inflight_mb
+from pipeline.device.startup.imports import first_import
+from pipeline.errors import ConfigError, PipelineError
+from pipeline.ingest.workers.limits import keep_freed_memory
+
+if TYPE_CHECKING:
+    import torch
+
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.decoding.gpu.reader import PagedReader
+    from pipeline.device.run_encoder import RunEncoder
+
+LOGGER = logging.getLogger("ocrbatch")
+# How many processes a model has that is small, on a machine with enough CPUs.
+_REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
+# For each page that may be read again at once beside a GPU, of run.inflight_mb: 128 of them by default.
+_REREADING_MB = 32
+# Of NVIDIA, and of Windows' for Linux.
+_DRIVERS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
+
+
+def load_model(config: Config) -> "LoadedModel":
+    """Returns the configured model. For any thread.
+
+    The system reads the weights while the libraries are imported. Raises: CheckpointError; ConfigError for a device
+    that is not here.
+    """
+    calm_threads()
+    from ocr.model_files.locate import find_directory, read_ahead, weight_files
+
+    read_ahead(weight_files(find_directory(config.model)))
+    with first_import("ocr.checkpoints.checkpoint"):
+        import torch
+
+        device = choose_device(config.device)
+        if device == "cuda":  # while the rest is imported
+            threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
+        from ocr.checkpoints import checkpoint
+
+    torch.set_num_threads(config.threads or available_cpus())
+    name = choose_dtype(config.dtype, device)
+    encoder_name = choose_encoder_dtype(config.encoder.dtype, name, device)
+    if device == "cpu":
+        keep_freed_memory()
+        return _on_cpu(config.model, name, encoder_name)
+    return checkpoint.load(
+        config.model,
+        device=torch.device(device),
+        dtype=getattr(torch, name),
+        encoder_dtype=getattr(torch, encoder_name),
+    )
+
+
+def is_model_likely(config: Config) -> bool:
+    """Returns whether pages that were not read before need the model, as far as the configuration says."""
+    return config.text_layer != "prefer"
+
+
+def is_sure_to_read(config: Config) -> bool:
+    """Returns whether no page was read before, as there is no database, so that the model is all but needed."""
+    return is_model_likely(config) and not os.path.exists(config.store.database)
+
+
+def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
+    """The model in float32, of which parts multiply in bfloat16: there is no more to gain by less."""
+    import torch
+
+    from encoders.bfloat16 import multiply_in_bfloat16
+    from ocr.checkpoints import checkpoint
+
+    loaded = checkpoint.load(model, device=torch.device("cpu"), dtype=torch.float32)
+    if encoder_name == "bfloat16":
+        loaded.model.encoder.multiply_in_bfloat16()
+    if name == "bfloat16":  # but for the head: its logits would tie
+        multiply_in_bfloat16(loaded.model.language_model.layers)
+    return loaded
+
+
+def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
+    """Returns the model's encoder with the graph manager around it, not warmed up yet; the caller closes it.
+
+    Raises: ConfigError for budgets that do not fit the mode.
+    """
+    from pipeline.device.run_encoder import RunEncoder
+
+    return RunEncoder(loaded.model.encoder, config)
+
+
+def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
+    """Returns the model's paged engine for CUDA and a 16-bit number format, ready to read; the caller closes it.
+
+    To be called when all else that stays on the GPU is there: the engine takes a share of what is free. None where
+    there is no use for it, and with a warning where it cannot be used.
+    """
+    weight = loaded.model.lm_head.weight
+    if weight.device.type != "cuda" or weight.dtype.itemsize != 2:
+        return None
+    try:
+        from ocr.decoding.gpu.reader import PagedReader
+        from pipeline.stages.decode import few_pages
+
+        return PagedReader.open(
+            loaded,
+            slots=decode_slots(config, "cuda"),
+            max_tokens=config.decode.max_tokens,
+            draft_pages=few_pages(config.decode),
+        )
+    except PipelineError:  # ends the run whatever reads
+        raise
+    except Exception as error:
+        LOGGER.warning(
+            "the language model's paged engine cannot be used: %s; going on without it, only slower",
+            " ".join(f"{type(error).__name__}: {error}".split())[:300],
+        )
+        return None
+
+
+def wake_device(device: "torch.device") -> None:
+    """Makes a GPU's context and loads its libraries, which takes a second that imports need not wait for.
+
+    So does Triton: it looks at all of itself before its first kernel.
+    """
+    import torch
+
+    from encoders.pointwise import add_norm
+
+    try:
+        square = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
+        (square @ square).sum().item()
+        with torch.inference_mode():
+            add_norm(square, None, torch.nn.LayerNorm(64, dtype=square.dtype, device=device))
+    except RuntimeError as error:  # whoever needs the device meets the error too, and says what it means
+        LOGGER.debug("the device does not wake up", exc_info=error)
+
+
+def choose_device(asked: str) -> str:
+    """Returns "cuda" or "cpu". Raises: ConfigError for a device that is not here."""
+    import torch
+
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: cuda was asked for, but PyTorch finds no CUDA GPU; use auto or cpu")
+    return asked
+
+
+def choose_dtype(asked: str, device: str) -> str:
+    """Returns "bfloat16" or "float32"."""
+    return asked if asked != "auto" else "bfloat16" if device == "cuda" else "float32"
+
+
+def choose_encoder_dtype(asked: str, dtype: str, device: str) -> str:
+    """Returns "bfloat16" or "float32" for the encoder. dtype: the language model's.
+
+    "auto" is as the language model, or bfloat16 where a CPU multiplies in it several times as fast: on 101 pages at
+    200 dpi the shipped model then read no worse, at less than half the encoder's CPU time.
+    """
+    if asked != "auto":
+        return asked
+    if device == "cpu":
+        import torch
+
+        from encoders.bfloat16 import is_fast
+
+        return "bfloat16" if dtype == "bfloat16" or is_fast(torch.device(device)) else "float32"
+    return dtype
+
+
+def calm_threads() -> None:
+    """Lets waiting OpenMP threads sleep; must come before torch is first imported.
+
+    By default they spin. With one other process busy on two cores, that turned 5 ms a token into 130.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("KMP_BLOCKTIME", "0")
+
+
+def available_cpus() -> int:
+    """Returns how many CPUs this process may use: affinity and the container's quota respected."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        limit = int(quota) // int(period)
+    except (OSError, ValueError):  # no cgroup v2, or "max": no quota
+        return cpus
+    return max(1, min(cpus, limit))
+
+
+def threads_each() -> int:
+    """Returns how many threads encoder and language model have each, so that both together have the CPUs.
+
+    With as many as there are CPUs for each, 24 pages took 63 s on two instead of 54, and 22% more CPU time.
+    """
+    return max(1, available_cpus() // 2)
+
+
+def render_workers(config: Config) -> int:
+    """Returns the number of worker processes: a page is rendered far faster than it is read."""
+    return config.render.workers or max(1, min(16, available_cpus() // 2))
+
+
+def rereadings(config: Config, device: str | None) -> int:
+    """Returns how many pages are read again at once; each holds its views beside those of run.inflight_mb.
+
+    On a CPU as many as are rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs a
+    run of 900 pages read those again for two thirds of its time, with nothing else to do. device: the model's.
+    """
+    few = render_workers(config)
+    return max(few, inflight_mb(config, device) // _REREADING_MB) if device == "cuda" else few
+
+
+def placer_processes() -> int:
+    """Returns the number of processes that place texts beside a GPU: a page takes a fraction of what rendering does."""
+    return max(1, min(8, available_cpus() * 3 // 8))
+
+
+def num_replicas(config: Config) -> int:
+    """Returns in how many processes the model is, 1 for this one. Torch-free, so before anything is known of a device.
+
+    A small model keeps a GPU busy a quarter of the time: launching for it takes all that one interpreter can do. Two do
+    twice as much, as long as there are CPUs for them and for the workers.
+    Raises: CheckpointError for a model that is not here.
+    """
+    if config.run.replicas is not None:
+        return config.run.replicas
+    if config.device == "cpu" or config.decode.batch_size is not None or not _may_have_gpu():
+        return 1
+    from ocr.model_files.locate import find_directory, weight_files
+
+    num_bytes = sum(path.stat().st_size for path in weight_files(find_directory(config.model)))
+    return _REPLICAS if num_bytes <= _SMALL_BYTES and available_cpus() >= _CPUS_OF_REPLICAS else 1
+
+
+def _may_have_gpu() -> bool:
+    """Whether there is a driver, and CUDA may see a GPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
+    return visible not in ("", "-1") and any(Path(path).exists() for path in _DRIVERS)

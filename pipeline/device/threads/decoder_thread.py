@@ -1,0 +1,203 @@
+"""The decoder's thread: encoded pages to transcripts, continuously; a page that ends makes room for the next."""
+
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ocr.decoding.cpu.slot_engine import Engine
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import DecodeError
+from pipeline.device.faults import page_error
+from pipeline.device.threads.handover import Handover
+from pipeline.device.tickets import Abandoned, Ticket
+from pipeline.errors import PipelineError
+from pipeline.meter import Meter
+from pipeline.outcome.results import failed_result
+from pipeline.stages.decoded import Decoded
+from pipeline.types import PageError
+
+if TYPE_CHECKING:
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.decoding.gpu.reader import PagedReader
+
+LOGGER = logging.getLogger("ocrbatch")
+# How long an engine with nothing to read waits for a page before it looks whether the run is over.
+_IDLE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """error: what a page of it would be told. of_data: whether it is about what was computed, not how."""
+
+    error: PageError
+    of_data: bool
+
+
+class Reader(Protocol):
+    """What both engines offer: see ocr.decoding.cpu.slot_engine.Engine.read."""
+
+    def __call__(self, requests: Iterable[PageRequest | None], /) -> Iterator[PageRead]: ...
+
+
+class DecoderLoop:
+    """Reads what comes until the queue is over.
+
+    paged: the model's engine for a GPU, if it has one. slots: pages read at once without it; halved when memory runs
+    out. kv_bytes: the most that keys and values take then. free_memory: frees what somebody else could do without,
+    and says whether there was any. may_gather: whether it is worth waiting until there is a page for every slot: a
+    step of several rows costs a CPU little more than one of a single row. The first page of a run never waits.
+    """
+
+    def __init__(
+        self,
+        loaded: "LoadedModel",
+        paged: "PagedReader | None",
+        *,
+        prompt: str,
+        slots: int,
+        kv_bytes: int | None,
+        incoming: Handover[Ticket],
+        free_memory: Callable[[], bool],
+        may_gather: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.meter = Meter()
+        self.num_tokens = self.num_steps = 0
+        self._loaded, self._paged, self._prompt = loaded, paged, prompt
+        self._slots, self._kv_bytes = slots, kv_bytes
+        self._incoming, self._free_memory = incoming, free_memory
+        self._may_gather = may_gather
+        self._under_way: dict[int, Ticket] = {}
+        self._abandoned = False
+
+    def run(self) -> None:
+        """Raises: PipelineError for what ends the run, as a lost device does."""
+        self.meter.start()
+        try:
+            while not self._incoming.is_over:
+                if failure := self._read(self._arriving(), isolate=False):
+                    self._recover(failure)
+        except Abandoned:
+            LOGGER.debug("abandoned with %d pages under way", len(self._under_way))
+        self.meter.stop()
+
+    def abandon(self) -> None:
+        """Ends the thread's work at its next step. For any thread."""
+        self._abandoned = True
+
+    @property
+    def on_device(self) -> list[Ticket]:
+        """The pages that are being read, or that ended the thread. For any thread."""
+        return list(self._under_way.values())
+
+    def _check(self) -> None:
+        if self._abandoned:
+            raise Abandoned
+
+    def _arriving(self) -> Iterator[Ticket | None]:
+        """Pages as they come; None while there are none and others are being read."""
+        while not self._incoming.is_over:
+            self._check()
+            if self._under_way:
+                tickets = self._incoming.take(1, timeout_s=0)
+            else:
+                gathers = self.num_tokens > 0 and self._may_gather()
+                with self.meter.waiting("input"):
+                    at_least = self._slots if gathers else 1
+                    tickets = self._incoming.take(1, at_least=at_least, timeout_s=_IDLE_S)
+            yield tickets[0] if tickets else None
+
+    def _read(self, tickets: Iterable[Ticket | None], *, isolate: bool) -> _Failure | None:
+        """Reads them all, or returns why it could not go on; what was not read then is still under way.
+
+        isolate: without the paged engine, and one page at a time.
+        """
+        self._under_way = {}
+        try:
+            for read in self._engine(1 if isolate else self._slots, alone=isolate)(self._requests(tickets)):
+                self._deliver(self._under_way.pop(read.index), read)
+            if self._under_way:
+                raise RuntimeError(f"the engine ended with {len(self._under_way)} pages under way")
+        except PipelineError:
+            raise
+        except Exception as error:
+            LOGGER.debug("decode failed with %d pages under way", len(self._under_way), exc_info=error)
+            return _Failure(error=page_error("decode", error), of_data=isinstance(error, DecodeError))
+        return None
+
+    def _requests(self, tickets: Iterable[Ticket | None]) -> Iterator[PageRequest | None]:
+        index = 0
+        for ticket in tickets:
+            if ticket is None:
+                yield None
+                continue
+            assert ticket.request is not None
+            self._under_way[index], ticket.taken_at = ticket, time.perf_counter()
+            index += 1
+            yield ticket.request
+
+    def _deliver(self, ticket: Ticket, read: PageRead) -> None:
+        assert ticket.encoded is not None
+        assert ticket.request is not None
+        self.num_tokens += len(read.transcript.token_ids)
+        self.num_steps += read.num_steps
+        ticket.settle(
+            Decoded(
+                encoded=ticket.encoded,
+                read=read,
+                request=ticket.request,
+                seconds=time.perf_counter() - ticket.taken_at,
+                num_together=len(self._under_way) + 1,
+                ended_at=time.monotonic(),
+            )
+        )
+
+    def _engine(self, slots: int, *, alone: bool) -> Reader:
+        if self._paged is not None and not alone and self._paged.ready():
+            paged, prompt = self._paged, self._prompt
+            return lambda requests: paged.read(requests, prompt, check=self._check)
+        engine = Engine(self._loaded, prompt=self._prompt, num_slots=slots, kv_bytes=self._kv_bytes)
+        return lambda requests: engine.read(requests, check=self._check)
+
+    def _recover(self, failure: _Failure) -> None:
+        """What was under way is read again: with more memory, in fewer slots, or each page by itself."""
+        suspects = list(self._under_way.values())
+        gc.collect()
+        out_of_memory = failure.error.category == "out_of_memory"
+        # The paged engine has halved its own slots by then.
+        if out_of_memory and (self._free_memory() or (self._paged is None and self._halve())):
+            self._incoming.put_back(suspects)
+            return
+        if self._paged is not None and not failure.of_data and not out_of_memory:
+            LOGGER.warning(
+                "the language model's paged engine failed: %s; going on without it, only slower",
+                failure.error.message[:300],
+            )
+            self._paged.close()
+            self._paged = None
+            self._incoming.put_back(suspects)
+            return
+        self._each_alone(suspects, failure.error)
+
+    def _halve(self) -> bool:
+        if self._slots == 1:
+            return False
+        self._slots //= 2
+        LOGGER.warning(
+            "memory does not suffice for %d pages at once; going on with %d", 2 * self._slots, self._slots
+        )
+        return True
+
+    def _each_alone(self, suspects: Sequence[Ticket], first: PageError) -> None:
+        """So that a page which cannot be read costs no other."""
+        for ticket in suspects:
+            self._check()
+            failure = self._read([ticket], isolate=True)
+            if failure is not None:
+                rendered = ticket.rendered
+                timings = ticket.encoded.timings if ticket.encoded else ()
+                ticket.settle(failed_result(rendered.page, failure.error, timings))
+        if not suspects:  # it failed before it read anything, and would again
+            raise PipelineError(f"the language model cannot read: {first.message}")

@@ -1,0 +1,148 @@
+"""The encoder's thread: rendered pages to vision tokens, in batches, on a stream of its own."""
+
+import gc
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ocr.decoding.requests import PageRequest
+from pipeline.config.schema import DecodeConfig
+from pipeline.device.faults import page_error
+from pipeline.device.threads.handover import Handover
+from pipeline.device.threads.streams import own_stream
+from pipeline.device.tickets import Ticket
+from pipeline.errors import PipelineError
+from pipeline.meter import Meter
+from pipeline.outcome.results import failed_result, render_timings
+from pipeline.stages.decode import page_request, unread_result
+from pipeline.stages.encode import EncodedPage, encode
+
+if TYPE_CHECKING:
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from pipeline.device.run_encoder import RunEncoder
+
+LOGGER = logging.getLogger("ocrbatch")
+# How long the encoder waits for a batch to fill up before it looks again whether the decoder has enough to do.
+_PATIENCE_S = 0.02
+
+
+class EncoderLoop:
+    """Takes pages from one queue and puts them into the next, until the first is over.
+
+    most: pages of a batch. A full batch is waited for as long as the decoder has another one to go on with.
+    """
+
+    def __init__(
+        self,
+        loaded: "LoadedModel",
+        encoder: "RunEncoder",
+        config: DecodeConfig,
+        *,
+        incoming: Handover[Ticket],
+        outgoing: Handover[Ticket],
+        most: int,
+    ) -> None:
+        self.meter = Meter()
+        self._loaded, self._encoder, self._config = loaded, encoder, config
+        self._incoming, self._outgoing = incoming, outgoing
+        self._most = most
+        self._using = threading.Lock()
+        self._computing: Sequence[Ticket] = ()
+
+    def run(self) -> None:
+        """Raises: DeviceLostError."""
+        self.meter.start()
+        with own_stream(self._loaded.model.lm_head.weight.device):
+            while not self._incoming.is_over:
+                if tickets := self._next():
+                    encoded = self._encoded(tickets)
+                    self._computing = ()
+                    self._hand_on(encoded)
+        self.meter.stop()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has no page to encode, or no room for what it has encoded. For any thread."""
+        return self.meter.state in ("input", "output")
+
+    @property
+    def on_device(self) -> list[Ticket]:
+        """The batch that is being computed, or that ended the thread. For any thread."""
+        return list(self._computing)
+
+    def release(self) -> bool:
+        """Frees the encoder's graphs, for a decoder that runs out of memory; False without any. For any thread."""
+        with self._using:
+            return self._encoder.release()
+
+    def _next(self) -> list[Ticket]:
+        at_least = self._most if len(self._outgoing) >= self._most else 1
+        with self.meter.waiting("input"):
+            return self._incoming.take(
+                self._most, at_least=at_least, timeout_s=None if at_least == 1 else _PATIENCE_S
+            )
+
+    def _hand_on(self, tickets: Sequence[Ticket]) -> None:
+        with self.meter.waiting("output"):
+            for ticket in tickets:
+                assert ticket.encoded is not None
+                num_bytes = ticket.rendered.num_bytes + _num_bytes(ticket.encoded)
+                self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
+
+    def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
+        """Those that the decoder is to read; the others are settled. If a batch fails, its halves are tried.
+
+        again: a page that memory did not suffice for is tried a second time: what it lacked may be free by then.
+        """
+        self._computing = tickets
+        try:
+            with self._using:
+                self._encoder.begin_batch()
+                encoded = encode(self._encoder, [ticket.rendered for ticket in tickets])
+            requests = [
+                page_request(self._loaded, page, self._config, ticket.step)
+                for page, ticket in zip(encoded, tickets, strict=True)
+            ]
+        except PipelineError:
+            raise
+        except Exception as error:
+            LOGGER.debug("encode failed for %d pages", len(tickets), exc_info=error)
+            failure = page_error("encode", error)
+        else:  # nothing fails from here on: a page is settled once
+            together = zip(tickets, encoded, requests, strict=True)
+            return [ticket for ticket, page, request in together if self._is_readable(ticket, page, request)]
+        # Only here is the batch's memory free again: the exception held the frames that held it.
+        gc.collect()
+        out_of_memory = failure.category == "out_of_memory"
+        if out_of_memory and self.release():
+            return self._encoded(tickets)
+        if len(tickets) == 1:
+            if out_of_memory and not again:
+                return self._encoded(tickets, again=True)
+            rendered = tickets[0].rendered
+            tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered)))
+            return []
+        half = len(tickets) // 2
+        if out_of_memory:
+            self._most = half
+        return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
+
+    def _is_readable(self, ticket: Ticket, page: EncodedPage, request: PageRequest | None) -> bool:
+        """Whether anything is to be read on it; if not it has come to its end."""
+        if request is None:
+            ticket.settle(unread_result(self._loaded, page))
+            return False
+        if self._loaded.characters is None:  # only boxes by the character head need them any longer
+            num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()
+            page = replace(page, rendered=ticket.rendered)
+            if ticket.dropped is not None:
+                ticket.dropped(num_bytes)
+        ticket.encoded, ticket.request = page, request
+        return True
+
+
+def _num_bytes(page: EncodedPage) -> int:
+    tokens = page.tokens.tokens_TD
+    return tokens.numel() * tokens.element_size()

@@ -1,0 +1,275 @@
+"""A model in its threads: encoder and decoder work at once, and the event loop awaits the pages."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import InvalidStateError
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.config.schema import Config
+from pipeline.device.faults import before_any_page, lost_pages
+from pipeline.device.service import ModelService
+from pipeline.device.threads.gate import Gate
+from pipeline.device.threads.handover import Handover
+from pipeline.device.threads.preload import import_ahead
+from pipeline.device.tickets import Ticket
+from pipeline.meter import StageUse
+from pipeline.timing import Stopwatch
+from pipeline.types import PageError
+
+if TYPE_CHECKING:
+    from encoders.graphs.stats import PathStats
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from pipeline.device.run_encoder import RunEncoder
+    from pipeline.device.threads.decoder_thread import DecoderLoop
+    from pipeline.device.threads.encoder_thread import EncoderLoop
+
+LOGGER = logging.getLogger("ocrbatch")
+# Encoded pages that may wait for the decoder: two batches of pages and their tokens.
+_ENCODED_BYTES = 768 << 20
+# How long the end of a run waits for its threads, which may be computing: in 10 s all is to be over.
+_JOIN_S = 6.0
+# The same where they still load, of which nothing is worth waiting for.
+_LOADING_JOIN_S = 0.5
+_NAMES = ("model", "decoder")
+
+
+def is_at_work() -> bool:
+    """Whether a model's thread still computes: the interpreter must not be taken down around it."""
+    return any(thread.name in _NAMES for thread in threading.enumerate())
+
+
+class Model(ModelService):
+    """A model in threads of this process: it loads when started, and reads what it is given.
+
+    load: gives the model. places: whether what was read is placed here; without, only submit() may be asked.
+    """
+
+    def __init__(
+        self, config: Config, load: "Callable[[Config], LoadedModel]", *, places: bool = True
+    ) -> None:
+        super().__init__()
+        self._config = config
+        self._places = places
+        self._load = load
+        self._rendered: Handover[Ticket] = Handover()
+        self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._encodes, self._decodes = Gate(), Gate()
+        self._loaded: LoadedModel | None = None
+        self._encoder: RunEncoder | None = None
+        self._encoding: EncoderLoop | None = None
+        self._decoding: DecoderLoop | None = None
+
+    def prepare(self) -> None:
+        """Imports what the model needs, in a thread."""
+        import_ahead()
+
+    def start(self) -> None:
+        """Begins to load, unless that was done: a run with nothing to read does without."""
+        if not self._threads:
+            self._begin("model", self._run)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether it was started and does not take pages yet."""
+        return bool(self._threads) and not self._encodes.is_open
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes pages."""
+        return self._encodes.is_open
+
+    def when_open(self, stage: Literal["encoder", "decoder"], tell: Callable[[], None]) -> None:
+        """Has it called when a stage takes pages, or now. From any thread, in any thread."""
+        (self._encodes if stage == "encoder" else self._decodes).then(tell)
+
+    async def ready(self, *, alone: bool = False) -> None:
+        """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
+
+        alone: until nothing is being made any more that could fail in a page's stead; the decoder's graphs are captured
+        while the encoder has the first pages. Where the model fails to load this never returns, and `failed` says why.
+        """
+        self.start()
+        await self._encodes.passed()
+        if alone:
+            await self._decodes.passed()
+
+    def submit(self, ticket: Ticket) -> None:
+        """Has a page read, whose ticket is settled then. For any thread."""
+        self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
+
+    @property
+    def lost_tickets(self) -> Mapping[Ticket, PageError]:
+        """Of the pages that were being computed when the threads failed; once `failed` is settled."""
+        return self._lost
+
+    def close(self) -> None:
+        """Ends the threads; pages that are not read by now are given up. Frees graphs and caches."""
+        self._closing.set()
+        self._rendered.abandon()
+        if self._decoding is not None:
+            self._decoding.abandon()
+        self._encoded.abandon()
+        deadline = time.monotonic() + (_LOADING_JOIN_S if self._loaded is None else _JOIN_S)
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
+        if self._placer is not None:
+            self._placer.close()
+
+    @property
+    def capture_s(self) -> float:
+        """Seconds that the encoder's graphs took."""
+        return 0.0 if self._encoder is None else self._encoder.capture_s
+
+    def encoder_stats(self) -> "dict[str, PathStats] | None":
+        """Returns the statistics of each encoder path; None where no encoder was needed."""
+        return None if self._encoder is None else self._encoder.stats()
+
+    def _used(self, wall_s: float) -> list[StageUse]:
+        """Where encoder and decoder's time went; after close()."""
+        loops = {"encode": self._encoding, "decode": self._decoding}
+        return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
+
+    def decoded(self) -> tuple[int, int]:
+        """Returns the tokens written and the steps that pages took for them."""
+        return (0, 0) if self._decoding is None else (self._decoding.num_tokens, self._decoding.num_steps)
+
+    def _run(self) -> None:
+        """The encoder's thread, which also loads the model and ends the decoder's."""
+        from pipeline.device.gpu_meter import GpuMeter
+        from pipeline.device.startup.loading import open_encoder, threads_each
+        from pipeline.device.threads.streams import quick_turns, share_cpus
+        from pipeline.stages.decode import wording_of
+
+        watch = Stopwatch()
+        with watch.measure(), before_any_page():
+            loaded = self._loaded = self._load(self._config)
+            self._encoder = encoder = open_encoder(loaded, self._config)
+            encoder.synchronize()  # other streams do not wait for this one
+        try:
+            self.load_s = watch.seconds
+            LOGGER.info("model loaded in %.1f s", watch.seconds)
+            if self._closing.is_set():
+                return
+            device = loaded.model.lm_head.weight.device
+            self.device = device.type
+            if self._places:
+                self._open_placer(wording_of(loaded), device.type)
+            if self._closing.is_set():
+                if self._placer is not None:
+                    self._placer.close()
+                return
+            share_cpus(device, self._config.threads or threads_each())
+            with GpuMeter(device) as gpu, quick_turns(device):
+                self._read_all(loaded, encoder)
+            self.gpu = gpu.reading()
+        finally:
+            encoder.close()
+
+    def _read_all(self, loaded: "LoadedModel", encoder: "RunEncoder") -> None:
+        from pipeline.device.sizes import encode_pages
+        from pipeline.device.threads.encoder_thread import EncoderLoop
+        from pipeline.device.threads.streams import try_device
+
+        watch = Stopwatch()
+        with watch.measure():
+            encoder.warm_up()
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
+        self._encoding = EncoderLoop(
+            loaded,
+            encoder,
+            self._config.decode,
+            incoming=self._rendered,
+            outgoing=self._encoded,
+            most=encode_pages(self._config, _device(loaded)),
+        )
+        self._encoding.meter.add("busy", watch.seconds)
+        decoder = self._begin("decoder", lambda: self._decode_all(loaded))
+        self._encodes.open()
+        try:
+            self._encoding.run()
+        except BaseException as error:
+            self._fail(error)  # before the decoder has read what it has
+        finally:
+            self._encoded.finish()
+            decoder.join()
+
+    def _decode_all(self, loaded: "LoadedModel") -> None:
+        """The decoder's thread."""
+        from pipeline.device.startup.loading import threads_each
+        from pipeline.device.threads.streams import own_stream, share_cpus
+
+        device = loaded.model.lm_head.weight.device
+        share_cpus(device, self._config.threads or threads_each())
+        with own_stream(device):
+            self._decode(loaded)
+
+    def _decode(self, loaded: "LoadedModel") -> None:
+        from pipeline.device.sizes import decode_slots, kv_bytes
+        from pipeline.device.startup.loading import open_paged
+        from pipeline.device.threads.decoder_thread import DecoderLoop
+        from pipeline.device.threads.streams import try_device
+
+        encoding = self._encoding
+        assert encoding is not None
+        on_cpu = _device(loaded) == "cpu"
+        watch = Stopwatch()
+        with watch.measure():
+            paged = open_paged(loaded, self._config)
+            with before_any_page():
+                try_device(loaded.model.lm_head.weight.device)
+        self._decoding = DecoderLoop(
+            loaded,
+            paged,
+            prompt=self._config.decode.prompt or loaded.prompt,
+            slots=decode_slots(self._config, _device(loaded)),
+            kv_bytes=kv_bytes(_device(loaded)),
+            incoming=self._encoded,
+            free_memory=encoding.release,
+            may_gather=lambda: on_cpu and not encoding.is_waiting,
+        )
+        self._decoding.meter.add("busy", watch.seconds)
+        if self._closing.is_set():
+            self._decoding.abandon()
+        self._decodes.open()
+        try:
+            self._decoding.run()
+        finally:
+            if paged is not None:
+                paged.close()
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends the run with the first error that comes here."""
+        loops = {"encode": self._encoding, "decode": self._decoding}
+        held = {stage: loop.on_device for stage, loop in loops.items() if loop is not None}
+        if not self.failed.done():
+            self._lost = lost_pages(error, held)
+        self._rendered.abandon()
+        self._encoded.abandon()
+        if self._decoding is not None:
+            self._decoding.abandon()
+        with contextlib.suppress(InvalidStateError):
+            self.failed.set_exception(error)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._fail(error)
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+
+def _device(loaded: "LoadedModel") -> str:
+    return loaded.model.lm_head.weight.device.type

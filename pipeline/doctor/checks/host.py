@@ -1,0 +1,117 @@
+"""What the machine has left: disk space, memory, shared memory, descriptors."""
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.config.schema import Config
+from pipeline.device.sizes import inflight_mb
+from pipeline.device.startup.loading import render_workers
+from pipeline.doctor.finding import Finding, fail, note, ok, size
+from pipeline.ingest.workers.shared_memory import Arena
+
+# A page's rows with its text twice, blocks, times and the search index: 10 to 30 kB.
+_PAGE_BYTES = 30_000
+_LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
+_TRIAL_BYTES = 16 << 20
+# Python, PyTorch, the shipped model and the eight pages that it reads at once; a page under way in a worker. The most
+# over 500 pages, measured by tests.benchmarks.memory.
+_PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
+_OPEN_FILES = 256
+
+
+def check_disk(config: Config) -> Iterator[Finding]:
+    """Free space where the database grows, and where temporary files and compiled kernels go."""
+    folder = os.path.dirname(os.path.realpath(config.store.database))
+    places = {"disk of the database": folder, "disk of temporary files": tempfile.gettempdir()}
+    for what, place in places.items():
+        try:
+            free = shutil.disk_usage(place).free
+        except OSError as error:
+            yield fail(what, f"{place}: {error.strerror}", "name a folder that exists")
+            continue
+        yield _space(what, place, free)
+
+
+def _space(what: str, place: str, free: int) -> Finding:
+    found = f"{size(free)} free in {place}"
+    if free < _LEAST_BYTES:
+        return fail(what, found, f"free some: at least {size(_LEAST_BYTES)}")
+    if "database" not in what:
+        return ok(what, found)
+    pages = free // _PAGE_BYTES
+    found += f", room for some {pages:,} pages at {_PAGE_BYTES // 1000} kB"
+    return note(what, found, "more pages than that fill it") if pages < _FEW_PAGES else ok(what, found)
+
+
+def check_memory(config: Config) -> Iterator[Finding]:
+    """Memory for pages under way, shared memory, and the limits of this process."""
+    available = available_bytes()
+    if available is not None:
+        yield _memory(available, config)
+    yield from _shared()
+    if sys.platform != "win32":
+        yield from _limits()
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """Returns what can be allocated without swapping, the container's limit respected; None where nobody says."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
+        found.append(int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10)
+    with contextlib.suppress(OSError, ValueError):  # no cgroup v2, or "max": no limit
+        group = root / "sys/fs/cgroup"
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        found.append(max(0, limit - int((group / "memory.current").read_text(encoding="ascii"))))
+    return min(found, default=None)
+
+
+def _memory(available: int, config: Config) -> Finding:
+    workers, inflight = render_workers(config), inflight_mb(config, None)
+    needed = _PROGRAM_BYTES + (inflight << 20) + workers * _WORKER_BYTES
+    found = f"{size(available)} available, of which a run with the shipped model takes about {size(needed)}"
+    if available < needed:
+        return fail("memory", found, "lower run.inflight_mb or render.workers, or free some")
+    return ok("memory", f"{found} (run.inflight_mb {inflight}, render.workers {workers})")
+
+
+def _shared() -> Iterator[Finding]:
+    """Rendered pages are in memory without a name, which /dev/shm's size does not bound; locks are in /dev/shm."""
+    arena = Arena.where_possible(_TRIAL_BYTES)
+    if arena is None:
+        yield note("shared memory", "not to be had here: rendered pages come through pipes, which is slower")
+    else:
+        arena.close()
+        yield ok("shared memory", "rendered pages go through it; it counts as memory, not against /dev/shm")
+    try:
+        multiprocessing.get_context("spawn").Lock()
+    except OSError as error:
+        yield fail(
+            "semaphores", f"cannot be made: {error.strerror}", "mount /dev/shm, writable, with 1 MiB or more"
+        )
+        return
+    shm = "/dev/shm"
+    if os.path.isdir(shm):
+        yield ok("semaphores", f"can be made; /dev/shm has {size(shutil.disk_usage(shm).free)} free")
+
+
+def _limits() -> Iterator[Finding]:
+    import resource
+
+    files, space = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
+    if files != resource.RLIM_INFINITY and files < _OPEN_FILES:
+        yield fail("open files", f"{files} allowed", f"ulimit -n {4 * _OPEN_FILES}")
+    else:
+        yield ok("open files", "no limit" if files == resource.RLIM_INFINITY else f"{files} allowed")
+    if space != resource.RLIM_INFINITY:
+        yield note(
+            "address space",
+            f"limited to {size(space)}",
+            "ulimit -v unlimited: libraries map more than they use",
+        )

@@ -1,0 +1,121 @@
+"""What MuPDF could not use of a page, told from what it said while it drew the page. Runs in workers.
+
+MuPDF draws on where something is damaged, and says so in a list of sentences that is kept for the process. An error
+that it got over is named first ("library error: zlib error: ..."), and then often what became of it ("padding truncated
+image", "ignoring broken ICC profile"): that sentence tells whether anything that can be seen is missing.
+Source: fz_warn and fz_report_error in MuPDF 1.28; 3,220 pages of 720 manuals say nothing but harmless things.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import pymupdf
+
+from storage.strings.printable import one_line
+
+Kind = Literal["picture", "font", "content"]
+
+WORDS: dict[Kind, str] = {
+    "picture": "a picture on the page cannot be decoded, or not all of it",
+    "font": "a font of the page cannot be used, and letters may be missing or wrong",
+    "content": "not all of what the page draws can be used",
+}
+# Whatever went wrong before one of these, no text is missing because of it.
+_HARMLESS = re.compile(
+    r"ignoring broken ICC|ICC colorspace N=|cannot create ICC link|falling back to fast color|ICC support"
+    r"|cannot load ToUnicode|cannot create appearance stream|Ignoring (Page|XObject|invalid)|Attempt to read Output"
+    r"|structure tree broken|Bad parent link|bogus font|PDF stream Length incorrect|gstate underflow|invalid marked"
+)
+# Of syntax errors: what is missing decides on colours and shades only, or the word is no operator that draws.
+_COLOUR = re.compile(
+    r"cannot find (ExtGState|ColorSpace|Pattern|Shading|Properties) resource|unknown keyword"
+)
+_LOSSES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (
+        "picture",
+        re.compile(
+            r"padding truncated image|premature end of file in jpeg|unknown filter name|Stream does not end with EOC"
+            r"|jbig2dec warning: failed to decode|premature end in lzw|type3 glyph"
+        ),
+    ),
+    (
+        "font",
+        re.compile(
+            r"ignored error when loading embedded font|FT_Load_Glyph|cannot render glyph|cannot decompose outline"
+            r"|non-embedded font using identity encoding: [^(]*$|cannot draw text since font"
+        ),
+    ),
+    (
+        "content",
+        re.compile(
+            r"content stream is not a stream|cannot load content stream part|too many syntax errors"
+            r"|Ignoring error during interpretation"
+        ),
+    ),
+)
+_ERROR = re.compile(r"(?!ignoring )(?:\w+ )*error: |read error; treating as end of file")
+_PICTURE = re.compile(r"jpeg|jbig2|openjpeg|jpx|image|faxd|lzw|XObject", re.IGNORECASE)
+_FONT = re.compile(r"\bFT_|font|glyph|cff|type1", re.IGNORECASE)
+_MOST_WORDS = 200
+CUT_FLATE = "premature end of data in flate filter"
+SHORT_PICTURE = "padding truncated image"
+
+
+def forget() -> None:
+    """Drops what MuPDF said so far: before a page, or it would count for that, and be kept for ever."""
+    pymupdf.TOOLS.reset_mupdf_warnings()
+
+
+def said() -> list[str]:
+    """Returns the sentences since `forget`, in their order."""
+    return [line for line in pymupdf.TOOLS.mupdf_warnings(reset=0).split("\n") if line]
+
+
+def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:
+    """Returns what was lost -> MuPDF's words about it; nothing where all was got over, or hides no text."""
+    found: dict[Kind, list[str]] = {}
+    errors: list[str] = []
+    for line in lines:
+        kind = _kind(line)
+        if _HARMLESS.search(line):
+            errors = []
+        elif line.startswith("encountered syntax errors"):
+            if _is_serious(errors):
+                found.setdefault(_kind_of_error(errors), []).extend(errors)
+            errors = []
+        elif kind is not None:
+            found.setdefault(kind, []).extend([*errors, line])
+            errors = []
+        elif _ERROR.match(line):
+            errors.append(line)
+    if _is_serious(errors):
+        found.setdefault(_kind_of_error(errors), []).extend(errors)
+    return found
+
+
+def sentence(found: dict[Kind, list[str]]) -> str:
+    """Returns what is missing, and MuPDF's words if there are any, each once; "" where nothing is."""
+    what = ", and ".join(WORDS[kind] for kind in WORDS if kind in found)
+    words = "; ".join(dict.fromkeys(line for kind in WORDS for line in found.get(kind, ())))
+    shown = one_line(words)
+    shown = shown if len(shown) <= _MOST_WORDS else f"{shown[:_MOST_WORDS]} ..."
+    return f"{what} (MuPDF: {shown})" if shown else what
+
+
+def suspicions(lines: Sequence[str]) -> list[str]:
+    """Returns all that is not known to be harmless: where a page looks blank, that may be why."""
+    return [line for line in lines if not _HARMLESS.search(line) and not line.startswith("... repeated")]
+
+
+def _kind(line: str) -> Kind | None:
+    return next((kind for kind, pattern in _LOSSES if pattern.search(line)), None)
+
+
+def _is_serious(errors: Sequence[str]) -> bool:
+    return any(not _COLOUR.search(error) for error in errors)
+
+
+def _kind_of_error(errors: Sequence[str]) -> Kind:
+    text = " ".join(errors)
+    return "picture" if _PICTURE.search(text) else "font" if _FONT.search(text) else "content"

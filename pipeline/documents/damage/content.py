@@ -1,0 +1,61 @@
+"""Whether a file still holds what was hashed: no text is stored under another content's hash. Never imports torch."""
+
+import hashlib
+import os
+import stat
+
+from pipeline.documents.damage.failures import PageRenderError
+from pipeline.types import FileStamp, Page
+
+CHANGED = "the file was changed after it was looked into; run again to read what it holds now"
+_CHUNK_BYTES = 1 << 20
+
+
+def stamp_of(found: os.stat_result) -> FileStamp:
+    """Returns what changes when a file's content does: device, inode, bytes, and both times in ns."""
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class Content:
+    """The content that a page was found in, held by a descriptor of its own, which no renaming or deleting changes.
+
+    The parsers open the file by its path; `check` says whether what they see is what was hashed. Pages without a stamp
+    are not checked. Raises: OSError, PageRenderError ("changed").
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._path, self._sha256, self._stamp = page.path, page.sha256, page.stamp
+        # Not blocking: the file may have become a pipe.
+        self._descriptor = os.open(page.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                raise PageRenderError("changed", CHANGED)
+            self.check()
+        except BaseException:
+            self.close()
+            raise
+
+    def check_path(self) -> None:
+        """Checks that the path leads to this content: for after a parser has opened it."""
+        if not os.path.samestat(os.stat(self._path), os.fstat(self._descriptor)):
+            raise PageRenderError("changed", CHANGED)
+
+    def check(self) -> None:
+        """Checks that the content is what it was. Where the stamp is another the hash decides."""
+        found = stamp_of(os.fstat(self._descriptor))
+        if self._stamp is None or found == self._stamp:
+            return
+        if self._hashed() != self._sha256 or stamp_of(os.fstat(self._descriptor)) != found:
+            raise PageRenderError("changed", CHANGED)
+        self._stamp = found
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _hashed(self) -> str:
+        digest = hashlib.sha256()
+        with open(self._descriptor, "rb", closefd=False) as file:
+            file.seek(0)
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+        return digest.hexdigest()

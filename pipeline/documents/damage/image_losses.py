@@ -1,0 +1,159 @@
+"""What an image file lacks of its picture although a decoder gave one. Runs in workers.
+
+Cut files and wrong checksums raise errors (pipeline.documents.images). What decoders fill up without a word is found
+here: blocks of a file that were never written, JPEG data that breaks off, and lines of a fax that libtiff cannot make
+out. Pixels that were replaced by others, in a bitmap or in WebP, JPEG and JPEG 2000 data of the right form, cannot be
+told
+from a picture: these formats have no checksums.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pipeline.documents.damage import picture_data
+
+# File systems give out space by so many bytes, and leave zeros where a block was not written.
+_BLOCK_BYTES = 4096
+_CHUNK_BYTES = 256 * _BLOCK_BYTES
+# The data of a JPEG is looked through up to this; a page of 100 megapixels has some 50 MB.
+_MOST_BYTES = 64 << 20
+# Fewer lines of a fax, each lost for itself, hide no line of text: its small letters are twice as high.
+_FEWEST_LINES = 4
+_BAD_LINE = re.compile(r"^Fax(\d)\w*: Bad code word at line (\d+) of strip (\d+)", re.MULTILINE)
+_FAXES = ("group3", "group4", "tiff_ccitt")
+_HOLE = "parts of the file were never written: blocks of zeros in it"
+_JPEG = "its JPEG data is damaged"
+_FAX = "lines of the fax cannot be decoded"
+
+Extents = Sequence[tuple[int, int]]
+
+
+@contextmanager
+def libtiff_words(image: Any) -> Iterator[list[str]]:
+    """Gives a list that holds what libtiff said in the block, for a fax; for other pictures nothing is listened to.
+
+    libtiff prints it: Pillow passes on only what ends the decoding. More than a pipe holds, 64 KiB, is dropped.
+    """
+    said: list[str] = []
+    if image.format != "TIFF" or image.info.get("compression") not in _FAXES:
+        yield said
+        return
+    reading, writing = os.pipe()
+    before = os.dup(2)
+    try:
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
+        os.dup2(writing, 2)
+        try:
+            yield said
+        finally:
+            os.dup2(before, 2)
+        said.append(_read_all(reading))
+    finally:
+        for descriptor in (reading, writing, before):
+            os.close(descriptor)
+
+
+def missing(path: str, image: Any, words: Sequence[str]) -> str:
+    """Returns what is wrong with the data of the frame that an image stands at, a sentence; "" where nothing is seen.
+
+    words: what libtiff_words gave of it. Raises: OSError.
+    """
+    extents = _extents(image)
+    jpegs = _jpegs(image, extents)
+    found = []
+    with open(path, "rb") as file:
+        if has_hole(file, extents):
+            found.append(_HOLE)
+        for start, end in jpegs:
+            file.seek(start)
+            if picture_data.is_whole("/DCTDecode", file.read(min(end - start, _MOST_BYTES))) is False:
+                found.append(_JPEG)
+                break
+    if _has_lost_lines("".join(words)):
+        found.append(_FAX)
+    return f"not all of the picture can be decoded: {'; '.join(found)}" if found else ""
+
+
+def has_hole(file: Any, extents: Extents = ()) -> bool:
+    """Returns whether whole blocks of a file are zeros, from a block's boundary to another or to the file's end.
+
+    file: open for reading bytes. extents: (start, end) in bytes of what counts, () for all of it. Zeros that belong to
+    a picture, its black or its white, begin just there in one of 4,096 files by chance, and end there in one of those.
+    """
+    lowest = min((start for start, _ in extents), default=0) // _BLOCK_BYTES
+    lowest = max(0, lowest - 1)  # the byte before a hole tells that it begins with its block
+    highest = max((end for _, end in extents), default=None)
+    file.seek(lowest * _BLOCK_BYTES)
+    empty, first, last, num_bytes = _blocks(file, highest)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], empty, [False])).astype(np.int8)))
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        is_whole_block = min(end * _BLOCK_BYTES, num_bytes) - begin * _BLOCK_BYTES >= _BLOCK_BYTES
+        begins = begin > 0 and last[begin - 1]
+        ends = end == len(empty) or first[end]
+        if is_whole_block and begins and ends:
+            place = (lowest + begin) * _BLOCK_BYTES, (lowest + end) * _BLOCK_BYTES
+            if not extents or any(start < place[1] and place[0] < stop for start, stop in extents):
+                return True
+    return False
+
+
+def _blocks(file: Any, end: int | None) -> tuple[Any, Any, Any, int]:
+    """Of each block from the file's position on: whether it is zeros, its first byte and its last; and all its bytes.
+
+    end: up to the block after that one; None for all. What lacks of the last block counts as zeros.
+    """
+    parts: list[tuple[Any, Any, Any]] = []
+    num_bytes = 0
+    while end is None or file.tell() < end + _BLOCK_BYTES:
+        chunk = file.read(_CHUNK_BYTES)
+        if not chunk:
+            break
+        num_bytes += len(chunk)
+        padded = chunk + bytes(-len(chunk) % _BLOCK_BYTES)
+        blocks = np.frombuffer(padded, np.uint8).reshape(-1, _BLOCK_BYTES)
+        parts.append((~blocks.any(axis=1), blocks[:, 0] > 0, blocks[:, -1] > 0))
+    if not parts:
+        none = np.zeros(0, np.bool_)
+        return none, none, none, 0
+    empty, first, last = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return empty, first, last, num_bytes
+
+
+def _extents(image: Any) -> Extents:
+    """Where the data of a TIFF's frame is; () for other files, which are one picture."""
+    if image.format != "TIFF":
+        return ()
+    tags = image.tag_v2
+    starts, counts = (tags.get(strips, tags.get(tiles, ())) for strips, tiles in ((273, 324), (279, 325)))
+    try:
+        return [(int(start), int(start) + int(count)) for start, count in zip(starts, counts, strict=False)]
+    except (TypeError, ValueError):
+        return ()
+
+
+def _jpegs(image: Any, extents: Extents) -> Extents:
+    if image.format == "TIFF":
+        return extents if image.info.get("compression") == "jpeg" else ()
+    return ((0, _MOST_BYTES),) if image.format in ("JPEG", "MPO") else ()
+
+
+def _has_lost_lines(words: str) -> bool:
+    """In group 4 each line hangs on that before it, so that one that is lost takes the rest of its strip along."""
+    lines = set(_BAD_LINE.findall(words))
+    return any(kind == "4" for kind, _, _ in lines) or len(lines) >= _FEWEST_LINES
+
+
+def _read_all(descriptor: int) -> str:
+    words = b""
+    try:
+        while chunk := os.read(descriptor, 1 << 16):
+            words += chunk
+    except BlockingIOError:
+        pass
+    return words.decode("utf-8", "replace")

@@ -1,0 +1,161 @@
+"""Image files: frames to 8-bit RGB, upright, on white.
+
+Every frame of a TIFF is a page. An animation (GIF, WebP, APNG) and the extra pictures some cameras append
+to a JPEG are not pages: of those files the first picture is read.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from encoders.views import UInt8Array
+from ocr.imaging import planes
+from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.sniff import Format
+
+# Pillow's own limit is twice as strict for some files as for others; `max_px` below replaces it.
+Image.MAX_IMAGE_PIXELS = None
+
+_DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
+# What cameras, and Pillow for them, say where nothing is known.
+_UNDECLARED_DPI = 72
+_MIN_DPI, _MAX_DPI = 10, 10_000
+# What Pillow's decoders raise on bad data.
+DECODE_ERRORS = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+)
+
+
+def open_image(path: str, kind: Format) -> Image.Image:
+    """Returns the opened file, its pixels not yet decoded. Raises: DocumentError."""
+    try:
+        return Image.open(path, formats=(kind,))
+    except UnidentifiedImageError:
+        raise DocumentError("broken", f"not a readable {kind} image: its header is damaged") from None
+    except DECODE_ERRORS as error:
+        raise DocumentError("broken", f"not a readable {kind} image: {_words(error)}") from None
+
+
+def count_frames(image: Image.Image) -> int:
+    """Returns how many pages the file has: the frames of a TIFF, else 1. Raises: DocumentError."""
+    try:
+        return max(1, getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+    except DECODE_ERRORS as error:
+        raise DocumentError("broken", f"the list of frames is damaged: {_words(error)}") from None
+
+
+def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array, float | None]:
+    """Returns one frame, upright, with square pixels, and its declared dots per inch if any.
+
+    The frame is [H, W, 3] uint8 RGB as ocr.imaging.planes lays it out. Raises: PageRenderError.
+    """
+    with _as_page_errors():
+        image.seek(index)
+        check_pixels(image.width, image.height, max_px)
+        dpi = _declared_dpi(image)
+        # A later frame needs the file as it is; a lone one may be turned where it lies.
+        frame = image.copy() if getattr(image, "n_frames", 1) > 1 else image
+        frame.load()
+        _turn_upright(frame)
+        return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
+
+
+def check_pixels(width: int, height: int, max_px: int) -> None:
+    """Raises: PageRenderError where an image is larger than the limit."""
+    if width * height > max_px:
+        raise PageRenderError("oversized", oversized(width, height, max_px))
+
+
+def oversized(width: int, height: int, max_px: int) -> str:
+    """Returns what to say of an image above the limit."""
+    return (
+        f"{width} x {height} is {width * height / 1e6:.0f} megapixels, over the limit of {max_px / 1e6:.0f}; "
+        "raise ingest.max_image_pixels if the file can be trusted"
+    )
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Returns 8-bit RGB, or L where there is no colour by its mode: deep greys scaled, transparency laid onto white.
+
+    It may be the image itself.
+    """
+    if image.mode.startswith(("I", "F")):
+        return Image.fromarray(_eight_bits(np.asarray(image)))
+    if image.mode == "LAB":
+        return image.getchannel(0)
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        white = Image.new("RGBA", rgba.size, "white")
+        return Image.alpha_composite(white, rgba).convert("RGB")
+    if image.mode in ("1", "L"):
+        return image.convert("L")
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    """Returns [H, W] uint8 of greys of any depth.
+
+    White is the smallest usual depth's that holds the brightest pixel (12-bit scans come in 16-bit files);
+    floats are taken as 0 to 1 unless they exceed it.
+    """
+    values = np.nan_to_num(grey.astype(np.float32), posinf=0.0, neginf=0.0)
+    top = float(values.max(initial=0.0))
+    if np.issubdtype(grey.dtype, np.floating) and top <= 1.0:
+        white = 1.0
+    else:
+        white = float(next((white for white in _DEEP_WHITES if top <= white), top))
+    scaled: npt.NDArray[np.uint8] = np.clip(values * (255.0 / white) + 0.5, 0, 255).astype(np.uint8)
+    return scaled
+
+
+def _turn_upright(frame: Image.Image) -> None:
+    try:
+        ImageOps.exif_transpose(frame, in_place=True)
+    except DECODE_ERRORS:
+        # Damaged metadata costs the rotation, not the page.
+        return
+
+
+def _declared_dpi(image: Image.Image) -> tuple[float, float] | None:
+    declared = image.info.get("dpi")
+    try:
+        x, y = (float(value) for value in declared) if declared else (0.0, 0.0)
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+    if image.format in ("JPEG", "MPO") and x == y == _UNDECLARED_DPI:
+        return None
+    plausible = _MIN_DPI <= x <= _MAX_DPI and _MIN_DPI <= y <= _MAX_DPI
+    return (x, y) if plausible else None
+
+
+def _squared(image: Image.Image, dpi: tuple[float, float] | None) -> Image.Image:
+    """Returns the image with square pixels: a standard-resolution fax has 204 x 98 dots per inch."""
+    if dpi is None or not 1.1 < max(dpi) / min(dpi) < 4:
+        return image
+    size = (round(image.width * max(dpi) / dpi[0]), round(image.height * max(dpi) / dpi[1]))
+    return image.resize(size, Image.Resampling.BICUBIC)
+
+
+@contextmanager
+def _as_page_errors() -> Iterator[None]:
+    try:
+        yield
+    except DECODE_ERRORS as error:
+        raise PageRenderError("broken", f"the image cannot be decoded: {_words(error)}") from None
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__

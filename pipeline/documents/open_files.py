@@ -1,0 +1,63 @@
+"""The files that a worker has open. Never imports torch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.documents import images, pdf, sniff
+from pipeline.documents.damage import complaints
+from pipeline.documents.damage.content import Content
+from pipeline.types import Page
+
+
+class OpenDocuments:
+    """Keeps the file of the last page open: a long PDF is parsed once, not once a page."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, str] | None = None
+        self._document: Any = None
+        self._content: Content | None = None
+
+    def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
+        """Returns the pymupdf document or Pillow image that holds the page, with the content that was hashed.
+
+        What MuPDF says from here on is about this page (pipeline.documents.damage.complaints).
+        Raises: DocumentError, PageRenderError, OSError.
+        """
+        if self._key != (page.path, page.sha256):
+            self.close()
+            self._content = Content(page)
+            try:
+                self._document = _open(page, passwords)
+                self._content.check_path()
+            except BaseException:
+                self.close()
+                raise
+            self._key = (page.path, page.sha256)
+        complaints.forget()
+        return self._document
+
+    def check(self) -> None:
+        """For after a page was drawn: its content is still what was hashed. Raises: PageRenderError."""
+        try:
+            if self._content is not None:
+                self._content.check()
+        except BaseException:
+            self.close()  # what a parser holds of a changed file is worth nothing
+            raise
+
+    def close(self) -> None:
+        """Also before the first page and twice."""
+        document, content = self._document, self._content
+        self._key = self._document = self._content = None
+        if content is not None:
+            content.close()
+        if document is not None:
+            document.close()
+
+
+def _open(page: Page, passwords: Sequence[str]) -> Any:
+    if page.kind == "pdf":
+        return pdf.open_pdf(page.path, passwords)
+    with open(page.path, "rb") as file:
+        kind = sniff.by_content(file.read(sniff.HEAD_BYTES), page.path)
+    return images.open_image(page.path, kind or "PNG")

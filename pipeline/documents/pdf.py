@@ -1,0 +1,175 @@
+"""PDF files: pages to RGB pixels, through MuPDF."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pymupdf
+from PIL import Image
+
+from encoders.views import UInt8Array
+from ocr.imaging import planes
+from ocr.imaging.tiling import layout
+from pipeline.documents.damage import complaints
+from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.settings import RenderSettings, TileSettings
+
+LAYOUT_DPI = 144
+POINTS_PER_INCH = 72
+# A canvas is a few megapixels; only a page thinner than any paper needs more to fill it.
+_MAX_FILL_PX = 32_000_000
+# The text rendering mode of what an OCR program laid under a scan.
+_INVISIBLE = 3
+# MuPDF rounds a page's edge down to the pixel within this much.
+_ROUNDING = 0.001
+_ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
+
+# Damaged files are reported through their rows, not on the terminal.
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
+    """Returns the opened document, if need be with the first password that fits. Raises: DocumentError, OSError."""
+    with open(path, "rb"):
+        pass  # MuPDF does not tell a missing file from a damaged one
+    try:
+        document = pymupdf.open(path, filetype="pdf")
+    except _ERRORS:
+        raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
+    if document.needs_pass and not _unlocked(document, passwords):
+        document.close()
+        raise DocumentError("encrypted", _locked(len(passwords)))
+    return document
+
+
+def _unlocked(document: Any, passwords: Sequence[str]) -> bool:
+    try:
+        return any(document.authenticate(password) for password in passwords)
+    except _ERRORS:  # damaged encryption: no password can tell
+        return False
+
+
+def _locked(num_tried: int) -> str:
+    if not num_tried:
+        return "needs a password: ingest.password_env or ingest.password_file gives it one; or save a copy without"
+    tried = (
+        "the password given does not open it" if num_tried == 1 else f"none of {num_tried} passwords opens it"
+    )
+    return f"{tried}; add the right one to ingest.password_file, or save a copy without"
+
+
+def count_pages(document: Any) -> int:
+    """Returns the number of pages. Raises: DocumentError."""
+    try:
+        num_pages = int(document.page_count)
+    except _ERRORS as error:
+        raise DocumentError("broken", f"the list of pages is damaged: {error}") from None
+    if num_pages < 1:
+        raise DocumentError(
+            "broken", "no pages can be found in it; a viewer that repairs PDFs may save a copy"
+        )
+    return num_pages
+
+
+def render_pdf_page(
+    document: Any, index: int, settings: RenderSettings, tile: TileSettings
+) -> tuple[UInt8Array, float, tuple[int, int]]:
+    """Returns a page's pixels [H, W, 3] uint8 RGB on white, their dpi, and the grid of tiles.
+
+    Rotation and crop box are honoured and annotations drawn. Raises: PageRenderError.
+    """
+    with _as_page_errors():
+        page = document.load_page(index)
+        width_pt, height_pt = float(page.rect.width), float(page.rect.height)
+    if not (0 < width_pt < math.inf and 0 < height_pt < math.inf):
+        raise PageRenderError("broken", f"the page is {width_pt:g} x {height_pt:g} points")
+    to_px = LAYOUT_DPI / POINTS_PER_INCH
+    plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)
+    if settings.dpi is None:
+        scale = min(plan.scale(width_pt, height_pt), math.sqrt(_MAX_FILL_PX / (width_pt * height_pt)))
+    else:
+        scale = settings.dpi / POINTS_PER_INCH
+        _check_size(width_pt * scale, height_pt * scale, settings)
+    with _as_page_errors():
+        pixmap = page.get_pixmap(
+            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
+        )
+        return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
+    """Returns what the page draws, in order: MuPDF's name ("fill-text", "fill-image", ...) and a box of each thing."""
+    try:
+        with _as_page_errors():
+            return list(document.load_page(index).get_bboxlog())
+    finally:
+        complaints.forget()  # MuPDF keeps every one of a damaged file otherwise
+
+
+@contextmanager
+def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
+    """Meanwhile, whoever loads the page finds it turned clockwise, its text and boxes too. The file stays as it is.
+
+    angle_deg: 0, 90, 180 or 270. Raises: PageRenderError.
+    """
+    if not angle_deg:
+        yield
+        return
+    with _as_page_errors():
+        page = document.load_page(index)
+        before = int(page.rotation)
+        page.set_rotation((before + angle_deg) % 360)
+    try:
+        yield
+    finally:
+        with _as_page_errors():
+            page.set_rotation(before)
+
+
+def shows_text(document: Any, index: int) -> bool:
+    """Returns whether the page draws letters or digits that are neither invisible nor white.
+
+    A page whose pixels look blank may still hold print too small for them; a stop that keeps an empty page from being
+    left out is none. Raises: PageRenderError.
+    """
+    with _as_page_errors():
+        spans = document.load_page(index).get_texttrace()
+    return any(
+        span["type"] != _INVISIBLE
+        and min(span["color"]) < 1
+        and any(chr(c[0]).isalnum() for c in span["chars"])
+        for span in spans
+    )
+
+
+def _px(length: float) -> int:
+    return max(1, math.ceil(length - _ROUNDING))
+
+
+def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> None:
+    if width_px * height_px > settings.max_image_pixels:
+        raise PageRenderError(
+            "oversized",
+            f"at {settings.dpi:g} dpi the page is {width_px * height_px / 1e6:.0f} megapixels, over the limit "
+            f"of {settings.max_image_pixels / 1e6:.0f}; lower render.dpi",
+        )
+
+
+def _pixels(pixmap: Any) -> UInt8Array:
+    """Returns [H, W, 3]; rows may be padded in the pixmap."""
+    size = pixmap.width, pixmap.height
+    return planes.of_picture(Image.frombuffer("RGB", size, pixmap.samples_mv, "raw", "RGB", pixmap.stride, 1))
+
+
+@contextmanager
+def _as_page_errors() -> Iterator[None]:
+    try:
+        yield
+    except pymupdf.mupdf.FzErrorSystem as error:
+        if "malloc" in str(error):
+            raise MemoryError(str(error)) from None
+        raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
+    except _ERRORS as error:
+        raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None

@@ -1,0 +1,94 @@
+"""The scripts that a text is written in, as ISO 15924 codes, and those that a model can write. Torch-free.
+
+Scripts are told by the names of characters in the Unicode database. Only letters of words count: a formula's alpha or
+an aleph says nothing of the language around it.
+"""
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+from ocr.model_files.locate import CHARACTERS, find_directory, read_json
+
+_CODES = {
+    "LATIN": "Latn", "GREEK": "Grek", "CYRILLIC": "Cyrl", "ARMENIAN": "Armn", "GEORGIAN": "Geor", "HEBREW": "Hebr",
+    "ARABIC": "Arab", "SYRIAC": "Syrc", "THAANA": "Thaa", "DEVANAGARI": "Deva", "BENGALI": "Beng", "GURMUKHI": "Guru",
+    "GUJARATI": "Gujr", "ORIYA": "Orya", "TAMIL": "Taml", "TELUGU": "Telu", "KANNADA": "Knda", "MALAYALAM": "Mlym",
+    "SINHALA": "Sinh", "THAI": "Thai", "LAO": "Laoo", "TIBETAN": "Tibt", "MYANMAR": "Mymr", "KHMER": "Khmr",
+    "MONGOLIAN": "Mong", "ETHIOPIC": "Ethi", "CHEROKEE": "Cher", "CJK": "Hani", "HIRAGANA": "Jpan",
+    "KATAKANA": "Jpan", "HANGUL": "Kore",
+}  # fmt: skip
+# Written without spaces between words, or with several letters a character: one letter is a word.
+_DENSE = frozenset({"Hani", "Jpan", "Kore"})
+_WORD = re.compile(r"[^\W\d_]+")
+_LEAST_WORD = 3  # letters; shorter ones are symbols as often as words
+_LEAST_LETTERS = 12
+# Of a page's letters; a name or a quotation in another script is less.
+FOREIGN_SHARE = 0.15
+# Letters of a script among those that a model can name, from which on it was made for texts in it. The 52 Greek ones
+# without accents are there for formulas: no Greek text can be written with them.
+_ALPHABET, _GREEK_ALPHABET = 20, 60
+
+
+def script_shares(text: str) -> dict[str, float]:
+    """Returns the share of each script in the letters of the text's words; empty where these are too few to tell.
+
+    Chinese characters in a text with some kana count as Japanese.
+    """
+    counts: Counter[str] = Counter()
+    letters = "".join(letter for letter in text if not unicodedata.category(letter).startswith("M"))
+    for word in _WORD.findall(letters):
+        scripts = Counter(filter(None, map(_script, word)))
+        for script, num in scripts.items():
+            if script in _DENSE or num >= _LEAST_WORD:
+                counts[script] += num
+    if counts["Jpan"]:
+        counts["Jpan"] += counts.pop("Hani", 0)
+    total = counts.total()
+    return {script: num / total for script, num in counts.most_common()} if total >= _LEAST_LETTERS else {}
+
+
+def main_script(text: str) -> str | None:
+    """Returns the script that a page is to be read as: the largest but Latin that has a considerable share.
+
+    A page in Russian with English terms is a Russian one. None where the text is too short to tell.
+    """
+    shares = script_shares(text)
+    others = [script for script, share in shares.items() if script != "Latn" and share >= FOREIGN_SHARE]
+    return others[0] if others else next(iter(shares), None)
+
+
+def foreign_script(script: str | None, known: frozenset[str] | None) -> str | None:
+    """Returns the script where the model was not trained for it. known: as known_scripts gives them."""
+    return None if script is None or known is None or script in known else script
+
+
+def known_scripts(model: str) -> frozenset[str] | None:
+    """Returns the scripts that a model was trained for; None where it reads any, as the published model does.
+
+    A model with a character head says it by the characters that it can name. Raises: CheckpointError.
+    """
+    directory = find_directory(model)
+    ours = read_json(directory / "config.json").get("ocrbatch")
+    if not isinstance(ours, dict) or ours.get("character_head") is None:
+        return None
+    names = directory / CHARACTERS
+    return scripts_named(json.loads(names.read_text("utf-8"))) if names.exists() else None
+
+
+def scripts_named(characters: Iterable[str]) -> frozenset[str]:
+    """Returns the scripts of which there are enough letters to write in them."""
+    counts = Counter(filter(None, map(_script, characters)))
+    return frozenset(
+        script
+        for script, num in counts.items()
+        if num >= (_GREEK_ALPHABET if script == "Grek" else _ALPHABET)
+    )
+
+
+@lru_cache(maxsize=8192)
+def _script(letter: str) -> str | None:
+    return _CODES.get(unicodedata.name(letter, "").partition(" ")[0]) if letter.isalpha() else None

@@ -1,0 +1,57 @@
+"""What the stages that run in workers can be told. Plain and picklable; configuration lives elsewhere."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ocr.imaging.tiling import Mode
+from pipeline.types import LayerUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings:
+    """Which files are inputs.
+
+    include, exclude: globs on the path relative to the folder being read (pipeline.ingest.globs says how);
+        an empty include takes everything. Files named directly are always taken.
+    max_image_pixels: an image of more pixels is refused unopened ("pixel bomb").
+    passwords: tried in turn on encrypted PDFs; never shown, logged or stored.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_image_pixels: int = 200_000_000
+    passwords: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSettings:
+    """How a page becomes pixels.
+
+    dpi: resolution of PDF pages; None takes the one that fills the tile grid's canvas. The grid always
+        follows from the size at 144 dpi, so 144 gives exactly what the original scripts read.
+    max_image_pixels: the largest image, or PDF page at `dpi`, that is rendered.
+    orientation: "auto" turns pages upright that lie on their side or upside down, "off" none; "runner_up" turns those
+        in doubt the other way than "auto" does, for a second reading.
+    passwords: as IngestSettings has them.
+    text_layer: what is done with a PDF's own text, see Config.
+    """
+
+    dpi: float | None = None
+    max_image_pixels: int = 200_000_000
+    orientation: Literal["auto", "off", "runner_up"] = "auto"
+    passwords: tuple[str, ...] = field(default=(), repr=False)
+    text_layer: LayerUse = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileSettings:
+    """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream).
+
+    parts: whether a page with very much or very small text is read in parts, each with tiles of its own.
+    fine: whether every page is cut into small parts, as one that was read badly is, and each part into smaller ones.
+    """
+
+    mode: Mode = "gundam"
+    max_tiles: int = 6
+    parts: bool = False
+    fine: bool = False

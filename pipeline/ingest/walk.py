@@ -1,0 +1,199 @@
+"""Finding the files to read, in a stable order, opening none but for the first bytes of regular files."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from pipeline.documents import sniff
+from pipeline.documents.settings import IngestSettings
+from pipeline.errors import ConfigError
+from pipeline.ingest.globs import matcher
+from pipeline.types import Document
+
+_DATABASE_COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A regular file to look into. relative: its path below the folder being read, with "/".
+
+    given: its path with the folder as that was named, which is how earlier versions stored it.
+    """
+
+    path: str
+    relative: str
+    given: str | None = None
+
+
+Found = Candidate | Document
+
+
+def canonical(path: str) -> str:
+    """Returns the one name of a file or folder that is to be read: absolute, without links in its folder's path.
+
+    A folder that is a link itself goes by what it leads to. A link to a file keeps its name, as a copy would.
+    """
+    if os.path.isdir(path):
+        return os.path.realpath(path)
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def walk(
+    paths: Sequence[str], settings: IngestSettings, databases: Sequence[str] = ()
+) -> Iterator[Candidate | Document]:
+    """Yields every input once: a Candidate to be probed, or a Document of what cannot be opened.
+
+    Paths are absolute, and the same however the folder is named (see `canonical`); a link to a folder within it keeps
+    its name. Each folder: its files by name, then its folders by name; folders reached through a link come last, and
+    only if they were not read already, which also ends link loops. Hidden names, what the globs leave out
+    and this program's databases (and `databases`, with their side files; any file of its own) are no inputs.
+
+    Raises: ConfigError naming a path that does not exist, before anything is yielded.
+    """
+    for path in paths:
+        if not os.path.lexists(path):
+            raise ConfigError(f"{path}: no such file or folder; check the path")
+    return _Walk(settings, databases).run(paths)
+
+
+class _Walk:
+    def __init__(self, settings: IngestSettings, databases: Sequence[str]) -> None:
+        self._included = matcher(settings.include) if settings.include else _everything
+        self._excluded = matcher(settings.exclude)
+        self._databases = {
+            absolute for path in databases for absolute in (os.path.abspath(path), os.path.realpath(path))
+        }
+        self._seen_files: set[str] = set()
+        self._seen_folders: set[tuple[int, int]] = set()
+        self._linked: list[tuple[str, str, str]] = []
+
+    def run(self, paths: Sequence[str]) -> Iterator[Candidate | Document]:
+        for given in (str(PurePath(path)) for path in paths):
+            path = canonical(given)
+            if os.path.isdir(path):
+                yield from self._tree(path, "", given)
+            else:
+                yield from self._file(path, os.path.basename(path), given)
+        while self._linked:
+            yield from self._tree(*self._linked.pop(0))
+
+    def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
+        """given: how the whole folder, of which this is a part, was named."""
+        # A stack, not recursion: trees may be deeper than Python's stack.
+        stack = [(root, root_prefix)]
+        while stack:
+            folder, prefix = stack.pop()
+            try:
+                if not self._is_new(folder):
+                    continue
+                with os.scandir(folder) as entries:
+                    ordered = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                yield _unreadable(folder, "broken", f"folder cannot be read: {error.strerror}")
+                continue
+            folders = []
+            for entry in ordered:
+                relative, path = prefix + entry.name, str(PurePath(folder, entry.name))
+                if entry.name.startswith(".") or self._excluded(relative):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((path, relative + "/"))
+                elif _is_linked_folder(entry):
+                    self._linked.append((path, relative + "/", given))
+                elif self._included(relative):
+                    yield from self._file(path, relative, str(PurePath(given, relative)))
+            stack.extend(reversed(folders))
+
+    def _is_new(self, folder: str) -> bool:
+        found = os.stat(folder)
+        key = (found.st_dev, found.st_ino)
+        if key in self._seen_folders:
+            return False
+        self._seen_folders.add(key)
+        return True
+
+    def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
+        if path in self._seen_files or self._is_database(path):
+            return
+        self._seen_files.add(path)
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            # The path as it is: two such names must not become one.
+            yield _unreadable(path, _status(path), "file name is not valid UTF-8; rename the file")
+            return
+        try:
+            mode = os.stat(path).st_mode
+            if not stat.S_ISREG(mode):
+                yield _unreadable(path, "skipped", f"not a regular file but {_special(mode)}")
+            elif not sniff.is_own_database(_head(path)):
+                yield Candidate(path=path, relative=relative, given=given)
+        except OSError as error:
+            yield _unreadable(path, _status(path), f"cannot be read: {error.strerror}")
+
+    def _is_database(self, absolute: str) -> bool:
+        if absolute in self._databases:
+            return True
+        for companion in _DATABASE_COMPANIONS:
+            main = absolute.removesuffix(companion)
+            if main != absolute and (main in self._databases or main.endswith(".db") or _is_own(main)):
+                return True
+        return False
+
+
+def _everything(_relative: str) -> bool:
+    return True
+
+
+_Kind = Callable[[int], bool]
+_SPECIAL: tuple[tuple[_Kind, str], ...] = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISCHR, "a character device"),
+)
+
+
+def _special(mode: int) -> str:
+    return next((name for is_kind, name in _SPECIAL if is_kind(mode)), "something else")
+
+
+def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads in a circle of links
+        return False
+
+
+def _head(path: str) -> bytes:
+    # Not blocking: were the file replaced by a pipe since it was looked at, opening it would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        return file.read(100)
+
+
+def _is_own(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode) and sniff.is_own_database(_head(path))
+    except OSError:
+        return False
+
+
+def _status(path: str) -> str:
+    return "broken" if sniff.by_name(path) else "skipped"
+
+
+def _unreadable(path: str, status: str, reason: str) -> Document:
+    """Returns the row of something that cannot be opened: broken where its name makes it an input."""
+    return Document(
+        path=path,
+        sha256=None,
+        size_bytes=0,
+        kind=None,
+        num_pages=0,
+        status="broken" if status == "broken" else "skipped",
+        reason=reason,
+    )

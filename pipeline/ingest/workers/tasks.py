@@ -1,0 +1,90 @@
+"""What worker processes are asked to do, by name: whoever asks them imports nothing of what they need for it.
+
+A run's own process opens no file. Without PyMuPDF and all that draws, cuts and judges pages it starts a third of a
+second earlier. What the tasks do is in pipeline.ingest.workers.worker.
+"""
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.workers.shared_memory import Slot
+from pipeline.types import Document, Kind, LayerUse, Page, PageError, PageKind, ReadablePage, ReadyPage
+
+Result = TypeVar("Result")
+
+
+# CPU seconds that this process took to start, until its first task has told them.
+_start_s: list[float] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed(Generic[Result]):
+    """What a task gave, and the seconds it took. start_s: CPU time of the process's own start, told with its first."""
+
+    result: Result
+    seconds: float
+    start_s: float
+
+
+def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
+    """Prepares a worker process: pipeline.ingest.workers.worker.start.
+
+    name: by which the system lists it, 15 letters at most.
+    """
+    from pipeline.ingest.workers import worker
+
+    with contextlib.suppress(OSError):  # where there is no /proc
+        Path("/proc/self/comm").write_text(name, encoding="ascii")
+    worker.start(memory_bytes)
+    _start_s[:] = [time.process_time()]
+
+
+def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
+    """Returns what the task gives, and how long it took."""
+    start_s = _start_s.pop() if _start_s else 0.0
+    began = time.perf_counter()
+    result = task(*arguments)
+    return Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
+
+
+def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+    """Returns what is in the file: pipeline.ingest.workers.worker.probe_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.probe_task(path, settings, limit_s)
+
+
+def survey_task(
+    path: str,
+    kind: Kind,
+    indices: Sequence[int],
+    settings: IngestSettings,
+    text_layer: LayerUse,
+    limit_s: float,
+) -> Counter[PageKind]:
+    """Returns what kind of pages these are: pipeline.ingest.workers.worker.survey_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.survey_task(path, kind, indices, settings, text_layer, limit_s)
+
+
+def render_task(
+    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
+) -> ReadyPage | PageError:
+    """Returns the page's views, or why there are none: pipeline.ingest.workers.worker.render_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.render_task(page, settings, layout, limit_s, slot)
+
+
+def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+    """Returns a rendered page with its text layer judged: pipeline.ingest.workers.worker.layer_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.layer_task(ready, settings, limit_s)

@@ -1,0 +1,206 @@
+"""What runs inside a worker process: the tasks, and the limits it puts on itself. Never imports torch."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.survey import survey
+from pipeline.ingest.workers.failed_tasks import JUDGING, RENDERING, broken, unknown
+from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
+from pipeline.ingest.workers.shared_memory import Slot, pack
+from pipeline.stages.discover import probe
+from pipeline.stages.render import render
+from pipeline.stages.tile import tile
+from pipeline.text_layer.page import embedded_page, with_layer, with_script
+from pipeline.types import (
+    TAKEN_FIRST,
+    TAKEN_LAST,
+    Document,
+    Kind,
+    LayerUse,
+    Page,
+    PageError,
+    PageKind,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
+
+Result = TypeVar("Result")
+
+# The process's own state: successive tasks are pages of the same file.
+_DOCUMENTS = OpenDocuments()
+_ORPHAN_GRACE_S = 10.0
+# Why a page has no pixels although its file is what it was: of a changed one its layer says nothing.
+_UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
+
+
+def start(memory_bytes: int | None) -> None:
+    """Prepares the process: it ends at once when told to, and with its parent, and keeps to its limits."""
+    # Ctrl-C reaches the whole group; the parent decides when workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # By the kernel, not by a handler that waits for C code to return to Python.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _silence()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # There is a process for each of its tasks: threads that wait for the next product, spinning, only take from others.
+    threadpool_limits(1)
+    keep_freed_memory()
+    limit_process(memory_bytes)
+
+
+def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+    """Returns what is in the file; any failure makes it broken."""
+    try:
+        with _killed_if_hung(limit_s):
+            return probe(path, settings)
+    except MemoryError:
+        return broken(path, "looking into the file took more memory than a worker may use")
+    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+        return broken(path, f"looking into the file failed: {type(error).__name__}: {error}")
+
+
+def survey_task(
+    path: str,
+    kind: Kind,
+    indices: Sequence[int],
+    settings: IngestSettings,
+    text_layer: LayerUse,
+    limit_s: float,
+) -> Counter[PageKind]:
+    """Returns what kind of pages these are; what fails leaves it unknown."""
+    try:
+        with _killed_if_hung(limit_s):
+            takes_layers = text_layer in TAKEN_FIRST
+            return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers)
+    except Exception:  # exceptions of C parsers do not survive the way to the parent
+        return unknown(len(indices))
+
+
+def render_task(
+    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
+) -> ReadyPage | PageError:
+    """Returns the page's views, or why there are none. slot: the views are put there, for Arena.unpack."""
+
+    def packed() -> ReadyPage:
+        value: ReadyPage = pack(_ready(page, settings, layout), slot)
+        return value
+
+    return _tried(packed, "render", RENDERING, limit_s)
+
+
+def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+    """Returns a page that was rendered with its text layer judged, or why that cannot be. It needs no views."""
+    return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
+
+
+def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:
+    """What a task gives, or the stage's error. doing: what the task does, as a sentence begins."""
+
+    def error_of(category: str, message: str) -> PageError:
+        return PageError(stage=stage, category=category, message=message)
+
+    try:
+        with _killed_if_hung(limit_s):
+            return task()
+    except PageRenderError as error:
+        return error_of(error.category, error.message)
+    except DocumentError as error:
+        return error_of(error.status, error.reason)
+    except OSError as error:
+        return error_of("unreadable", f"the file cannot be read any more: {error.strerror or error}")
+    except MemoryError:
+        _DOCUMENTS.close()
+        return error_of("memory", f"{doing} took more memory than a worker may use")
+    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+        _DOCUMENTS.close()
+        return error_of("internal", f"{doing} failed: {type(error).__name__}: {error}")
+
+
+def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
+    """Returns the page's views, or its text layer where that is to be preferred or is all that there is.
+
+    Where it comes last, the layer of a page that can be read is not judged before somebody asks for it (layer_task).
+    """
+    first_look = not layout.fine  # a page that is cut finely was read before, so its layer was turned down
+    if settings.text_layer in TAKEN_FIRST and first_look:
+        found = embedded_page(page, settings, _DOCUMENTS)
+        if found is not None:
+            return found
+    try:
+        images = render([page], settings, layout, _DOCUMENTS)
+    except PageRenderError as error:
+        may_stand_in = settings.text_layer in TAKEN_LAST and error.category in _UNDRAWN
+        found = embedded_page(page, settings, _DOCUMENTS, last=True) if may_stand_in else None
+        if found is None:
+            raise
+        return replace(
+            found, instead_of=PageError(stage="render", category=error.category, message=error.message)
+        )
+    ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
+    if not first_look:
+        return ready
+    is_compared = settings.text_layer == "compare"
+    return (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+
+
+def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
+    """Returns the page with the text layer of each of its readings; layers: one each, or none at all."""
+    if not any(layers):
+        return ready
+    if isinstance(ready, RenderedPage):
+        return replace(ready, text_layer=layers[0])
+    parts = (
+        replace(part, rendered=replace(part.rendered, text_layer=layer))
+        for part, layer in zip(ready.parts, layers, strict=True)
+    )
+    return replace(ready, parts=tuple(parts))
+
+
+def _end_with_parent() -> None:
+    """Ends the process soon after its parent, however that ended.
+
+    Not PR_SET_PDEATHSIG: that follows the parent's thread, and replacements are started by passing threads.
+    """
+    parent = multiprocessing.parent_process()
+    parent_pid = os.getppid()
+    while parent is not None and parent.is_alive() and os.getppid() == parent_pid:
+        parent.join(1.0)
+    os._exit(1)
+
+
+def _silence() -> None:
+    """Ends what the process and its C libraries print: damaged files are reported through their rows."""
+    warnings.simplefilter("ignore")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+@contextmanager
+def _killed_if_hung(limit_s: float) -> Iterator[None]:
+    """Has the kernel end the process if the block hangs in C and no parent is left to end it."""
+    if sys.platform == "win32":
+        yield
+        return
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + _ORPHAN_GRACE_S)
+    try:
+        with cpu_time(2 * limit_s + _ORPHAN_GRACE_S):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,162 @@
+"""What a run shows while it goes on: a bar on a terminal, plain lines in a log, or nothing."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.reports.plan_lines import in_words
+from pipeline.reports.summary import Phase
+from pipeline.types import Document, PageResult
+from storage.strings.printable import one_line
+from storage.types import FINE_STATUSES
+
+LOGGER = logging.getLogger("ocrbatch")
+
+
+class Silent:
+    """Shows nothing."""
+
+    def pages_found(self, num_pages: int) -> None: ...
+    def all_found(self) -> None: ...
+    def at_work(self, phase: Phase, num_tokens: int) -> None: ...
+    def document_refused(self, document: Document) -> None: ...
+    def page_done(self, result: PageResult) -> None: ...
+    def page_rescued(self, first: PageResult, result: PageResult) -> None: ...
+
+
+class Counting(Silent):
+    """Counts, and says which page or document has a fault."""
+
+    def __init__(self) -> None:
+        self.num_pages = self.num_ok = self.num_faults = 0
+
+    def pages_found(self, num_pages: int) -> None:
+        self.num_pages += num_pages
+
+    def document_refused(self, document: Document) -> None:
+        line = f"{document.path}: {document.status}: {document.reason}"
+        if document.status == "skipped":
+            LOGGER.debug(line)
+        else:
+            self.say(line)
+
+    def page_done(self, result: PageResult) -> None:
+        if result.status in FINE_STATUSES:
+            self.num_ok += 1
+            return
+        self.num_faults += 1
+        self.say(_what_befell(result))
+
+    def page_rescued(self, first: PageResult, result: PageResult) -> None:
+        self.say(f"{_what_befell(first)}; rescued by the rung {result.rung}: {result.status}")
+
+    def say(self, line: str) -> None:
+        print(one_line(line), file=sys.stderr, flush=True)
+
+
+class Bar(Counting):
+    """A bar on a terminal: what the run is at, pages, seconds, tokens; the time left only where pages read so far tell.
+
+    bar: a tqdm bar with a total of 0. clock: in seconds.
+    """
+
+    # Until all files were looked into nobody knows how many pages there are: no bar and no percentage.
+    FINDING = "{desc}: {n_fmt}/{total_fmt}+ pages [{elapsed}{postfix}]"
+    FOUND = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages [{elapsed}{postfix}]"
+    EVERY_S = 0.5
+    # Pages and seconds from which on a speed is worth telling.
+    KNOWN_PAGES, KNOWN_S = 3, 5.0
+
+    def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._bar, self._clock = bar, clock
+        self._num_read = self._num_tokens = 0
+        self._started, self._shown_at = clock(), float("-inf")
+        self._reading_since: float | None = None
+        self._all_found = False
+        bar.bar_format = self.FINDING
+        bar.set_description_str("looking into files")
+
+    def pages_found(self, num_pages: int) -> None:
+        super().pages_found(num_pages)
+        self._bar.total = self.num_pages
+        self._show()
+
+    def all_found(self) -> None:
+        self._all_found = True
+        self._bar.bar_format = self.FOUND if self.num_pages else self.FINDING
+        self._show()
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        if phase == "reading" and self._reading_since is None:
+            self._reading_since = self._clock()
+        self._num_tokens = num_tokens
+        self._bar.set_description_str(phase, refresh=False)
+        if self._clock() - self._shown_at >= self.EVERY_S:
+            self._show()
+
+    def page_done(self, result: PageResult) -> None:
+        super().page_done(result)
+        self._num_read += result.status in FINE_STATUSES and result.num_tokens > 0
+        self._bar.n += 1
+        self._show()
+
+    def say(self, line: str) -> None:
+        self._bar.write(one_line(line), file=sys.stderr)
+
+    def _show(self) -> None:
+        self._shown_at = self._clock()
+        tokens = [f"{self._num_tokens:,} tokens"] if self._num_tokens else []
+        counts = [f"ok={self.num_ok}, failed={self.num_faults}"] if self._bar.n else []
+        self._bar.set_postfix_str(", ".join([*tokens, *counts, *self._speed(), *self._left()]), refresh=False)
+        self._bar.refresh()
+
+    def _speed(self) -> list[str]:
+        """Of pages that are fine: those that failed took no reading."""
+        seconds = self._clock() - (self._started if self._reading_since is None else self._reading_since)
+        return [f"{self.num_ok / seconds:.2f} pages/s"] if self.num_ok and seconds > 0 else []
+
+    def _left(self) -> list[str]:
+        if not self._all_found or self._reading_since is None or self._num_read < self.KNOWN_PAGES:
+            return []
+        seconds = self._clock() - self._reading_since
+        left = self.num_pages - self._bar.n
+        if seconds < self.KNOWN_S or not left:
+            return []
+        return [f"about {in_words(left * seconds / self._num_read)} left"]
+
+
+class Lines(Counting):
+    """A plain line now and then, for logs."""
+
+    EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._start = self._shown_at = time.monotonic()
+        self._shown: tuple[int, int, int] | None = None
+
+    def page_done(self, result: PageResult) -> None:
+        super().page_done(result)
+        if time.monotonic() - self._shown_at >= self.EVERY_S:
+            self.show()
+
+    def show(self) -> None:
+        """Says how far the run is, unless that was just said."""
+        counts = (self.num_pages, self.num_ok, self.num_faults)
+        if counts == self._shown or not self.num_pages:
+            return
+        self._shown, self._shown_at = counts, time.monotonic()
+        done = self.num_ok + self.num_faults
+        rate = self.num_ok / max(self._shown_at - self._start, 1e-9)  # a failure is quick
+        self.say(
+            f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, {self.num_ok} ok, {self.num_faults} failed"
+        )
+
+
+def _what_befell(result: PageResult) -> str:
+    reason = result.doubt if result.error is None else result.error.message
+    detail = f": {reason}" if reason else ""
+    return f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}"

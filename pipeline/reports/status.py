@@ -1,0 +1,101 @@
+"""Stored results as lines for people: what `status` and `eval` print."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pipeline.evaluate import Evaluation, PageKey
+from pipeline.reports.encoder_lines import encoder_lines
+from pipeline.reports.stage_lines import flow_lines
+from storage.queries.listing import FileStatus
+from storage.queries.statistics import RunStatus, Status
+
+_LISTED = 20
+
+
+def status_lines(status: Status) -> list[str]:
+    """Returns runs, counts and stage times; sections without content are left out."""
+    lines = [f"{status.database}"]
+    lines += [f"pages: {_listed(status.pages) or 'none'}"]
+    lines += [f"documents: {_listed(status.documents) or 'none'}"]
+    if status.files.get("missing") or status.superseded:
+        files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
+        lines.append(f"files: {_listed(files)}; `ocrbatch status --files` lists them")
+    if status.older_pages:
+        kept = f"pages kept as other settings than the last run's read them: {status.older_pages}"
+        lines.append(f"{kept}; `ocrbatch status --files` says where")
+    if status.pages.get("doubtful"):
+        lines.append(
+            f"pages whose text is doubtful: {status.pages['doubtful']}; `ocrbatch status --files` says why"
+        )
+    if status.left_out_pages:
+        lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
+    lines += ["", "runs"]
+    for run in status.runs[-_LISTED:]:
+        lines.append(f"  {_run_line(run)}")
+        lines += [f"    {line}" for line in (*flow_lines(run.flow or {}), *encoder_lines(run.encoder or {}))]
+    if status.stages:
+        lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
+    lines += [
+        f"{stage.stage:<18}{stage.num_pages:>8}{stage.mean_s:>10.4f}{stage.median_s:>10.4f}"
+        f"{stage.p99_s:>10.4f}{stage.total_s:>10.1f}"
+        for stage in status.stages
+    ]
+    return lines
+
+
+def file_lines(files: Iterable[FileStatus]) -> list[str]:
+    """Returns a line a file: its status and pages, and why it is not fine; a line a page in doubt below it."""
+    lines = []
+    for file in files:
+        lines.append(_file_line(file))
+        lines += [f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful]
+        lines += [
+            f"  page {page.page}: {page.status}, confidence {page.confidence:.2f}"
+            for page in file.low_confidence
+        ]
+    return lines or ["no files"]
+
+
+def evaluation_lines(result: Evaluation) -> list[str]:
+    """Returns a line a page, worst last, then the rates of all pages together."""
+    pages = sorted(result.pages, key=lambda page: page.characters.rate)
+    lines = [f"{'CER':>8} {'WER':>8}  page"]
+    lines += [
+        f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page.path}, page {page.page}"
+        + ("" if page.status in ("ok", "blank", "embedded") else f" ({page.status})")
+        for page in pages
+    ]
+    lines.append("")
+    lines += _keys("pages without truth", result.pages_without_truth)
+    lines += _keys("truth without a page", result.truth_without_pages)
+    characters, words = result.characters, result.words
+    lines.append(
+        f"{len(pages)} pages: character error rate {characters.rate:.2%} "
+        f"({characters.num_edits} of {characters.length}), median page {result.median_cer:.2%}, "
+        f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
+    )
+    return lines
+
+
+def _file_line(file: FileStatus) -> str:
+    unasked = file.num_pages - sum(file.pages.values())
+    counts = {**file.pages, **({"not asked for": unasked} if unasked else {})}
+    older = f"; {file.older_pages} read with other settings than the last run's" if file.older_pages else ""
+    pages = f" ({_listed(counts)}{older})" if file.num_pages else ""
+    reason = f": {file.reason}" if file.reason else ""
+    return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
+
+
+def _run_line(run: RunStatus) -> str:
+    rate = "" if run.pages_per_s is None else f", {run.pages_per_s:.2f} pages/s"
+    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+    return f"{run.id}: {run.started_at}, {run.state}{code}, {run.num_pages} pages{rate}, model {run.model}"
+
+
+def _keys(title: str, keys: Sequence[PageKey]) -> Iterator[str]:
+    if keys:
+        more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+        yield f"{title}: " + ", ".join(f"{path} page {page}" for path, page in keys[:_LISTED]) + more
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in counts.items())

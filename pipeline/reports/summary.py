@@ -1,0 +1,216 @@
+"""What a run did: counts while it goes on, and the summary at its end."""
+
+import shlex
+import statistics
+from array import array
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, get_args
+
+from pipeline.errors import ExitCode
+from pipeline.meter import StageUse, bottleneck
+from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
+
+UNREADABLE = ("encrypted", "broken")
+INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
+
+
+Phase = Literal["looking into files", "loading the model", "reading"]
+
+
+class Progress(Protocol):
+    """Told by the runner what happens; never asks back."""
+
+    def pages_found(self, num_pages: int) -> None:
+        """So many more pages are to be read."""
+
+    def all_found(self) -> None:
+        """No more pages will be found."""
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        """Several times a second: what the run waits for, and the tokens of the pages that were read so far."""
+
+    def document_refused(self, document: Document) -> None:
+        """A PDF or image cannot be read, or a file is of an unknown type; its status and reason say which."""
+
+    def page_done(self, result: PageResult) -> None:
+        """A page was read, or failed, and is in the database."""
+
+    def page_rescued(self, first: PageResult, result: PageResult) -> None:
+        """A page that is done was not read well at first: that attempt, and the one that is the page's."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunSummary:
+    """Counts of one run. Mutable: the runner adds to it.
+
+    pages: page status -> pages of this run. documents: document status -> files.
+    num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
+    ok in as many runs as are allowed, before this one. num_kept: not either, but they have the text that other settings
+    read. num_quarantined: those given up and the ones that were set aside in this run, of the files that it found;
+    quarantined: where the first of them are, path and page number.
+    num_left_out: pages over the limit per document. num_doubtful_before: of num_done_before those in doubt.
+    num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
+    num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or is doubtful, and which
+    a rung of the ladder, the text layer included, read well.
+    num_unread: pages of this run whose text layer was taken without reading them.
+    load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
+    stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
+    and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
+    did anything, from when the model was loaded; None without one, or where its driver does not say.
+    stored_after: seconds from a page's last token to its row, a number a page that was read.
+    empty_paths: paths that were given and under which nothing to read is any more, and how many files were there.
+    stopped: why the run ended early. run_id: its row in the database, None before there is one.
+    num_to_read: pages of the documents looked into that were to be read. num_documents_left: files that the run ended
+    before it looked into; at least so many where all_documents_known is False.
+    """
+
+    database: str
+    run_id: int | None = None
+    num_to_read: int = 0
+    num_documents_left: int = 0
+    all_documents_known: bool = True
+    pages: Counter[str] = field(default_factory=Counter)
+    documents: Counter[str] = field(default_factory=Counter)
+    num_done_before: int = 0
+    num_given_up: int = 0
+    num_kept: int = 0
+    num_quarantined: int = 0
+    quarantined: list[tuple[str, int]] = field(default_factory=list)
+    num_left_out: int = 0
+    num_missing: int = 0
+    empty_paths: list[tuple[str, int]] = field(default_factory=list)
+    num_low_confidence: int = 0
+    num_doubtful_before: int = 0
+    num_rescued: int = 0
+    num_unread: int = 0
+    wall_s: float = 0.0
+    load_s: float = 0.0
+    capture_s: float = 0.0
+    stages: list[StageUse] = field(default_factory=list)
+    num_tokens: int = 0
+    num_steps: int = 0
+    gpu_busy: float | None = None
+    stored_after: "array[float]" = field(default_factory=lambda: array("f"))
+    stopped: str | None = None
+
+    @property
+    def num_pages(self) -> int:
+        return self.pages.total()
+
+    @property
+    def num_left(self) -> int:
+        """Pages that were to be read and have no result."""
+        return max(0, self.num_to_read - self.num_pages)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Unknown types, left-out pages and those kept as other settings read them do not count as faults."""
+        if self.stopped is not None:
+            return ExitCode.STOPPED
+        faults = sum(self.documents[status] for status in UNREADABLE)
+        faults += len(self.empty_paths)
+        faults += sum(self.pages[status] for status in INCOMPLETE)
+        faults += self.num_given_up + self.num_doubtful_before
+        return ExitCode.INCOMPLETE if faults else ExitCode.OK
+
+    def warnings(self) -> list[str]:
+        """Returns what is to be said even where nothing else is."""
+        return [
+            f"{path}: nothing to read is there any more, of {count} files that earlier runs found; mount it again if "
+            "it is a share or a disk, or leave the path out; `ocrbatch prune --missing` forgets what is gone for good"
+            for path, count in self.empty_paths
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Returns what the database keeps of a run."""
+        return {
+            **{f"pages_{status}": count for status, count in sorted(self.pages.items())},
+            **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
+            "pages_done_before": self.num_done_before,
+            "pages_doubtful_before": self.num_doubtful_before,
+            "pages_given_up": self.num_given_up,
+            "pages_kept": self.num_kept,
+            "pages_quarantined": self.num_quarantined,
+            "pages_left_out": self.num_left_out,
+            "pages_left": self.num_left,
+            "pages_low_confidence": self.num_low_confidence,
+            "pages_rescued": self.num_rescued,
+            "pages_unread": self.num_unread,
+            "documents_missing": self.num_missing,
+            "documents_left": self.num_documents_left,
+            "paths_empty": len(self.empty_paths),
+        }
+
+    def flow(self) -> dict[str, Any]:
+        """Returns what the database keeps of how the stages went together."""
+        return {
+            "stages": [asdict(stage) for stage in self.stages],
+            "num_tokens": self.num_tokens,
+            "num_steps": self.num_steps,
+            "gpu_busy": self.gpu_busy,
+            "stored_after_median_s": statistics.median(self.stored_after) if self.stored_after else None,
+            "stored_after_max_s": max(self.stored_after, default=None),
+        }
+
+    def lines(self) -> list[str]:
+        """Returns the summary that `ocrbatch run` ends with."""
+        lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
+        lines += [f"left to read: {self.left()}"] if self.stopped else []
+        lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
+        notes = {
+            "that needed no reading, as their text layers were taken": self.num_unread,
+            "with low confidence": self.num_low_confidence,
+            "rescued by another reading or the text layer": self.num_rescued,
+            "read before": self.num_done_before,
+            "in doubt since an earlier run": self.num_doubtful_before,
+            "given up after repeated attempts": self.num_given_up,
+            "kept as other settings read them": self.num_kept,
+            "left out": self.num_left_out,
+        }
+        lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
+        if self.pages["doubtful"] or self.num_doubtful_before:
+            status = f"ocrbatch status --files --db {shlex.quote(self.database)}"
+            lines.append(
+                f"doubtful pages may say something else: `{status}` says why; --retry-failed reads them again"
+            )
+        if self.num_quarantined:
+            lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
+            lines += [f"  {path}, page {number}" for path, number in self.quarantined]
+        lines.append(f"documents: {_listed(self.documents) or 'none found'}")
+        if self.num_missing:
+            lines.append(f"documents missing since an earlier run: {self.num_missing}")
+        lines += self.warnings()
+        if self.num_pages and (slowest := bottleneck(self.stages)):
+            others = [stage for stage in self.stages if stage is not slowest]
+            shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)
+            gpu = "" if self.gpu_busy is None else f"; no kernel ran on the GPU for {1 - self.gpu_busy:.0%}"
+            lines.append(
+                f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
+                f"{self._loading()}"
+            )
+        show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
+        lines.append(f"results: {self.database}; see them with: {show}")
+        return lines
+
+    def left(self) -> str:
+        """Returns what the run did not come to, in words."""
+        at_least = "" if self.all_documents_known else "at least "
+        documents = f"{at_least}{self.num_documents_left} documents not looked into yet"
+        return f"{self.num_left} pages, and {documents}"
+
+    def _loading(self) -> str:
+        if not self.load_s:
+            return ""
+        capture = f" (encoder graphs {self.capture_s:.1f} s of it)" if self.capture_s >= 0.1 else ""
+        return f", loading the model {self.load_s:.1f} s{capture}"
+
+    def _rate(self) -> str:
+        if not self.num_pages or not self.wall_s:
+            return ""
+        return f" ({self.num_pages / self.wall_s:.2f} pages/s)"
+
+
+def _listed(counts: Counter[str]) -> str:
+    ordered = [status for status in (*get_args(PageStatus), *get_args(DocumentStatus)) if counts[status]]
+    return ", ".join(f"{counts[status]} {status}" for status in dict.fromkeys(ordered))

@@ -1,0 +1,143 @@
+"""A page that was not read well is read again, rung by rung, until one reading is good enough; all of them are stored.
+
+The second look (pipeline.rereading.second_look) comes before: it is a part of the first reading, in which parts of a
+page are read again one by one. What comes here is what it did not help with: a page that repeats itself, that is cut
+short, that the model failed on (numbers that are none, memory), or whose confidence is under `ladder.below`. A rung
+reads the whole page anew with one thing changed, so that loops which depend on it do not come again.
+
+Which attempt is the page's is the database's rule (storage.records.attempts): read to its end, before cut short or
+repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made none is
+doubtful for its confidence (pipeline.outcome.doubt), only for having read nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+from pipeline.config.retry_steps import Step, turned_step
+from pipeline.outcome.results import failed_result, layer_result
+from pipeline.rereading.joining import join, readings
+from pipeline.rereading.second_look import without_scrap
+from pipeline.text_layer.agreement import layer_of
+from pipeline.timing import single
+from pipeline.types import (
+    TAKEN_LAST,
+    EmbeddedPage,
+    Kind,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
+from storage.records.attempts import merit
+
+_UNFINISHED = ("repeated", "truncated")
+_NOTHING = ("blank", "doubtful")
+# Stages whose failure another reading may get round; what cannot be rendered stays so.
+_MODEL_STAGES = ("encode", "decode", "place")
+_NOTHING_READ = PageError(
+    stage="decode",
+    category="nothing_read",
+    message="the reading ended before it wrote anything; raise decode.max_tokens if it is set lower than usual",
+)
+
+Render = Callable[[Page, Step], Future[ReadyPage | PageError]]
+Judge = Callable[[ReadablePage], Future[ReadablePage | PageError]]
+Read = Callable[[Sequence[RenderedPage], Step], Awaitable[list[PageResult]]]
+
+
+class Ladder:
+    """steps: for each kind of file the first reading and the rungs, if there are any.
+
+    below: the confidence under which a reading is not good enough. render: renders a page for a rung. read: gives a
+    result for each of its readings. judge: gives a page with its text layer judged.
+    """
+
+    def __init__(
+        self, *, steps: Mapping[Kind, Sequence[Step]], below: float, render: Render, read: Read, judge: Judge
+    ) -> None:
+        self._steps, self._below = steps, below
+        self._render, self._read, self._judge = render, read, judge
+
+    def wants(self, result: PageResult) -> bool:
+        """Whether the page would be read again."""
+        return len(self._steps[result.page.kind]) > 1 and not self._is_good(result)
+
+    async def __call__(
+        self, ready: ReadablePage, first: PageResult, *, reads: bool = True
+    ) -> tuple[list[PageResult], ReadablePage]:
+        """Returns all attempts in their order, each with its rung and its own time, and what is then known of the page.
+
+        ready: as first read, without views; it comes back with its text layer where that was asked for.
+        Where it is in doubt which way up the page is, that comes first: no other change helps there. reads: False for
+        a page that the model cannot read at all, of which its text layer may be taken.
+        """
+        attempts = [first]
+        kind = first.page.kind
+        is_in_doubt = ready.runner_up_deg is not None and first.status != "failed"
+        turned = [turned_step(self._steps[kind][0])] if is_in_doubt else []
+        for step in (*turned, *self._steps[kind][1:]):
+            if self._is_good(best(attempts)):
+                break
+            if not reads and not step.text_layer:
+                continue
+            if step.text_layer:
+                ready, attempt = await self._from_layer(ready, step)
+            else:
+                attempt = await self._again(ready.page, step)
+            if attempt is not None:
+                attempts.append(replace(attempt, rung=step.name))
+        return attempts, ready
+
+    async def _again(self, page: Page, step: Step) -> PageResult | None:
+        """None where there is nothing to read: the first reading has said so, or the text layer does."""
+        rendered = await asyncio.wrap_future(self._render(page, step))
+        if isinstance(rendered, PageError):
+            return failed_result(page, rendered)
+        if isinstance(rendered, EmbeddedPage) or (isinstance(rendered, RenderedPage) and rendered.blank):
+            return None
+        reading = self._read(readings(rendered), step)
+        rendered = rendered.without_views()
+        result = self._checked(join(rendered, await reading), may_be_scrap=not rendered.shows_print)
+        if result.status in _NOTHING:  # something was seen on it before: that stays
+            return failed_result(page, _NOTHING_READ, result.timings)
+        return result
+
+    def _checked(self, result: PageResult, *, may_be_scrap: bool) -> PageResult:
+        """Without what would hide that there is no text: a doubtful scrap, and an end before the first word."""
+        if result.parsed is None or self._is_good(result):
+            return result
+        if result.status in _UNFINISHED and not result.parsed.text.strip():
+            return failed_result(result.page, _NOTHING_READ, result.timings)
+        return without_scrap(result) if result.status == "ok" and may_be_scrap else result
+
+    async def _from_layer(self, ready: ReadablePage, step: Step) -> tuple[ReadablePage, PageResult | None]:
+        """The page with its layer, which nobody has judged before now, and the attempt if it can be trusted.
+
+        With "prefer" the page is read only because its layer was turned down.
+        """
+        if layer_of(ready) is None and step.render.text_layer in TAKEN_LAST:
+            judged = await asyncio.wrap_future(self._judge(ready))
+            if isinstance(judged, PageError):
+                return ready, failed_result(ready.page, judged)
+            ready = judged
+        layer = layer_of(ready)
+        if layer is None or not layer.is_trustworthy:
+            return ready, None
+        seconds = ready.seconds.get("layer")
+        return ready, layer_result(ready, layer, () if seconds is None else (single("layer", seconds),))
+
+    def _is_good(self, result: PageResult) -> bool:
+        if result.status == "failed":
+            return result.error is None or result.error.stage not in _MODEL_STAGES
+        if result.status in (*_UNFINISHED, "doubtful"):
+            return False
+        return result.confidence is None or result.confidence >= self._below
+
+
+def best(attempts: Sequence[PageResult]) -> PageResult:
+    """Returns the attempt that is the page's."""
+    return max(attempts, key=lambda attempt: merit(attempt.status, attempt.confidence))

@@ -1,0 +1,157 @@
+"""A run's pages on their way into the database: marked before they are read, then stored, counted and told of."""
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from pipeline.config.schema import Config
+from pipeline.errors import PipelineError
+from pipeline.outcome.results import failed_result
+from pipeline.reports.summary import Progress, RunSummary
+from pipeline.rereading.ladder import best
+from pipeline.run.writer import Writer
+from pipeline.stages.store import store_first, store_page
+from pipeline.types import Page, PageError, PageResult, StageTiming
+from storage.errors import StorageError
+from storage.types import FINE_STATUSES
+
+LOGGER = logging.getLogger("ocrbatch")
+
+
+class Ledger:
+    """For the event loop's thread. writer: has begun the run of this id. summary, progress: are told what is stored."""
+
+    def __init__(
+        self,
+        config: Config,
+        writer: Writer,
+        run_id: int,
+        settings_hash: str,
+        progress: Progress,
+        summary: RunSummary,
+    ) -> None:
+        self.config = config
+        self.writer = writer
+        self.run_id = run_id
+        self.settings_hash = settings_hash
+        self.progress = progress
+        self.summary = summary
+        self._discovery: dict[Page, StageTiming] = {}
+        self._storing: set[asyncio.Task[Any]] = set()
+        self._to_begin: list[Page] = []
+        self._next_lot: asyncio.Task[None] | None = None
+        self._lots: set[asyncio.Task[None]] = set()
+        self._one_lot = asyncio.Lock()
+
+    def call(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Future[Any]":
+        """Returns the future of task(store, ...)."""
+        return asyncio.wrap_future(self.writer.call(task, *args, **kwargs))
+
+    def expect(self, pages: Sequence[Page], timings: Sequence[StageTiming]) -> None:
+        """Pages that are to be read, and what finding each of them took."""
+        self.summary.num_to_read += len(pages)
+        self.progress.pages_found(len(pages))
+        self._discovery.update(zip(pages, timings, strict=True))
+
+    async def begin(self, page: Page, *, alone: bool = False) -> None:
+        """Returns once the database knows that the model is about to have the page: for strict order, before it has.
+
+        Pages that come while others are being marked are marked together: a GPU reads many a second, and each mark by
+        itself would be a transaction more. alone: nothing else is being read. Raises: StorageError.
+        """
+        self._to_begin.append(page)
+        if self._next_lot is None:
+            self._next_lot = asyncio.create_task(self._begin_lot(alone=alone))
+            self._lots.add(self._next_lot)
+            self._next_lot.add_done_callback(self._lots.discard)
+        await asyncio.shield(self._next_lot)
+
+    async def _begin_lot(self, *, alone: bool) -> None:
+        async with self._one_lot:  # while it is waited for, others join
+            pages, self._to_begin, self._next_lot = self._to_begin, [], None
+            assert not alone or len(pages) == 1
+            keys = [(page.sha256, page.page_index) for page in pages]
+            await asyncio.wrap_future(self.writer.begin(self.run_id, keys, alone=alone))
+
+    async def store(self, attempts: Sequence[PageResult]) -> None:
+        """Also where the run ends meanwhile: the page is done. attempts: all of this run at a page, the first first."""
+        storing = asyncio.create_task(self._store(attempts))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        await asyncio.shield(storing)
+
+    def keep_first(self, first: PageResult) -> "asyncio.Task[bool]":
+        """Stores a page's first reading now: it may be long until a better one comes, and a kill would cost both.
+
+        Returns the task that does, whose result is whether it could. What goes wrong goes wrong once more when the page
+        ends, and is said then.
+        """
+        discovery = self._discovery.get(first.page)
+        if discovery is not None:
+            first = dataclasses.replace(first, timings=(discovery, *first.timings))
+        keeping = asyncio.create_task(self._keep(first))
+        self._storing.add(keeping)
+        keeping.add_done_callback(self._storing.discard)
+        return keeping
+
+    async def _keep(self, first: PageResult) -> bool:
+        try:
+            await self.call(store_first, self.run_id, self.settings_hash, first)
+        except Exception as error:
+            LOGGER.debug("a page's first reading was refused", exc_info=error)
+            return False
+        return True
+
+    async def finish(self) -> list[BaseException]:
+        """Waits until all that was to be stored is; returns what went wrong with it.
+
+        Marks go first: a second signal, which ends the process at once, is no page's doing.
+        """
+        # What is marked after the end of a run would stay: those who waited for it have been told what went wrong.
+        await asyncio.gather(*self._lots, return_exceptions=True)
+        forgetting = asyncio.wrap_future(self.writer.end(self.run_id))
+        ended = await asyncio.gather(forgetting, *self._storing, return_exceptions=True)
+        return [error for error in ended if isinstance(error, BaseException)]
+
+    async def _store(self, attempts: Sequence[PageResult]) -> None:
+        first = attempts[0]
+        first = dataclasses.replace(first, timings=(self._discovery.pop(first.page), *first.timings))
+        first, *others = await self._recorded([first, *attempts[1:]])
+        result = best([first, *others])
+        self.summary.pages[result.status] += 1
+        self.summary.num_low_confidence += self._has_low_confidence(result)
+        self.summary.num_unread += first.status == "embedded"
+        if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
+            self.summary.num_rescued += 1
+            self.progress.page_rescued(first, result)
+        self.progress.page_done(result)
+
+    async def _recorded(self, attempts: Sequence[PageResult]) -> Sequence[PageResult]:
+        """Returns what was stored: a page whose result the database refuses has failed, and costs no other."""
+        page, limit = attempts[0].page, self.config.store.attempt_limit
+        store = partial(self.call, store_page, self.run_id, self.settings_hash, attempt_limit=limit)
+        try:
+            await store(*attempts)
+        except StorageError:  # nothing else could be stored either
+            raise
+        except Exception as error:
+            LOGGER.debug("a page's result was refused", exc_info=error)
+            message = f"the database refused what was read: {type(error).__name__}: {error}"
+            failure = PageError(stage="store", category="refused", message=message)
+            attempts = [failed_result(page, failure, attempts[0].timings)]
+            try:
+                await store(*attempts)
+            except StorageError:
+                raise
+            except Exception as again:
+                raise PipelineError(
+                    f"{page.path}, page {page.page_number}: nothing about it can be stored ({again}); "
+                    "earlier pages are; leave it out with ingest.exclude and report it"
+                ) from again
+        return attempts
+
+    def _has_low_confidence(self, result: PageResult) -> bool:
+        return result.confidence is not None and result.confidence < self.config.store.low_confidence

@@ -1,0 +1,76 @@
+"""A run with what others look at: its log file and, whatever its end, its summary file."""
+
+import logging
+
+from pipeline.config.schema import Config
+from pipeline.errors import ConfigError, StopRequest, exit_code, is_explained
+from pipeline.reports.logs import LoggedProgress, RunLog, run_log
+from pipeline.reports.summary import Progress, RunSummary
+from pipeline.reports.summary_file import End, check_summary_file, summary_content, write_summary_file
+from pipeline.run import runner
+from pipeline.stop import Stop
+
+LOGGER = logging.getLogger("ocrbatch")
+
+
+def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
+    """Returns the run's summary. Raises: as pipeline.run.runner.run, once the end was reported."""
+    keys, summary = config.run, RunSummary(database=config.store.database)
+    if keys.summary_file is not None:
+        check_summary_file(keys.summary_file)
+    with run_log(keys.log_file, keys.log_max_mb, summary) as log:
+        found = runner.versions()
+        paths = config.ingest.paths
+        log.event(
+            "start",
+            "the run starts",
+            database=summary.database,
+            paths=paths,
+            model=config.model,
+            versions=found,
+        )
+        try:
+            runner.run(config, LoggedProgress(progress, log), stop, summary=summary)
+        except BaseException as error:
+            summary.all_documents_known = summary.all_documents_known and summary.run_id is not None
+            stopped = isinstance(error, StopRequest | KeyboardInterrupt)
+            _report(
+                config, log, summary, exit_code(error), "stopped" if stopped else "failed", _reason(error)
+            )
+            raise
+        end: End = "finished" if summary.stopped is None else "stopped"
+        _report(config, log, summary, summary.exit_code, end, summary.stopped)
+    return summary
+
+
+def report_failure(summary_file: str, error: BaseException) -> None:
+    """Writes the summary file of a run that had no configuration to begin with."""
+    content = summary_content(
+        RunSummary(database=""), exit_code(error), "failed", _reason(error), runner.versions()
+    )
+    _written(summary_file, {**content, "database": None})
+
+
+def _report(
+    config: Config, log: RunLog, summary: RunSummary, code: int, end: End, reason: str | None
+) -> None:
+    """What cannot be written here must not hide how the run ended."""
+    content = summary_content(summary, code, end, reason, runner.versions())
+    level = logging.INFO if end == "finished" else logging.ERROR if end == "failed" else logging.WARNING
+    log.event("end", end if reason is None else f"{end}: {reason}", level, **content)
+    if config.run.summary_file is not None:
+        _written(config.run.summary_file, content)
+
+
+def _written(path: str, content: dict[str, object]) -> None:
+    try:
+        write_summary_file(path, content)
+    except ConfigError as error:
+        LOGGER.error("%s", error)
+
+
+def _reason(error: BaseException) -> str:
+    """An unexpected error's message may hold anything, text of a page too: its type has to do."""
+    if is_explained(error) or isinstance(error, StopRequest):
+        return str(error)
+    return "stopped" if isinstance(error, KeyboardInterrupt) else f"internal error: {type(error).__name__}"

@@ -1,0 +1,101 @@
+"""Place: what was read of a page as its text, with blocks, the boxes in which they stand, and confidence.
+
+Torch-free: beside a GPU it runs in processes of its own (pipeline.device.localizing), so that launches never wait for
+it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from ocr.character_head.second_opinion import SecondOpinion, read_cells, visible
+from ocr.character_head.unlike import is_unlike_text
+from ocr.transcript import grounding
+from ocr.transcript.confidence import Calibration, assess
+from ocr.types import Transcript
+from pipeline.outcome.doubt import unread
+from pipeline.outcome.results import STATUS_OF_FINISH, blank_result
+from pipeline.outcome.script_check import DOUBTED, UNDETERMINED
+from pipeline.timing import Stopwatch, single
+from pipeline.types import PageResult, RenderedPage, StageTiming
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """What of a model is needed to understand its output.
+
+    characters, calibration: as ocr.checkpoints.checkpoint.LoadedModel.
+    """
+
+    tokenizer: Tokenizer
+    characters: str | None
+    calibration: Calibration | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPage:
+    """A page, or a part of one, to its last token. timings: of every stage so far.
+
+    cells_HW: [H, W] int16, what the character head sees (encoders.types.VisionTokens); None without such a head.
+    """
+
+    rendered: RenderedPage
+    cells_HW: npt.NDArray[np.int16] | None
+    transcript: Transcript
+    timings: tuple[StageTiming, ...]
+
+    def without_views(self) -> "ReadPage":
+        """The same without what placing it needs, for the way to somebody who has that."""
+        return replace(self, rendered=self.rendered.without_views())
+
+
+def place(read: ReadPage, wording: Wording) -> PageResult:
+    """Returns the page's result; one on which nothing supports what was written is blank."""
+    watch = Stopwatch()
+    with watch.measure():
+        result = _result(read, wording)
+    return replace(result, timings=(*read.timings, single("place", watch.seconds)))
+
+
+def _result(read: ReadPage, wording: Wording) -> PageResult:
+    from ocr.layout.localize.blocks import placed  # here, as a run's first page starts before any is placed
+
+    rendered, transcript = read.rendered, read.transcript
+    opinion = None
+    if read.cells_HW is not None and wording.characters is not None:
+        opinion = read_cells(read.cells_HW, wording.characters)
+    if opinion is not None and opinion.is_none_of(visible(transcript.raw)):
+        return blank_result(rendered, ())
+    parsed = grounding.parse(
+        transcript.raw,
+        width_px=rendered.width_px,
+        height_px=rendered.height_px,
+        page_number=rendered.page.page_number,
+    )
+    parsed = placed(
+        parsed, read.cells_HW, wording.characters, rendered.views, rendered.width_px, rendered.height_px
+    )
+    parsed, confidence = assess(parsed, transcript, wording.tokenizer, opinion, wording.calibration)
+    result = PageResult(
+        page=rendered.page,
+        status=STATUS_OF_FINISH[transcript.finish],
+        parsed=parsed,
+        error=None,
+        confidence=confidence,
+        num_tokens=len(transcript.token_ids),
+        width_px=rendered.width_px,
+        height_px=rendered.height_px,
+        dpi=rendered.dpi,
+        rotation_deg=rendered.rotation_deg,
+    )
+    return unread(_with_script(result, opinion, wording.tokenizer))
+
+
+def _with_script(result: PageResult, opinion: SecondOpinion | None, tokenizer: Tokenizer) -> PageResult:
+    """The result, flagged where neither the reading nor what the character head sees is text."""
+    is_doubtful = result.confidence is None or result.confidence < DOUBTED
+    if opinion is None or not is_doubtful or not is_unlike_text(opinion, tokenizer):
+        return result
+    return replace(result, script=UNDETERMINED)

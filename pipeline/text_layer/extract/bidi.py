@@ -1,0 +1,165 @@
+"""Lines that run from right to left, put into the order in which they are read. Torch-free.
+
+MuPDF gives the letters of each word in their order, whichever way a program drew them; but a number, a word in Latin
+letters or another typeface parts a line into pieces that come in the order they were drawn in. Where they stand tells
+the order: it is that of the Unicode bidirectional algorithm (UAX 9), run backwards and without embeddings.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Literal
+
+from pipeline.text_layer.extract.glyphs import Glyph, Span
+
+Direction = Literal["right", "left", "number", "neutral", "mark"]
+# In type sizes.
+_SAME_LINE, _APART = 0.5, 10.0
+_SPACE = 0.12
+_TURNED_BACK = 0.1
+_OF_CLASS: dict[str, Direction] = {
+    "R": "left", "AL": "left", "L": "right", "EN": "number", "AN": "number", "NSM": "mark", "BN": "mark",
+}  # fmt: skip
+# Letters in the shapes that they have in a word, as some programs store them: U+FB1D to U+FDFF, U+FE70 to U+FEFC.
+_SHAPES = (("\ufb1d", "\ufdff"), ("\ufe70", "\ufefc"))
+_OPENING, _CLOSING = "([{«", ")]}»"
+_MIRRORED = str.maketrans(_OPENING + _CLOSING, _CLOSING + _OPENING)
+
+Run = tuple[Direction, list[Glyph]]
+
+
+def in_reading_order(spans: Sequence[Span]) -> list[Span]:
+    """Returns the spans, each line with letters that run from right to left as one span in reading order."""
+    num_left, num_right = _letters(spans)
+    if not num_left:
+        return list(spans)
+    is_leftward = num_left > num_right  # also a line of such a page that is mostly a name in Latin letters
+    found: list[Span] = []
+    for row in _rows(spans):
+        here_left, here_right = _letters(row)
+        found += [_read(row, is_leftward or here_left > here_right)] if here_left else row
+    return found
+
+
+def _letters(spans: Sequence[Span]) -> tuple[int, int]:
+    """How many run to the left and to the right."""
+    directions = [_direction(char.text) for span in spans for char in span.glyphs]
+    return directions.count("left"), directions.count("right")
+
+
+def backward_share(spans: Sequence[Span]) -> float:
+    """Returns how many of the neighbouring letters that run from right to left are stored otherwise, 0 to 1."""
+    pairs = backward = 0
+    for span in spans:
+        for before, char in pairwise(span.chars):
+            if _direction(before.text) == _direction(char.text) == "left":
+                pairs += 1
+                width = max(before.box[2] - before.box[0], char.box[2] - char.box[0])
+                backward += char.middle[0] > before.middle[0] + _TURNED_BACK * width
+    return backward / pairs if pairs else 0.0
+
+
+def _rows(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """The spans that follow each other on one line of print, without a gap as between columns."""
+    row: list[Span] = []
+    for span in spans:
+        if row and not _is_beside(row, span):
+            yield row
+            row = []
+        row.append(span)
+    if row:
+        yield row
+
+
+def _is_beside(row: Sequence[Span], span: Span) -> bool:
+    size = max(span.line.size, row[0].line.size)
+    if span.is_turned or row[0].is_turned or abs(span.line.base - row[-1].line.base) > _SAME_LINE * size:
+        return False
+    right, left = max(one.box[2] for one in row), min(one.box[0] for one in row)
+    return span.box[0] < right + _APART * size and span.box[2] > left - _APART * size
+
+
+def _read(row: Sequence[Span], is_leftward: bool) -> Span:
+    """One line, most of which runs to the left or to the right. Its typeface is that of most of its characters."""
+    runs = [run for span in row for run in _runs(span.chars)]
+    runs.sort(key=lambda run: min(char.middle[0] for char in run[1]), reverse=is_leftward)
+    chars: list[Glyph] = []
+    before: list[Glyph] = []
+    for _, run in _other_way_round(runs, "right" if is_leftward else "left"):
+        if before and _are_apart(before, run, row[0].line.size):
+            chars.append(Glyph(text=" ", box=run[0].box))
+        chars += run
+        before = run
+    main = max(row, key=lambda span: len(span.glyphs))
+    marks = [number for number, char in enumerate(chars) if not char.text.isspace()]
+    chars = [_plain(char) for char in chars[marks[0] : marks[-1] + 1]]
+    return main.of(_with_brackets(chars) if is_leftward else chars)
+
+
+def _with_brackets(chars: list[Glyph]) -> list[Glyph]:
+    """With brackets that open before they close. Some programs store them as they look, mirrored."""
+    brackets = [char.text for char in chars if char.text in _OPENING + _CLOSING]
+    if len(brackets) < 2 or brackets[0] in _OPENING or brackets[-1] in _CLOSING:
+        return chars
+    return [Glyph(text=char.text.translate(_MIRRORED), box=char.box) for char in chars]
+
+
+def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
+    """Characters that go on in one direction. What is drawn on a letter stays with it, a space stands by itself."""
+    directions: list[Direction] = []
+    for char in chars:
+        own = _direction(char.text)
+        directions.append(directions[-1] if own == "mark" and directions else own)
+    for number, char in enumerate(chars):  # 1,234 and 12:30 are one number
+        is_inside = (
+            0 < number < len(chars) - 1 and directions[number - 1] == "number" == directions[number + 1]
+        )
+        if directions[number] == "neutral" and is_inside and char.text in ".,:/":
+            directions[number] = "number"
+    for key, run in groupby(range(len(chars)), key=lambda number: _run_key(directions[number], number)):
+        yield key[0], _in_order(key[0], [chars[number] for number in run])
+
+
+def _in_order(direction: Direction, chars: list[Glyph]) -> list[Glyph]:
+    """Numbers run from left to right in every script; MuPDF turns Arabic digits round with the letters."""
+    return sorted(chars, key=lambda char: char.middle[0]) if direction == "number" else chars
+
+
+def _run_key(direction: Direction, number: int) -> tuple[Direction, int]:
+    """Spaces and punctuation are runs of their own: which neighbour they belong to is told by where they stand."""
+    return direction, number if direction == "neutral" else -1
+
+
+def _other_way_round(runs: Sequence[Run], other: Direction) -> Iterator[Run]:
+    """The runs of a line, with the passages that run the other way turned round, and the numbers in them."""
+    start = 0
+    while start < len(runs):
+        end = start + 1
+        if runs[start][0] in (other, "number"):
+            for number in range(start + 1, len(runs)):
+                if runs[number][0] not in (other, "number", "neutral"):
+                    break
+                if runs[number][0] == other or (other == "right" and runs[number][0] == "number"):
+                    end = number + 1
+        part = runs[start:end]
+        yield from reversed(part) if any(direction == other for direction, _ in part) else part
+        start = end
+
+
+def _are_apart(before: Sequence[Glyph], run: Sequence[Glyph], size: float) -> bool:
+    """Whether there is room for a space between neighbours, and none is stored."""
+    if before[-1].text.isspace() or run[0].text.isspace():
+        return False
+    (a0, a1), (b0, b1) = (
+        (min(char.box[0] for char in chars), max(char.box[2] for char in chars)) for chars in (before, run)
+    )
+    return max(b0 - a1, a0 - b1) > _SPACE * size
+
+
+def _plain(char: Glyph) -> Glyph:
+    is_shape = any(first <= char.text[0] <= last for first, last in _SHAPES)
+    return Glyph(text=unicodedata.normalize("NFKC", char.text), box=char.box) if is_shape else char
+
+
+def _direction(letter: str) -> Direction:
+    return _OF_CLASS.get(unicodedata.bidirectional(letter[:1]), "neutral")

@@ -1,0 +1,171 @@
+"""Blocks of a text layer as markdown: bold and italic print, links, lists, code, tables. Torch-free.
+
+What stands in the text and would be markup is escaped, but for what storage.export.markup makes inert in every export.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from pipeline.text_layer.extract.draft_lines import between, clean
+from pipeline.text_layer.extract.glyphs import Glyph, Span
+from pipeline.text_layer.extract.links import Link, address_at
+from pipeline.text_layer.extract.ruled_tables import FilledTable
+
+BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
+# Characters that would be emphasis, code or an escape; an underscore within a word is none, nor a backslash before one.
+_EMPHASIS = re.compile(r"[*`]|\\(?=[!-/:-@\[-`{-~\n]|$)|(?<![^\W_])_|_(?![^\W_])")
+# Names that an export leaves as tags, as tables are written with them.
+_TAG = re.compile(
+    r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
+)
+# What a line must not begin with: a heading, a quotation, a fence; or be, as it underlines the one above.
+_LINE_START = re.compile(r"^\s*(?=#{1,6}(?:\s|$)|>|~{3}|(?:=+|-+)\s*$)")
+_BRACKETS = re.compile(r"[\[\]]")
+# Symbols and formulas are set in italics as well: only words are emphasised.
+_WORD = re.compile(r"[^\W\d_]{3}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """Text in one style. address: of the link that it is."""
+
+    text: str
+    is_bold: bool = False
+    is_italic: bool = False
+    address: str | None = None
+
+    @property
+    def style(self) -> tuple[bool, bool, str | None]:
+        return self.is_bold, self.is_italic, self.address
+
+
+def heading(text: str, level: int) -> str:
+    """Returns a heading of one line."""
+    return f"{'#' * level} {_TAG.sub(_escaped, _EMPHASIS.sub(_escaped, ' '.join(text.split())))}"
+
+
+def code(text: str) -> str:
+    """Returns text as it stands, in a fence that it does not end."""
+    longest = max((len(ticks) for ticks in re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def table(found: FilledTable) -> str:
+    """Returns a table as the model writes one."""
+    rows = ("".join(_cell(cell.num_rows, cell.num_columns, text) for cell, text in row) for row in found.rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is_bold: bool) -> str:
+    """Returns lines of print with their emphasis and links; those that begin with a bullet are items of a list.
+
+    body_is_bold: most of the page is, which therefore emphasises nothing.
+    """
+    pieces: list[_Piece] = []
+    for number, line in enumerate(lines):
+        if number:
+            pieces.append(_Piece(text="\n"))
+        own = list(_pieces(line, links, body_is_bold=body_is_bold))
+        whole = "".join(piece.text for piece in own)
+        pieces += _item(own) if BULLET.match(whole) else own
+    return "\n".join(map(_line, _inline(_merged(pieces)).split("\n")))
+
+
+def _cell(num_rows: int, num_columns: int, text: str) -> str:
+    spans = [f' {name}="{num}"' for name, num in (("rowspan", num_rows), ("colspan", num_columns)) if num > 1]
+    return f"<td{''.join(spans)}>{_TAG.sub('< ', text)}</td>"
+
+
+def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """The line with a dash in place of its bullet, which may be in a typeface of its own."""
+    yield _Piece(text="- ")
+    to_drop = len(BULLET.match("".join(piece.text for piece in pieces))[0])  # type: ignore[index]
+    for piece in pieces:
+        kept = piece.text[to_drop:]
+        to_drop -= min(to_drop, len(piece.text))
+        if kept:
+            yield replace(piece, text=kept)
+
+
+def _pieces(line: Sequence[Span], links: Sequence[Link], *, body_is_bold: bool) -> Iterator[_Piece]:
+    """A line of print in its styles, with the spaces between spans."""
+    before: Span | None = None
+    for span in line:
+        if before is not None and (gap := between(before.line, span.line)):
+            yield _Piece(text=" " if gap.isspace() and "\t" not in gap else gap)
+        for address, text in _by_address(span, links):
+            yield _Piece(
+                text=text,
+                is_bold=span.is_bold and not body_is_bold,
+                is_italic=span.is_italic,
+                address=address,
+            )
+        before = span
+
+
+def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None, str]]:
+    near = [link for link in links if link.touches(span.box)]  # a contents has hundreds
+    if not near:
+        yield None, span.line.text
+        return
+
+    def where(char: Glyph) -> str | None:
+        return address_at(char, near)
+
+    for address, chars in groupby(span.chars, key=where):
+        yield address, clean("".join(char.text for char in chars))
+
+
+def _merged(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Neighbours in the same style as one, with the white space between them."""
+    if not pieces:
+        return []
+    following: list[_Piece | None] = [None]  # of each piece the next one that is no white space, last first
+    for piece in reversed(pieces[1:]):
+        following.append(piece if piece.text.strip() else following[-1])
+    merged: list[_Piece] = []
+    for piece, after in zip(pieces, reversed(following), strict=True):
+        if not piece.text.strip():  # white space has the style of both its neighbours, or none
+            is_within = merged and after is not None and merged[-1].style == after.style
+            piece = replace(merged[-1] if is_within else _Piece(text=""), text=piece.text)
+        if merged and merged[-1].style == piece.style:
+            merged[-1] = replace(piece, text=merged[-1].text + piece.text)
+        else:
+            merged.append(piece)
+    return merged
+
+
+def _inline(pieces: Sequence[_Piece]) -> str:
+    written = ""
+    for number, piece in enumerate(pieces):
+        after = pieces[number + 1].text[:1] if number + 1 < len(pieces) else ""
+        written += _styled(piece, written[-1:], after)
+    return written
+
+
+def _styled(piece: _Piece, before: str, after: str) -> str:
+    core = piece.text.strip()
+    if not core:
+        return piece.text
+    lead, tail = piece.text[: piece.text.index(core[0])], piece.text[len(piece.text.rstrip()) :]
+    text = _TAG.sub(_escaped, _EMPHASIS.sub(_escaped, core))
+    stars = 2 * piece.is_bold + piece.is_italic if _WORD.search(core) else 0
+    # Where CommonMark would see no emphasis begin or end, stars would be text.
+    opens = lead or not before or before.isspace() or (core[0].isalnum() and before != "*")
+    closes = tail or not after or after.isspace() or core[-1].isalnum()
+    if stars and opens and closes and "\n\n" not in core:
+        text = f"{'*' * stars}{text}{'*' * stars}"
+    if piece.address is not None:
+        text = f"[{_BRACKETS.sub(_escaped, text)}]({piece.address})"
+    return lead + text + tail
+
+
+def _line(line: str) -> str:
+    return _LINE_START.sub(lambda match: f"{match[0]}\\", line) if _LINE_START.match(line) else line
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "\\" + match[0]

@@ -1,0 +1,199 @@
+"""The ruled tables of a PDF page, and the characters of its text layer in their cells. Runs in workers; torch-free.
+
+MuPDF's search takes 60 to 400 ms, for characters in the first place, and grows with the square of the lines: so it is
+made only where there are rules of both directions, and not too many.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from pipeline.text_layer.extract.draft_lines import as_text
+from pipeline.text_layer.extract.glyphs import Box, Glyph, Span
+
+# Pieces of lines that a page draws: a small table has 4 rectangles or 6 lines, a plot or a map thousands.
+_FEWEST, _MOST = 4, 2000
+# Points: what is thinner is a rule, what is longer reaches along a cell.
+_THIN, _LONG = 3.0, 8.0
+# Of a table's cells those that are not empty, and the letters of one, from which on it is a frame around a page's text.
+_FILLED, _LONGEST = 0.3, 1500
+_SAME = 2.0  # points between edges of the same row or column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """box: in points of the page as it is shown. row, column: where it begins, from 0; num_*: how many it spans."""
+
+    box: Box
+    row: int
+    column: int
+    num_rows: int = 1
+    num_columns: int = 1
+
+
+Table = tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledTable:
+    """A table with its text. rows: the cells that begin in each row, with their texts. spans: all that is in it."""
+
+    rows: tuple[tuple[tuple[Cell, str], ...], ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def text(self) -> str:
+        """A line a row, a tab between cells."""
+        return "\n".join("\t".join(text for _, text in row) for row in self.rows)
+
+
+def find_tables(page: Any) -> list[Table]:
+    """Returns the page's ruled tables of two cells and more, from top to bottom; none of a page that is turned.
+
+    page: a pymupdf Page. Raises: whatever MuPDF does.
+    """
+    if page.rotation:  # MuPDF would give the places on another page than the one that is shown
+        return []
+    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
+    if not 0 < len(kinds) <= _MOST:
+        return []
+    drawings = page.get_drawings()
+    if not _may_be_ruled(drawings):
+        return []
+    tables = (_cells(found) for found in page.find_tables(paths=drawings).tables)
+    return [table for table in tables if len(table) > 1]
+
+
+def filled(spans: Sequence[Span], tables: Sequence[Table]) -> Iterator[Span | FilledTable]:
+    """Yields the spans in their order, and where the first one of a table was, the table; no character twice.
+
+    A frame around text, and a grid that is mostly empty, is no table: its spans stay.
+    """
+    parted = [list(_pieces(span, tables)) for span in spans] if tables else []
+    made = {
+        number: table
+        for number, cells in enumerate(tables)
+        if (
+            table := _filled(cells, [piece for pieces in parted for piece in pieces if piece.table == number])
+        )
+    }
+    if not made:
+        yield from spans
+        return
+    told: set[int] = set()
+    for span, pieces in zip(spans, parted, strict=True):
+        if not any(piece.table in made for piece in pieces):
+            yield span
+            continue
+        for piece in pieces:
+            if piece.table not in made:
+                yield piece.span
+            elif piece.table not in told:
+                told.add(piece.table)
+                yield made[piece.table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """Characters of one span in one cell, or in none: -1."""
+
+    table: int
+    cell: int
+    span: Span
+
+
+def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
+    """A space goes with what stands before it."""
+    if not any(_touches(span.box, cells) for cells in tables):
+        yield _Piece(table=-1, cell=-1, span=span)
+        return
+    places: list[tuple[int, int]] = []
+    for char in span.chars:
+        is_space = char.text.isspace() and places
+        places.append(places[-1] if is_space else _place(char, tables))
+    for (table, cell), group in groupby(range(len(places)), key=places.__getitem__):
+        part = span.of([span.chars[number] for number in group])
+        if part.line.text:
+            yield _Piece(table=table, cell=cell, span=part)
+
+
+def _touches(box: Box, cells: Table) -> bool:
+    left, top = min(cell.box[0] for cell in cells), min(cell.box[1] for cell in cells)
+    right, bottom = max(cell.box[2] for cell in cells), max(cell.box[3] for cell in cells)
+    return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
+
+
+def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:
+    x, y = char.middle
+    for number, cells in enumerate(tables):
+        for index, cell in enumerate(cells):
+            x0, y0, x1, y1 = cell.box
+            if x0 <= x < x1 and y0 <= y < y1:
+                return number, index
+    return -1, -1
+
+
+def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
+    texts = [_text([piece.span for piece in pieces if piece.cell == index]) for index in range(len(cells))]
+    num_filled = sum(bool(text) for text in texts)
+    if num_filled < max(2, _FILLED * len(cells)) or max(map(len, texts)) > _LONGEST:
+        return None
+    rows = groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)
+    return FilledTable(rows=tuple(tuple(row) for _, row in rows), spans=tuple(piece.span for piece in pieces))
+
+
+def _text(spans: Sequence[Span]) -> str:
+    return " ".join((as_text([span.line for span in spans]) or "").split())
+
+
+def _may_be_ruled(drawings: Iterable[Any]) -> bool:
+    """Whether there are rules in both directions that could part cells, and few enough pieces of lines to look at."""
+    num_across = num_down = num_pieces = 0
+    for drawing in drawings:
+        num_pieces += len(drawing["items"])
+        if num_pieces > _MOST:
+            return False
+        for kind, *points in drawing["items"]:
+            if kind == "re":
+                width, height = points[0].width, points[0].height
+                num_across += (1 if height < _THIN else 2) * (width > _LONG)
+                num_down += (1 if width < _THIN else 2) * (height > _LONG)
+            elif kind == "l":
+                across, down = abs(points[0].x - points[1].x), abs(points[0].y - points[1].y)
+                num_across += across > _LONG and down < _THIN
+                num_down += down > _LONG and across < _THIN
+    return num_across + num_down > _FEWEST and min(num_across, num_down) > 1
+
+
+def _cells(table: Any) -> Table:
+    """The cells row by row, with what they span."""
+    boxes = sorted(
+        {tuple(box) for row in table.rows for box in row.cells if box is not None},
+        key=lambda box: (box[1], box[0]),
+    )
+    rows, columns = _edges(box[1] for box in boxes), _edges(box[0] for box in boxes)
+    cells = [
+        Cell(
+            box=box,
+            row=_from(rows, box[1]),
+            column=_from(columns, box[0]),
+            num_rows=max(1, _from(rows, box[3]) - _from(rows, box[1])),
+            num_columns=max(1, _from(columns, box[2]) - _from(columns, box[0])),
+        )
+        for box in boxes
+    ]
+    return tuple(sorted(cells, key=lambda cell: (cell.row, cell.column)))
+
+
+def _edges(values: Iterable[float]) -> list[float]:
+    edges: list[float] = []
+    for value in sorted(values):
+        if not edges or value > edges[-1] + _SAME:
+            edges.append(value)
+    return edges
+
+
+def _from(edges: Sequence[float], value: float) -> int:
+    """The number of the edge at a value, counted from 0; beyond the last one, how many there are."""
+    return sum(edge < value - _SAME for edge in edges)

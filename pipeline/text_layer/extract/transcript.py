@@ -1,0 +1,179 @@
+"""A text layer as a transcript: its text, markdown and blocks with boxes, in the layer's own order. Torch-free."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ocr.types import Block, ParsedText
+from pipeline.text_layer.extract import markdown as layer_markdown
+from pipeline.text_layer.extract.bidi import in_reading_order
+from pipeline.text_layer.extract.draft_lines import as_text, between
+from pipeline.text_layer.extract.glyphs import Span
+from pipeline.text_layer.extract.links import Link
+from pipeline.text_layer.extract.markdown import BULLET
+from pipeline.text_layer.extract.ruled_tables import FilledTable, Table, filled
+
+# Type sizes, of the size that most of the page is set in.
+_TITLE, _SUB_TITLE = 1.5, 1.15
+_SAME_SIZE = 1.1  # within a paragraph
+_LONGEST_TITLE, _LONGEST_BOLD_TITLE = 200, 100
+_MOSTLY = 0.5
+_PARAGRAPH = "\n\n"
+_LEVELS = {"title": 1, "sub_title": 2}
+_BOLD_LEVEL = 3
+
+Line = list[Span]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """What most of the page is set in, by which headings and code are told."""
+
+    size: float
+    is_bold: bool
+    is_monospaced: bool
+
+    @classmethod
+    def of(cls, spans: Sequence[Span]) -> "_Body":
+        sizes: Counter[float] = Counter()
+        for span in spans:
+            sizes[round(span.line.size * 2) / 2] += len(span.glyphs)
+        total = max(1, sizes.total())
+        return cls(
+            size=sizes.most_common(1)[0][0] if sizes else 0.0,
+            is_bold=sum(len(span.glyphs) for span in spans if span.is_bold) > _MOSTLY * total,
+            is_monospaced=sum(len(span.glyphs) for span in spans if span.is_monospaced) > _MOSTLY * total,
+        )
+
+
+def as_parsed(
+    spans: Sequence[Span],
+    px_per_pt: float,
+    size_px: tuple[int, int],
+    links: Sequence[Link] = (),
+    tables: Sequence[Table] = (),
+) -> ParsedText:
+    """Returns the layer's text in paragraphs. size_px: the page's width and height, which boxes do not leave.
+
+    Blocks are "title" and "sub_title" by their type, "table", "list", "code" and "text". Their texts are without marks
+    and make up the text; emphasis, links and tags are in the markdown alone.
+    """
+    shown = [span for span in in_reading_order(spans) if span.line.text]
+    body = _Body.of(shown)
+    blocks, markdown = [], []
+    for part in _parts(filled(shown, tables)):
+        made = _table(part) if isinstance(part, FilledTable) else _paragraph(part, body, links)
+        if made is None:
+            continue
+        label, text, marked = made
+        inside = part.spans if isinstance(part, FilledTable) else [span for line in part for span in line]
+        blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
+        markdown.append(marked)
+    return ParsedText(
+        text=_PARAGRAPH.join(block.text for block in blocks),
+        markdown=_PARAGRAPH.join(markdown),
+        blocks=tuple(blocks),
+    )
+
+
+def _table(found: FilledTable) -> tuple[str, str, str]:
+    return "table", found.text, layer_markdown.table(found)
+
+
+def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tuple[str, str, str] | None:
+    """The label, text and markdown of a paragraph; None without text."""
+    spans = [span for line in lines for span in line]
+    text = as_text([span.line for span in spans])
+    if not text:
+        return None
+    label = _label(lines, text, body)
+    if label in _LEVELS:
+        is_large = min(span.line.size for span in spans) >= _SUB_TITLE * body.size
+        return label, text, layer_markdown.heading(text, _LEVELS[label] if is_large else _BOLD_LEVEL)
+    if label == "code":
+        return label, text, layer_markdown.code(text)
+    return label, text, layer_markdown.paragraph(lines, links, body_is_bold=body.is_bold).strip()
+
+
+def _parts(items: Iterable[Span | FilledTable]) -> Iterator[list[Line] | FilledTable]:
+    """The tables, and between them the paragraphs as lines of print."""
+    spans: list[Span] = []
+    for item in items:
+        if isinstance(item, FilledTable):
+            yield from _paragraphs(spans)
+            yield item
+            spans = []
+        else:
+            spans.append(item)
+    yield from _paragraphs(spans)
+
+
+def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
+    if not spans:
+        return
+    lines: list[Line] = [[spans[0]]]
+    is_broken: list[bool] = []
+    for before, span in pairwise(spans):
+        gap = between(before.line, span.line)
+        if "\n" in gap:
+            lines.append([span])
+            is_broken.append(gap == _PARAGRAPH)
+        else:
+            lines[-1].append(span)
+    group = [lines[0]]
+    for (above, line), broken in zip(pairwise(lines), is_broken, strict=True):
+        if broken or _begins_anew(above, line):
+            yield group
+            group = []
+        group.append(line)
+    yield group
+
+
+def _begins_anew(above: Line, line: Line) -> bool:
+    """Whether a line is set otherwise than the one above it, as the text under a heading is."""
+    sizes = sorted((_size(above), _size(line)))
+    if sizes[1] > _SAME_SIZE * sizes[0] or _is_code(above) != _is_code(line):
+        return True
+    return _is_bold(above) != _is_bold(line)
+
+
+def _size(line: Line) -> float:
+    return max(line, key=lambda span: len(span.glyphs)).line.size
+
+
+def _is_bold(line: Line) -> bool:
+    return all(span.is_bold for span in line if span.glyphs)
+
+
+def _is_code(line: Line) -> bool:
+    return all(span.is_monospaced for span in line if span.glyphs)
+
+
+def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
+    has_letters = any(letter.isalpha() for letter in text)
+    if has_letters and len(text) <= _LONGEST_TITLE and body.size:
+        size = min(span.line.size for line in lines for span in line)
+        if size >= _SUB_TITLE * body.size:
+            return "title" if size >= _TITLE * body.size else "sub_title"
+    if all(map(_is_code, lines)) and not body.is_monospaced:
+        return "code"
+    if BULLET.match(text):
+        return "list"
+    is_bold = not body.is_bold and all(map(_is_bold, lines))
+    if is_bold and has_letters and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:":
+        return "sub_title"
+    return "text"
+
+
+def _box_px(group: Sequence[Span], scale: float, size_px: tuple[int, int]) -> tuple[int, int, int, int]:
+    boxes = [span.box for span in group]
+    width, height = size_px
+    x0, y0 = (int(max(0.0, min(box[edge] for box in boxes) * scale)) for edge in (0, 1))
+    x1, y1 = (round(max(box[edge] for box in boxes) * scale) for edge in (2, 3))
+    return (
+        min(x0, width),
+        min(y0, height),
+        max(min(x1, width), min(x0, width)),
+        max(min(y1, height), min(y0, height)),
+    )

@@ -1,0 +1,185 @@
+"""A PDF page's text layer, read and judged. Runs in workers; never imports torch."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pipeline.documents import pdf
+from pipeline.documents.damage import complaints, page_losses
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.script import main_script
+from pipeline.documents.settings import RenderSettings
+from pipeline.text_layer.extract.glyphs import Span, read_spans, read_text
+from pipeline.text_layer.extract.links import find_links
+from pipeline.text_layer.extract.ruled_tables import find_tables
+from pipeline.text_layer.extract.transcript import as_parsed
+from pipeline.text_layer.trust.ink import Drawn, Ink
+from pipeline.text_layer.trust.letters import are_words
+from pipeline.text_layer.trust.verdict import Evidence, shows_any, why_not, why_not_even_unread
+from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
+
+LOGGER = logging.getLogger("ocrbatch")
+
+BoxPx = tuple[int, int, int, int]
+
+
+def embedded_page(
+    page: Page, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
+) -> EmbeddedPage | None:
+    """Returns the page with its text layer in place of views, or None where that cannot be trusted.
+
+    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left, so
+    that what another program recognised under a scan will do as well. Raises: DocumentError, OSError.
+    """
+    start = time.perf_counter()
+    if page.kind != "pdf":
+        return None
+    document = documents.get(page, settings.passwords)
+    dpi = settings.dpi or float(pdf.LAYOUT_DPI)
+    try:
+        found = judged(document, page.page_index, dpi, last=last)
+        if found is None or not found.is_trustworthy:
+            return None
+        documents.check()
+        missing = page_losses.missing(document, page.page_index, from_pixels=False)
+        width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
+    finally:
+        _closed_if_damaged(documents)
+    return EmbeddedPage(
+        page=page,
+        layer=found,
+        width_px=width_px,
+        height_px=height_px,
+        dpi=dpi,
+        seconds={"layer": time.perf_counter() - start},
+        missing=missing,
+    )
+
+
+def _closed_if_damaged(documents: OpenDocuments) -> None:
+    """Of what it keeps for a further look at the page, a font or a picture, MuPDF would not complain again."""
+    if complaints.suspicions(complaints.said()):
+        documents.close()
+
+
+def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+    """Returns the page with the script of its text layer, unless that is no words. Raises: as with_layer.
+
+    From the drafts, which are there already. Another script than Latin is looked at again: of characters whose meaning
+    is unknown a draft has the numbers, which may be letters of any script.
+    """
+    text = _draft(ready)
+    if not text:
+        return ready
+    script = main_script(text) if are_words(text) else None
+    if script not in (None, "Latn"):
+        text = read_text(documents.get(ready.page, settings.passwords), ready.page.page_index)
+        documents.check()
+        script = main_script(text) if are_words(text) else None
+    return replace(ready, script=script)
+
+
+def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+    """Returns the page with its layer judged, and the script that this is in; as it is where there is no layer.
+
+    Where the layer comes last, the text that another program recognised under a scan will do as well. The page may be
+    without its views. Raises: DocumentError, PageRenderError, OSError.
+    """
+    page, last = ready.page, settings.text_layer in TAKEN_LAST
+    if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
+        return ready
+    start = time.perf_counter()
+    try:
+        found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
+        if found is None:
+            return ready
+        documents.check()  # the layer is of the content that was drawn
+    finally:
+        _closed_if_damaged(documents)
+    layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
+    seconds = {**ready.seconds, "layer": time.perf_counter() - start}
+    return replace(ready, layer=layer, script=layer.script, seconds=seconds)
+
+
+def _draft(ready: ReadablePage) -> str:
+    """What the layer says of all of the page's readings."""
+    readings = [ready] if isinstance(ready, RenderedPage) else [part.rendered for part in ready.parts]
+    return "\n".join(reading.text_layer for reading in readings if reading.text_layer)
+
+
+def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:
+    """With the boxes on the page after a clockwise turn by a multiple of 90 degrees. width_px, height_px: then."""
+    if not angle_deg:
+        return layer
+
+    def turned(box: BoxPx) -> BoxPx:
+        x0, y0, x1, y1 = box
+        if angle_deg == 90:
+            return width_px - y1, x0, width_px - y0, x1
+        if angle_deg == 180:
+            return width_px - x1, height_px - y1, width_px - x0, height_px - y0
+        return y0, height_px - x1, y1, height_px - x0
+
+    blocks = (
+        replace(block, box_px=None if block.box_px is None else turned(block.box_px))
+        for block in layer.blocks
+    )
+    return replace(layer, blocks=tuple(blocks))
+
+
+def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
+    """Returns a page's layer with boxes in pixels at dpi; None without any, or where it cannot be read.
+
+    document: a pymupdf document. last: trusts more easily, as there is nothing else. What MuPDF said of the page is
+    left to be asked for (pipeline.documents.damage.complaints).
+    """
+    complaints.forget()
+    try:
+        return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last)
+    except Exception as error:  # C parsers raise anything, and the page can be read without
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return None
+
+
+def is_trusted(document: Any, index: int) -> bool:
+    """Returns whether a page's layer is taken before it is read: what `judged` says, without making its text."""
+    try:
+        page = document.load_page(index)
+        display = page.get_displaylist()
+        spans = read_spans(display)
+        return any(span.glyphs for span in spans) and not why_not(_evidence(page, display, spans))
+    except Exception as error:  # C parsers raise anything, and the page can be read without
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return False
+    finally:
+        complaints.forget()
+
+
+def _evidence(page: Any, display: Any, spans: Sequence[Span]) -> Evidence:
+    return Evidence(spans=spans, ink=Ink.of(display), drawn=Drawn.of(page))
+
+
+def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
+    display = page.get_displaylist()
+    spans = read_spans(display)
+    if not any(span.glyphs for span in spans):
+        return None
+    evidence = _evidence(page, display, spans)
+    reason = why_not_even_unread(evidence) if last else why_not(evidence)
+    structure = () if reason else (find_links(page), find_tables(page))
+    parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
+    return Layer(
+        text=parsed.text,
+        markdown=parsed.markdown,
+        blocks=parsed.blocks,
+        is_trustworthy=not reason,
+        reason=reason,
+        script=main_script(parsed.text),
+        is_visible=shows_any(evidence),
+    )
+
+
+def _size_px(page: Any, px_per_pt: float) -> tuple[int, int]:
+    return max(1, round(page.rect.width * px_per_pt)), max(1, round(page.rect.height * px_per_pt))

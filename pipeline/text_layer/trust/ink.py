@@ -1,0 +1,172 @@
+"""A page's pixels against its text layer: what shows no text although there should be some, and the other way round.
+
+At one pixel a point letters can no longer be read, but a line of them is still a row of upright edges. Torch-free.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+
+from pipeline.text_layer.extract.glyphs import Box
+
+GreyImage = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+_LONGEST_PX = 1600  # posters are looked at more coarsely
+# Grey levels between neighbours that make an edge: those of a blurred picture of text have 24, a surface less.
+_EDGE_LEVELS = 24
+# Text of 6 to 14 pt has 0.25 to 0.5 edges a pixel; rules, frames and curves less than 0.1.
+_EDGES_OF_TEXT = 0.2
+_WINDOW_PX = (25, 7)  # some five letters of one line
+# How far around a word its own strokes, accents and underlining reach.
+_AROUND_PX = 5
+# Grey levels between the lightest and the darkest pixel of a word that can be seen.
+_SEEN_LEVELS = 24
+# Lighter print needs a darker ground; of darker print the letters themselves may be most of a box.
+_LIGHT = 200
+# By how much a picture is reduced to look for larger letters, and the least it must be then.
+_STEPS, _LEAST_STEPS = (1, 2, 4), 7
+# Of pages that are put together from thousands of pieces only the largest are looked at.
+_MOST_PICTURES = 40
+_IMAGES = frozenset({"fill-image", "fill-imgmask", "clip-imgmask"})
+_TEXTS = frozenset({"fill-text", "stroke-text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """A page as grey levels [H, W], scale pixels to a point."""
+
+    grey: GreyImage
+    scale: float
+
+    @classmethod
+    def of(cls, display: Any) -> "Ink":
+        """display: a pymupdf DisplayList. Raises: whatever MuPDF does."""
+        longest_pt = max(display.rect.width, display.rect.height)
+        scale = min(1.0, _LONGEST_PX / longest_pt)
+        pixmap = display.get_pixmap(
+            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
+        )
+        rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
+        return cls(np.array(rows[:, : pixmap.width]), scale)
+
+    def is_seen(self, box: Box, grey: int) -> bool:
+        """Whether print of a grey level stands out in a box (points), or beside it by a pixel.
+
+        White print is not where there is only black on white: its ground is what most of the box shows.
+        """
+        x0, y0, x1, y1 = self._pixels(box, 1)
+        inside = self.grey[y0:y1, x0:x1]
+        if not inside.size or int(inside.max()) - int(inside.min()) < _SEEN_LEVELS:
+            return False
+        ground = float(np.median(inside))
+        return grey < _LIGHT or abs(ground - grey) >= _SEEN_LEVELS
+
+    def uncovered_share(self, boxes: Iterable[Box]) -> float:
+        """Returns the share of the page that looks like lines of text where no box (points) is."""
+        covered = self._filled(boxes, _AROUND_PX)
+        return float(np.mean(_looks_like_text(self.grey) & ~covered))
+
+    def uncovered_within_pt2(self, pictures: Iterable[Box], boxes: Iterable[Box]) -> float:
+        """Returns the largest area, in square points, that looks like text in a picture and outside of the boxes.
+
+        Looked at in steps: at a half and a quarter of the size, larger letters look like text as well.
+        """
+        places = {self._pixels(picture, 0) for picture in pictures}
+        if not places:
+            return 0.0
+        covered = self._filled(boxes, _AROUND_PX)
+        largest = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))[
+            :_MOST_PICTURES
+        ]
+        return max(self._uncovered_px(*place, covered) for place in largest) / self.scale**2
+
+    def _uncovered_px(self, x0: int, y0: int, x1: int, y1: int, covered: Flags) -> float:
+        inside, found = self.grey[y0:y1, x0:x1], 0
+        for step in _STEPS:
+            if min(inside.shape) < _LEAST_STEPS * step:
+                break
+            looks = _looks_like_text(_reduced(inside, step))
+            rows, columns = looks.shape
+            looks &= ~covered[y0:y1:step, x0:x1:step][:rows, :columns]
+            found = max(found, int(looks.sum()) * step * step)
+        return float(found)
+
+    def covered_share(self, boxes: Iterable[Box]) -> float:
+        """Returns the share of the page that the boxes (points) cover together."""
+        return float(np.mean(self._filled(boxes, 0)))
+
+    def share_of(self, box: Box) -> float:
+        """Returns the share of the page that one box (points) covers."""
+        x0, y0, x1, y1 = self._pixels(box, 0)
+        return (x1 - x0) * (y1 - y0) / self.grey.size
+
+    def _filled(self, boxes: Iterable[Box], around_px: int) -> Flags:
+        filled = np.zeros(self.grey.shape, np.bool_)
+        for box in boxes:
+            x0, y0, x1, y1 = self._pixels(box, around_px)
+            filled[y0:y1, x0:x1] = True
+        return filled
+
+    def _pixels(self, box: Box, around_px: int) -> tuple[int, int, int, int]:
+        """The pixels that a box touches, on the page."""
+        height, width = self.grey.shape
+        x0, y0, x1, y1 = (edge * self.scale for edge in box)
+        return (
+            max(0, min(width, int(x0) - around_px)),
+            max(0, min(height, int(y0) - around_px)),
+            max(0, min(width, int(x1) + 1 + around_px)),
+            max(0, min(height, int(y1) + 1 + around_px)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where a page draws images, in points of the page as it is shown; hidden_share: of its texts, under images."""
+
+    pictures: Sequence[Box]
+    hidden_share: float
+
+    @classmethod
+    def of(cls, page: Any) -> "Drawn":
+        """page: a pymupdf Page. Raises: whatever MuPDF does."""
+        matrix = page.rotation_matrix
+        pictures: list[Box] = []
+        num_texts = num_hidden = 0
+        for kind, box, *_ in reversed(page.get_bboxlog()):  # from the last drawn to the first
+            rectangle = pymupdf.Rect(box) * matrix
+            if kind in _IMAGES:
+                pictures.append(tuple(rectangle))
+            elif kind in _TEXTS:
+                num_texts += 1
+                x, y = (rectangle.x0 + rectangle.x1) / 2, (rectangle.y0 + rectangle.y1) / 2
+                num_hidden += any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in pictures)
+        return cls(pictures, num_hidden / max(num_texts, 1))
+
+
+def _looks_like_text(grey: GreyImage) -> Flags:
+    edges = np.zeros_like(grey)
+    edges[:, 1:] = np.where(np.abs(np.diff(grey.astype(np.int16), axis=1)) > _EDGE_LEVELS, 255, 0)
+    dense: Flags = _mean(edges, *_WINDOW_PX) > 255 * _EDGES_OF_TEXT
+    return dense
+
+
+def _reduced(grey: GreyImage, step: int) -> GreyImage:
+    """The mean of squares of step x step pixels; what is left over at the edges is cut off."""
+    height, width = grey.shape[0] // step, grey.shape[1] // step
+    squares = grey[: height * step, : width * step].reshape(height, step, width, step)
+    reduced: GreyImage = squares.mean(axis=(1, 3)).astype(np.uint8)
+    return reduced
+
+
+def _mean(values: GreyImage, width: int, height: int) -> npt.NDArray[np.float32]:
+    """The mean over a window around each pixel, zero beyond the edges."""
+    padded = np.pad(values.astype(np.float32), ((height // 2 + 1, height // 2), (width // 2 + 1, width // 2)))
+    sums = padded.cumsum(0, dtype=np.float64).cumsum(1)
+    total = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
+    mean: npt.NDArray[np.float32] = (total / (width * height)).astype(np.float32)
+    return mean

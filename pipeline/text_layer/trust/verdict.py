@@ -1,0 +1,270 @@
+"""Whether a page's text layer says what stands on the page: everything known to go wrong with one is looked for.
+
+A layer that is turned down costs a reading, one that is believed wrongly costs the page: in doubt it is no. Thresholds
+are from tests.benchmarks.layers: pages of real documents, and the same with layers spoilt in every way. Torch-free.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from pipeline.documents.script import script_shares
+from pipeline.text_layer.extract.bidi import backward_share
+from pipeline.text_layer.extract.glyphs import Box, Glyph, Span
+from pipeline.text_layer.trust.ink import Drawn, Ink
+from pipeline.text_layer.trust.letters import are_words, bits_per_letter
+from pipeline.text_layer.trust.widths import width_fit
+
+# Shares of a page's characters. A formula has a bracket without a meaning now and then.
+_UNMAPPED = 0.01
+_INVISIBLE = 0.02  # a hidden heading is more than a stray mark
+_UNSEEN = 0.05  # of words: a figure's white label on white is one
+_TURNED = 0.1  # the stamp beside a preprint is 2%
+_COPIES = 8  # of a text, that are looked at
+_STACKED = 0.05  # on the place of the one before; accents that are drawn apart are 3% of a page
+# Shares of the page.
+_PICTURES = 0.5  # beyond, a page is a scan, or its text may be in the picture
+_UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
+_UNCOVERED_OF_SCAN = 0.03
+_SMALL_PICTURE = 0.1  # a stamp, a logo, a letterhead
+_WORD_PT2 = 350.0  # a word of six letters in 10 pt
+_ENOUGH_LETTERS = 60
+_ONE_LETTER = 0.3  # of letters: the commonest has up to 0.17
+# The least width_fit: 0.87 and more on good pages.
+_WIDTHS = 0.6
+# Shares of words.
+_MIXED = 0.1  # with letters of two alphabets
+_MOJIBAKE = 0.02
+_SINGLE, _ENOUGH_WORDS = 0.6, 50  # of words that are one letter: "l i k e"
+_FOREIGN_ACCENTS = 0.5  # of letters: Vietnamese has 0.3, Cyrillic in the wrong code page nearly all
+_BACKWARD, _FEW_COLUMNS = (
+    0.2,
+    5,
+)  # of lines that stand above the one before: up to 0.08 on good pages, columns and tables too
+_TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
+# What programs write in place of a character that they do not know.
+_UNKNOWN = re.compile(r"\(cid:\d+\)|\?{3,}")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A page's layer and what is drawn."""
+
+    spans: Sequence[Span]
+    ink: Ink
+    drawn: Drawn
+
+    @cached_property
+    def glyphs(self) -> list[Glyph]:
+        return [glyph for span in self.spans for glyph in span.glyphs]
+
+    @cached_property
+    def text(self) -> str:
+        """A line a span, as it is in the layer."""
+        return "\n".join(span.line.text for span in self.spans)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Without vowel signs and other marks, which are no letters and would part a word of Hindi or Thai."""
+        return _WORD.findall(
+            "".join(letter for letter in self.text if not unicodedata.category(letter).startswith("M"))
+        )
+
+    def share(self, is_counted: Callable[[Span], bool]) -> float:
+        """The share of the characters that are in spans of a kind."""
+        counted = sum(len(span.glyphs) for span in self.spans if is_counted(span))
+        return counted / max(len(self.glyphs), 1)
+
+
+def why_not(page: Evidence) -> str:
+    """Returns why a layer may not stand in for a reading, or "" where it may."""
+    return next(_filtered(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)), "")
+
+
+def why_not_even_unread(page: Evidence) -> str:
+    """Returns why a layer is of no use even for a page that cannot be read, or "" where it is.
+
+    Here the text that another program recognised under a scan will do, if it looks like text and covers the page.
+    """
+    return next(_filtered(page, (*_OF_THE_TEXT, _is_out_of_order, _covers_little)), "")
+
+
+def shows_any(page: Evidence) -> bool:
+    """Returns whether any of a layer's text can be seen on the page."""
+    return any(span.is_drawn and span.glyphs and _is_seen(page, span) for span in page.spans)
+
+
+def _filtered(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> Iterator[str]:
+    return (reason for test in tests if (reason := test(page)))
+
+
+def _is_invisible(page: Evidence) -> str:
+    share = page.share(lambda span: not span.is_drawn)
+    return f"{share:.0%} of its characters are invisible, as under a scan" if share > _INVISIBLE else ""
+
+
+def _has_pictures(page: Evidence) -> str:
+    share = page.ink.covered_share(page.drawn.pictures)
+    return f"pictures cover {share:.0%} of the page" if share > _PICTURES else ""
+
+
+def _is_under_pictures(page: Evidence) -> str:
+    share = page.drawn.hidden_share
+    return f"{share:.0%} of its text lies under pictures" if share > _INVISIBLE else ""
+
+
+def _is_unmapped(page: Evidence) -> str:
+    unmapped = sum(unicodedata.category(glyph.text[0]) in ("Co", "Cn", "Cc", "Cs") for glyph in page.glyphs)
+    unmapped += sum(glyph.text[0] == "\ufffd" for glyph in page.glyphs)
+    unmapped += sum(len(match[0]) for match in _UNKNOWN.finditer(page.text))
+    limit = _UNMAPPED * len(page.glyphs) + 1
+    return f"{unmapped} of {len(page.glyphs)} characters have no meaning" if unmapped > limit else ""
+
+
+def _is_stacked(page: Evidence) -> str:
+    letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
+    places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
+    share = 1 - len(places) / max(len(letters), 1)
+    return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
+
+
+def _is_doubled(page: Evidence) -> str:
+    """Shadows and bold print are made of copies that MuPDF drops only where they are next to each other."""
+    copies: defaultdict[str, list[Span]] = defaultdict(list)
+    doubled = 0
+    for span in page.spans:
+        alike = copies[span.line.text.strip()]
+        doubled += len(span.glyphs) if any(_is_beside(span, other) for other in alike[-_COPIES:]) else 0
+        alike.append(span)
+    share = doubled / max(len(page.glyphs), 1)
+    return f"{share:.0%} of its characters are copies beside others" if share > _STACKED else ""
+
+
+def _is_unlikely(page: Evidence) -> str:
+    if not are_words(page.text):
+        return f"its letters do not form words ({bits_per_letter(page.text)[0]:.1f} bits a letter)"
+    letters = Counter("".join(page.words).lower())
+    mark, most = next(iter(letters.most_common(1)), ("", 0))
+    alike = letters.total() >= _ENOUGH_LETTERS and most > _ONE_LETTER * letters.total()
+    return f"{most} of {letters.total()} letters are {mark!r}" if alike else ""
+
+
+def _is_mismatched(page: Evidence) -> str:
+    fit = width_fit(page.spans)
+    unfit = fit is not None and fit < _WIDTHS
+    return f"its characters are not as wide as what is drawn (correlation {fit:.2f})" if unfit else ""
+
+
+def _is_mixed(page: Evidence) -> str:
+    mixed = sum(len(_alphabets(word)) > 1 for word in page.words)
+    limit = _MIXED * len(page.words) + 1
+    return f"{mixed} of {len(page.words)} words mix alphabets" if mixed > limit else ""
+
+
+def _is_mojibake(page: Evidence) -> str:
+    twice = len(_TWICE_DECODED.findall(page.text))
+    if twice > max(2, _MOJIBAKE * len(page.words)):
+        return f"it was decoded wrongly ({twice} sequences as of UTF-8 read as Latin 1)"
+    letters = [letter for word in page.words for letter in word]
+    accents = sum("\u00c0" <= letter <= "\u00ff" for letter in letters)
+    wrong = len(letters) >= _ENOUGH_LETTERS and accents > _FOREIGN_ACCENTS * len(letters)
+    return (
+        f"it was decoded wrongly ({accents / len(letters):.0%} of its letters have accents)" if wrong else ""
+    )
+
+
+def _is_in_pieces(page: Evidence) -> str:
+    single = sum(len(word) == 1 for word in page.words)
+    broken = len(page.words) >= _ENOUGH_WORDS and single > _SINGLE * len(page.words)
+    if broken and not {"Hani", "Jpan"} & script_shares(page.text).keys():
+        return f"{single} of {len(page.words)} words are single letters"
+    return ""
+
+
+def _is_backward(page: Evidence) -> str:
+    """MuPDF turns words round that were drawn from left to right; where it did not, the letters say something else."""
+    share = backward_share(page.spans)
+    return f"{share:.0%} of its letters from right to left are stored the other way" if share > _MIXED else ""
+
+
+def _is_turned(page: Evidence) -> str:
+    share = page.share(lambda span: span.is_turned)
+    return f"{share:.0%} of its characters do not run from left to right" if share > _TURNED else ""
+
+
+def _is_out_of_order(page: Evidence) -> str:
+    lines = [span.line for span in page.spans if span.glyphs and not span.is_turned]
+    backward = sum(now.base < before.base - 0.5 * before.size for before, now in pairwise(lines))
+    out_of_order = backward > _FEW_COLUMNS and backward > _BACKWARD * len(lines)
+    return f"its lines are out of order ({backward} of {len(lines)} go back)" if out_of_order else ""
+
+
+def _is_unseen(page: Evidence) -> str:
+    spans = [span for span in page.spans if span.glyphs]
+    unseen = sum(len(span.glyphs) for span in spans if not _is_seen(page, span))
+    share = unseen / max(len(page.glyphs), 1)
+    return f"{share:.0%} of its characters cannot be seen" if share > _UNSEEN else ""
+
+
+def _is_seen(page: Evidence, span: Span) -> bool:
+    return page.ink.is_seen(_hull(span.glyphs), span.grey)
+
+
+def _leaves_text_out(page: Evidence) -> str:
+    return _uncovered(page, _UNCOVERED)
+
+
+def _has_words_in_a_picture(page: Evidence) -> str:
+    """Of a large picture the texture may look like as much text; a small one with words is there for the words."""
+    small = [box for box in page.drawn.pictures if page.ink.share_of(box) <= _SMALL_PICTURE]
+    has_words = page.ink.uncovered_within_pt2(small, (glyph.box for glyph in page.glyphs)) > _WORD_PT2
+    return "a picture on it looks like text that it does not hold" if has_words else ""
+
+
+def _covers_little(page: Evidence) -> str:
+    return _uncovered(page, _UNCOVERED_OF_SCAN)
+
+
+def _uncovered(page: Evidence, limit: float) -> str:
+    share = page.ink.uncovered_share(glyph.box for glyph in page.glyphs)
+    return f"{share:.1%} of the page looks like text that it does not hold" if share > limit else ""
+
+
+_OF_THE_SCAN = (_is_invisible, _has_pictures, _is_under_pictures)
+_OF_THE_TEXT = (
+    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _is_backward,
+    _is_turned,
+)  # fmt: skip
+_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out, _has_words_in_a_picture)
+
+
+def _alphabets(word: str) -> frozenset[str]:
+    """The alphabets of a word's letters, by the first word of their names."""
+    names = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in word)
+    return frozenset(names) & {
+        "LATIN",
+        "GREEK",
+        "CYRILLIC",
+        "ARMENIAN",
+        "GEORGIAN",
+        "HEBREW",
+        "ARABIC",
+        "THAI",
+    }
+
+
+def _is_beside(span: Span, other: Span) -> bool:
+    """Whether two spans cover each other by half."""
+    (a0, b0, a1, b1), (c0, d0, c1, d1) = span.box, other.box
+    across, down = min(a1, c1) - max(a0, c0), min(b1, d1) - max(b0, d0)
+    return across > 0.5 * (a1 - a0) and down > 0.4 * (b1 - b0)
+
+
+def _hull(glyphs: Sequence[Glyph]) -> Box:
+    x0, y0, x1, y1 = zip(*(glyph.box for glyph in glyphs), strict=True)
+    return min(x0), min(y0), max(x1), max(y1)

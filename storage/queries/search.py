@@ -1,0 +1,112 @@
+"""Full-text search over the pages' current texts."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.queries.statistics import database_path
+from storage.strings.text import storable
+
+MAX_TERMS = 64
+_TERM = re.compile(r'"([^"]*)"(\*?)|([^\s"]+)')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A page that matches. page: 1-based. score: larger is better. snippet: one line, matches marked.
+
+    doubt: why its text may be wrong or incomplete, None where nothing says so.
+    """
+
+    path: str
+    page: int
+    status: str
+    snippet: str
+    score: float
+    doubt: str | None = None
+
+
+def to_match(query: str) -> str:
+    """Returns the FTS5 expression for what a person typed; "" when it holds no letter or digit.
+
+    Every word must occur. "two words" in double quotes are a phrase, a final * stands for any ending.
+    Nothing else is an operator: each term becomes an FTS5 string, in which only the quote is special.
+    Words after the first MAX_TERMS are not looked at.
+    """
+    terms = []
+    for phrase, phrase_star, word in _TERM.findall(storable(query.replace("\0", " "))):
+        text = phrase or word.rstrip("*")
+        star = phrase_star or ("*" if word.endswith("*") else "")
+        if any(letter.isalnum() for letter in text):
+            terms.append('"{}"{}'.format(text.replace('"', '""'), star))
+    return " ".join(terms[:MAX_TERMS])
+
+
+def search(
+    db: Database,
+    query: str,
+    *,
+    limit: int = 20,
+    marks: tuple[str, str] = ("[", "]"),
+    doubtful: bool = False,
+) -> Iterator[Hit]:
+    """Yields the best hits, best first (bm25); a page with several files yields one for each.
+
+    marks: what stands before and after a match in the snippet. doubtful: whether pages whose text is in doubt are
+    looked through too. Any query is valid.
+    """
+    match = to_match(query)
+    if not match:
+        return
+    values = {
+        "match": match,
+        "limit": limit,
+        "before": marks[0],
+        "after": marks[1],
+        "doubtful": doubtful,
+    }
+    with explained(database_path(db)):
+        for row in db.query(_SEARCH, values):
+            yield Hit(**{**row, "snippet": " ".join(str(row["snippet"]).split())})
+
+
+def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
+    """Returns how many hits a search has without a limit."""
+    match = to_match(query)
+    if not match:
+        return 0
+    with explained(database_path(db)):
+        (number,) = db.conn.execute(_COUNT, {"match": match, "doubtful": doubtful}).fetchone()
+    return int(number)
+
+
+def num_doubtful(db: Database, query: str) -> int:
+    """Returns how many hits a search has that are on pages whose text is in doubt."""
+    match = to_match(query)
+    if not match:
+        return 0
+    with explained(database_path(db)):
+        (number,) = db.conn.execute(_DOUBTFUL, {"match": match}).fetchone()
+    return int(number)
+
+
+_SEARCH = """
+SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
+    snippet(page_search, 0, :before, :after, '…', 16) AS snippet
+FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
+ORDER BY bm25(page_search), r.path, r.page LIMIT :limit
+"""
+
+_COUNT = """
+SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
+"""
+
+_DOUBTFUL = """
+SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match AND r.doubt IS NOT NULL
+"""

@@ -1,0 +1,174 @@
+"""Files and the content behind them: how a path finds its document, and how it goes missing."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from storage.strings.text import real_path, storable
+from storage.types import FileRecord
+
+
+def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
+    """Writes the file's row, its document's and a row for each of its pages, inside the caller's transaction.
+
+    Content that was at the path before is noted as superseded, until the path holds it again.
+    """
+    path = storable(file.path)
+    _rename(conn, path, file)
+    reason = None if file.reason is None else storable(file.reason)
+    row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
+    known = None if row is None else int(row[0])
+    document = _document(conn, file, reason, known)
+    conn.execute(
+        "INSERT INTO files (path, document_id, status, reason, first_run_id, last_run_id)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET document_id = excluded.document_id,"
+        " status = excluded.status, reason = excluded.reason, last_run_id = excluded.last_run_id",
+        (path, document, file.status, reason, run_id, run_id),
+    )
+    _make_pages(conn, document)
+    conn.execute("DELETE FROM superseded WHERE path = ? AND document_id = ?", (path, document))
+    if known is not None and known != document:
+        conn.execute(
+            "INSERT OR REPLACE INTO superseded (path, document_id, run_id)"
+            " SELECT ?, id, ? FROM documents WHERE id = ? AND sha256 IS NOT NULL",
+            (path, run_id, known),
+        )
+        # A document without content belongs to one file only; readable now, the file has no use for it.
+        conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
+
+
+def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
+    """Gives the rows of other names of this file its one name: earlier versions stored paths as they were given.
+
+    A name counts as this file's where its row has the same content, and it is either how the file was given now, or a
+    relative path that this one ends with: relative to what folder it was, nobody knows any more.
+    """
+    if file.sha256 is None or not os.path.isabs(path):
+        return
+    given = None if file.given is None else storable(file.given)
+    names = conn.execute(
+        "SELECT f.path FROM files f JOIN documents d ON d.id = f.document_id WHERE d.sha256 = ? AND f.path <> ?",
+        (file.sha256, path),
+    ).fetchall()
+    for (name,) in names:
+        if name == given or os.path.normpath(name) == path or _is_tail(name, path):
+            conn.execute("UPDATE OR IGNORE superseded SET path = ? WHERE path = ?", (path, name))
+            conn.execute("DELETE FROM superseded WHERE path = ?", (name,))
+            conn.execute("UPDATE OR IGNORE files SET path = ? WHERE path = ?", (path, name))
+            conn.execute("DELETE FROM files WHERE path = ?", (name,))
+
+
+def _is_tail(name: str, path: str) -> bool:
+    """Whether an absolute path may be what a relative one was."""
+    tail = os.path.normpath(name)
+    while tail.startswith("../"):
+        tail = tail[3:]
+    return not os.path.isabs(name) and path.endswith(f"/{tail}")
+
+
+def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, known: int | None) -> int:
+    """Returns the id of the document with this content, made or brought up to date."""
+    values = (file.status, reason, file.kind, file.size_bytes, file.num_pages)
+    if file.sha256 is None and known is not None:
+        return known
+    if file.sha256 is not None:
+        conn.execute(
+            # One content may be looked at under several names and at bad times: what a look did not
+            # find out (kind, pages) keeps the value an earlier one did.
+            "INSERT INTO documents (sha256, status, reason, kind, size_bytes, num_pages)"
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (sha256) DO UPDATE SET status = excluded.status,"
+            " reason = excluded.reason, kind = coalesce(excluded.kind, kind),"
+            " size_bytes = excluded.size_bytes, num_pages = max(excluded.num_pages, num_pages)",
+            (file.sha256, *values),
+        )
+        row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (file.sha256,)).fetchone()
+        return int(row[0])
+    cursor = conn.execute(
+        "INSERT INTO documents (status, reason, kind, size_bytes, num_pages) VALUES (?, ?, ?, ?, ?)", values
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def _make_pages(conn: sqlite3.Connection, document: int) -> None:
+    """Gives every page of the document its row, pending and not asked for yet."""
+    num_pages, rows = conn.execute(
+        "SELECT iif(sha256 IS NULL, 0, num_pages), (SELECT count(*) FROM pages WHERE document_id = documents.id)"
+        " FROM documents WHERE id = ?",
+        (document,),
+    ).fetchone()
+    if rows < num_pages:
+        conn.executemany(
+            "INSERT OR IGNORE INTO pages (document_id, page_index) VALUES (?, ?)",
+            ((document, index) for index in range(num_pages)),
+        )
+
+
+def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns id and path of the files under roots that the run did not find, without those known to be missing.
+
+    roots: as pipeline.ingest.walk.canonical names them.
+    """
+    tops = [os.path.abspath(root) for root in roots]
+    rows = conn.execute(
+        "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
+    )
+    return [(file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops)]
+
+
+def empty_roots(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
+    """Returns those of the roots under which the run found nothing to read, with the files once found there.
+
+    roots: as pipeline.ingest.walk.canonical names them.
+    """
+    known: dict[str, list[str]] = {root: [] for root in roots}
+    filled: set[str] = set()
+    rows = conn.execute(
+        "SELECT f.path, f.last_run_id, f.status FROM files f JOIN documents d ON d.id = f.document_id"
+        " WHERE d.sha256 IS NOT NULL AND d.status <> 'skipped'"
+    )
+    for path, last_run_id, status in rows:
+        for root in roots:
+            if _is_under(path, root):
+                known[root].append(path)
+                if last_run_id == run_id and status == "ok":
+                    filled.add(root)
+    return {root: paths for root, paths in known.items() if paths and root not in filled}
+
+
+def are_gone(paths: Iterable[str]) -> bool:
+    """Returns whether all of these files are known to be gone; as for `gone`, nothing may wait for it."""
+    return not any(_is_there(path) for path in paths)
+
+
+def gone(files: Iterable[tuple[int, str]]) -> list[int]:
+    """Returns the ids of those of the files (id, path) that are known to be gone.
+
+    Needs no database, and may take for ever where a file server does not answer: for a thread that nothing waits for.
+    """
+    return [file_id for file_id, path in files if not _is_there(path)]
+
+
+def mark_missing(conn: sqlite3.Connection, file_ids: Sequence[int]) -> int:
+    """Marks files as missing, inside the caller's transaction; returns how many were not yet."""
+    marked = conn.executemany(
+        "UPDATE files SET status = 'missing', reason = NULL WHERE id = ? AND status <> 'missing'",
+        ((file_id,) for file_id in file_ids),
+    )
+    return marked.rowcount
+
+
+def _is_under(path: str, top: str) -> bool:
+    return os.path.abspath(path) == top or os.path.abspath(path).startswith(os.path.join(top, ""))
+
+
+def _is_there(path: str) -> bool:
+    """Returns False only for what is known to be gone: a folder that may not be entered proves nothing."""
+    for name in {path, real_path(path)}:
+        try:
+            os.stat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+        return True
+    return False

@@ -1,0 +1,238 @@
+"""The writer's side of the database: one run at a time, one transaction a page."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from storage.database import open_for_writing, transaction
+from storage.lock import RunLock
+from storage.records import attempts, files
+from storage.recovery import in_flight
+from storage.recovery.presence import Presence, save_copy
+from storage.strings.masking import mask_secrets
+from storage.types import DONE_STATUSES, FileRecord, PagePlan, PageRecord, RunRecord
+
+
+class Store:
+    """Writes runs, files and pages. Holds the run lock from opening to close().
+
+    For use in the thread that opened it. Every method is one transaction: after a kill, what a method
+    returned from is there and nothing else is. follows_a_death: whether the process died that held the lock before.
+    presence: tells whether the database is still there; for any one thread.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Opens or creates the database and brings its schema up to date.
+
+        Raises: DatabaseBusyError while another run holds it, NotADatabaseError, DatabaseVersionError,
+            DatabaseAccessError.
+        """
+        self.path = os.fspath(path)
+        self._started: dict[int, float] = {}
+        with contextlib.ExitStack() as stack:
+            lock = RunLock(self.path)
+            stack.callback(lock.release)
+            self.follows_a_death = lock.died
+            self.presence = Presence(self.path, lock)
+            self._db = open_for_writing(self.path)
+            stack.callback(self._db.close)
+            self.presence.look()
+            self._closing = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the database and lets the next run in. Closing twice is fine."""
+        self._closing.close()
+
+    def num_runs(self, settings_hash: str) -> int:
+        """Returns how many runs had these settings."""
+        sql = "SELECT count(*) FROM runs WHERE settings_hash = ?"
+        return int(self._db.conn.execute(sql, (settings_hash,)).fetchone()[0])
+
+    def start_run(self, run: RunRecord) -> int:
+        """Returns the id of a new run. Earlier runs that never ended are marked interrupted.
+
+        The page that was alone in the model when one of them died gets a failed attempt, under that run's settings.
+        A run that ended in order, and could only not say so in the database, accuses no page.
+        """
+        with self._transaction() as conn:
+            if not self.follows_a_death:
+                in_flight.end_runs(conn)
+            conn.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
+            for died, attempt in in_flight.take_strikes(conn):
+                attempts.record(conn, died, [attempt], now(), time.perf_counter())
+            cursor = conn.execute(
+                "INSERT INTO runs (started_at, state, settings_hash, model, weights_sha256, config, versions)"
+                " VALUES (?, 'running', ?, ?, ?, ?, ?)",
+                (
+                    now(),
+                    run.settings_hash,
+                    run.model,
+                    run.weights_sha256,
+                    json.dumps(mask_secrets(run.config)),
+                    json.dumps(dict(run.versions)),
+                ),
+            )
+        run_id = int(cursor.lastrowid or 0)
+        self._started[run_id] = time.monotonic()
+        return run_id
+
+    def finish_run(
+        self,
+        run_id: int,
+        *,
+        exit_code: int,
+        counts: Mapping[str, int],
+        encoder: Mapping[str, Mapping[str, object]] | None = None,
+        flow: Mapping[str, object] | None = None,
+    ) -> None:
+        """Ends a run that this store started; also one that was stopped early (its exit code says so).
+
+        encoder: each path's statistics, as JSON values; None where no encoder was needed. flow: where the stages' time
+        went, likewise. Pages that it had begun and did not come to the end of are accused of nothing.
+        """
+        seconds = time.monotonic() - self._started[run_id]
+        with self._transaction() as conn:
+            in_flight.end_run(conn, run_id)
+            conn.execute(
+                "UPDATE runs SET state = 'finished', finished_at = ?, seconds = ?, exit_code = ?, counts = ?,"
+                " encoder = ?, flow = ? WHERE id = ?",
+                (
+                    now(),
+                    seconds,
+                    exit_code,
+                    json.dumps(dict(counts)),
+                    None if encoder is None else json.dumps(encoder),
+                    None if flow is None else json.dumps(flow),
+                    run_id,
+                ),
+            )
+
+    def record_file(self, run_id: int, file: FileRecord) -> None:
+        """Stores what a path holds now, with a pending row for every page that has none yet.
+
+        A changed file is pointed at its new content, a vanished one that is back is unmarked, and one that cannot be
+        read this time keeps the content known of it.
+        """
+        with self._transaction() as conn:
+            files.record(conn, run_id, file)
+
+    def unseen_files(self, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+        """Returns id and path of the files under roots that run_id did not find and that are not missing yet.
+
+        For after a complete walk of the roots. Some may be there, left out by a pattern: storage.records.files.gone
+        tells.
+        """
+        return files.unseen(self._db.conn, run_id, roots)
+
+    def empty_roots(self, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
+        """Returns those of the roots under which run_id found nothing to read, with the files once found there."""
+        return files.empty_roots(self._db.conn, run_id, roots)
+
+    def mark_missing(self, file_ids: Sequence[int]) -> int:
+        """Marks files as missing, by their ids; returns how many were not yet."""
+        with self._transaction() as conn:
+            return files.mark_missing(conn, file_ids)
+
+    def plan_pages(
+        self,
+        sha256: str,
+        page_indices: Sequence[int],
+        settings_hash: str,
+        *,
+        attempt_limit: int,
+        force: bool = False,
+        retry_failed: bool = False,
+    ) -> PagePlan:
+        """Marks the pages as asked for, and returns which of them to read.
+
+        Not to read: pages that were read to their end under these settings, doubtful ones too (the best attempt becomes
+        current again if other settings were used since and read them no better), and pages that attempt_limit runs did
+        not read under them: those are quarantined, unless other settings read them. retry_failed: also those and the
+        doubtful ones. force: all.
+        """
+        with self._transaction() as conn:
+            return attempts.plan(
+                conn,
+                sha256,
+                page_indices,
+                settings_hash,
+                attempt_limit=attempt_limit,
+                force=force,
+                retry_failed=retry_failed,
+            )
+
+    def done_pages(self, sha256: str, settings_hash: str) -> set[int]:
+        """Returns the indices of the pages that were read to their end under these settings, in doubt or not."""
+        rows = self._db.conn.execute(
+            "SELECT DISTINCT p.page_index FROM documents d JOIN pages p ON p.document_id = d.id"
+            " JOIN attempts a ON a.page_id = p.id"
+            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?, ?, ?)",
+            (sha256, settings_hash, *DONE_STATUSES),
+        )
+        return {index for (index,) in rows}
+
+    def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
+        """Writes a run's attempts at one page, with blocks, timings and search text, at once.
+
+        Returns the id of the best of them (storage.records.attempts states the rule). The time this takes, less the
+        commit, is added as the "store" timing of each unless the record has one. The best becomes the page's current
+        attempt,
+        unless the current one is better: a retry that fails never hides a text, whatever its settings.
+        attempt_limit: a page that so many runs did not read is quarantined, unless other settings read it; None: never.
+        """
+        began = time.perf_counter()
+        with self._transaction() as conn:
+            best = attempts.record(conn, run_id, tries, now(), began, attempt_limit)
+            in_flight.end_page(conn, best)
+        return best
+
+    def record_first(self, run_id: int, page: PageRecord) -> bool:
+        """Writes a page's first reading while a better one is under way: a kill then costs only that.
+
+        Returns whether it was kept. It is what the page shows until record_page() comes, which forgets it; for the plan
+        of the next run the page is still to be read.
+        """
+        began = time.perf_counter()
+        with self._transaction() as conn:
+            return attempts.record_first(conn, run_id, page, now(), began)
+
+    def kept_in(self) -> str:
+        """Returns where all is that the database holds, where its path does not lead to it: its name, or a new copy's.
+
+        Raises: DatabaseAccessError where it has no name, and no copy can be made.
+        """
+        name = self.presence.where()
+        if name is not None:
+            busy, *_ = self._db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                return name
+        return save_copy(self._db.conn, self.path)
+
+    def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
+        """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""
+        return attempts.quarantined(self._db.conn, run_id, most)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with transaction(self._db, self.path) as conn:
+            yield conn
+
+
+def now() -> str:
+    """Returns the time in UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,95 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from encoders.attention import grid_attention, plain_only, window_attention
+from encoders.attention.switch import kernels_allowed
+from encoders.deepseek.sam import key_axes
+from tests.encoders.attention.attention_cases import (
+    Case,
+    page_reference,
+    random_case,
+    random_page,
+    reference,
+    relative_error,
+)
+
+
+@pytest.mark.parametrize("side", [1, 2, 7, 14])
+@pytest.mark.parametrize("head_dim", [8, 20])
+def test_both_operator_paths_equal_the_definition(side: int, head_dim: int) -> None:
+    case = random_case(side, batch=2, heads=3, head_dim=head_dim, dtype=torch.float64, seed=side)
+    want = reference(case)
+    axes = key_axes(side, case.rows)
+    assert relative_error(grid_attention(*case.arguments), want) < 1e-12
+    assert relative_error(grid_attention(*case.arguments, axes), want) < 1e-12
+    if side > 1:
+        without = Case(qkv=case.qkv, rows=0 * case.rows, cols=0 * case.cols, num_heads=case.num_heads)
+        assert relative_error(grid_attention(*without.arguments), want) > 0.1, "the positions must matter"
+
+
+def test_gradients_reach_queries_and_tables() -> None:
+    case = random_case(5, head_dim=16)
+    qkv, rows, cols = (tensor.clone().requires_grad_() for tensor in (case.qkv, case.rows, case.cols))
+    out = grid_attention(qkv, rows, cols, case.scale, case.num_heads, key_axes(5, case.rows))
+    for gradient in torch.autograd.grad(out.square().sum(), [qkv, rows, cols]):
+        assert gradient.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("side", "window"), [(3, 14), (14, 14), (20, 14), (28, 14), (40, 14), (7, 3), (1, 1)]
+)
+def test_windows_of_a_page_equal_the_projection_of_a_padded_page(side: int, window: int) -> None:
+    case = random_page(side, window=window, batch=2, heads=2, head_dim=8, seed=side)
+    got = window_attention(*case.arguments)
+    assert got.shape == case.x.shape
+    assert relative_error(got, page_reference(case)) < 2e-6
+
+
+def test_the_bias_of_filled_positions_gets_its_gradient() -> None:
+    case = random_page(20, batch=2, head_dim=8, dtype=torch.float64)
+    tensors = [case.x, case.weight, case.bias, case.rows, case.cols]
+    for tensor in tensors:
+        tensor.requires_grad_()
+    up = torch.randn(case.x.shape, dtype=torch.float64)
+    got = torch.autograd.grad(window_attention(*case.arguments), tensors, up)
+    want = torch.autograd.grad(page_reference(case), tensors, up)
+    for one, other in zip(got, want, strict=True):
+        assert relative_error(one, other) < 1e-12
+
+
+def test_kernels_are_off_only_within_the_switch() -> None:
+    assert kernels_allowed()
+    with plain_only():
+        with plain_only():
+            pass
+        assert not kernels_allowed()
+    with plain_only():
+        assert not kernels_allowed()
+    with pytest.raises(KeyError), plain_only():
+        raise KeyError
+    assert kernels_allowed()
+
+
+# Kernels are looked for only there.
+ON_A_GPU = "torch.cuda.is_available = lambda: True\n"
+
+
+@pytest.mark.parametrize(
+    "triton", ["None", "types.ModuleType('triton')"], ids=["no Triton", "one without what is needed"]
+)
+def test_nothing_but_pytorch_is_needed(triton: str) -> None:
+    without = f"import sys, types, torch; sys.modules['triton'] = {triton}\n{ON_A_GPU}"
+    without += "import encoders.attention as a; assert a.fused_grid is None; import encoders.deepseek.sam\n"
+    without += "import encoders.pointwise as p; assert p.fused is None"
+    subprocess.run([sys.executable, "-c", without], check=True, timeout=120)
+
+
+def test_a_triton_before_3_4_leaves_the_operators() -> None:
+    pytest.importorskip("triton")
+    without = f"import sys, torch; sys.modules['triton.tools.tensor_descriptor'] = None\n{ON_A_GPU}"
+    without += "import encoders.attention as a; assert a.fused_grid is None is a.fused_windows\n"
+    without += "import encoders.deepseek.sam"
+    subprocess.run([sys.executable, "-c", without], check=True, timeout=120)

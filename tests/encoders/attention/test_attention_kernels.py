@@ -1,0 +1,156 @@
+"""The kernels through Triton's interpreter, which needs no GPU but does not know bfloat16 products."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from tests.encoders.attention.attention_cases import (
+    page_reference,
+    random_case,
+    random_page,
+    reference,
+    relative_error,
+)
+from tests.interpreter import interpreted, not_interpreted, run_interpreted
+
+pytest.importorskip("triton")
+import encoders.attention.fused_grid as fused_grid  # the package has none without a GPU
+import encoders.attention.fused_windows as fused_windows
+from encoders.attention.fused_grid import GridConfig, best_rows, default_config
+from encoders.attention.fused_windows import WindowConfig, default_window_config, window_parts
+from encoders.attention.switch import power_of_two
+
+
+@not_interpreted
+def test_through_the_interpreter() -> None:
+    run_interpreted(__file__)
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory_holds_nan() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def counted_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops to a number known only when a kernel runs: the interpreter reads it in a way that NumPy 2.4 refuses."""
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def patch_and_count(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_count)
+
+
+@interpreted
+@pytest.mark.parametrize(
+    ("side", "rows"), [(1, 1), (3, 5), (5, 3), (14, 1), (16, 1), (17, 3), (20, 3), (20, 4), (32, 1)]
+)
+def test_grids_equal_the_definition(side: int, rows: int) -> None:
+    case = random_case(side, batch=1 + side % 2, head_dim=16, seed=side)
+    config = GridConfig(block_m=32, num_warps=4, num_stages=1, rows=rows)
+    got = fused_grid.launch(*case.arguments, config)
+    assert got.shape == (*case.qkv.shape[:3], 32)
+    assert got.is_contiguous()
+    assert relative_error(got, reference(case)) < 1e-5
+
+
+@interpreted
+def test_grids_in_half_precision_and_out_of_a_strided_projection() -> None:
+    for side in (14, 18):
+        case = random_case(side, head_dim=32, dtype=torch.float16)
+        strided = case.qkv.transpose(1, 2).contiguous().transpose(1, 2)
+        got = fused_grid.launch(strided, *case.arguments[1:], default_config(side))
+        assert got.dtype == torch.float16
+        assert relative_error(got, reference(case)) < 1.5e-3
+    empty = fused_grid.launch(case.qkv[:0], *case.arguments[1:], default_config(18))
+    assert empty.shape == (0, 18, 18, 64)
+
+
+@interpreted
+def test_a_page_of_nan_leaves_the_one_before_it_alone() -> None:
+    """The last block of keys of a page reaches into the next one."""
+    case = random_case(20, batch=2, head_dim=16)
+    case.qkv[1] = float("nan")
+    got = fused_grid.launch(*case.arguments, default_config(20))
+    assert relative_error(got[:1], reference(case)[:1]) < 1e-5
+    assert got[1].isnan().all()
+
+
+@interpreted
+@pytest.mark.usefixtures("counted_loops")
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize(
+    ("side", "window", "parts"),
+    [
+        (20, 14, (128, 64, 16)),
+        (14, 14, (128, 128)),
+        (14, 14, (256,)),
+        (9, 14, (64, 128, 16)),
+        (10, 7, (32, 16, 16)),
+        (7, 3, (16,)),
+        (1, 1, (16,)),
+    ],
+)
+def test_page_windows_equal_the_definition(
+    side: int, window: int, parts: tuple[int, ...], running: bool
+) -> None:
+    case = random_page(side, window=window, batch=2, head_dim=16, seed=side)
+    config = WindowConfig(block_m=32, num_warps=4, num_stages=1, parts=parts, running=running)
+    got = fused_windows.launch(*case.arguments, config)
+    assert got.shape == case.x.shape
+    assert got.is_contiguous()
+    assert relative_error(got, page_reference(case)) < 1e-5
+
+
+@interpreted
+@pytest.mark.usefixtures("counted_loops")
+def test_page_windows_in_half_precision_and_out_of_a_strided_projection() -> None:
+    case = random_page(20, head_dim=32, dtype=torch.float16)
+    arguments = (case.qkv.transpose(1, 2).contiguous().transpose(1, 2), *case.arguments[1:])
+    got = fused_windows.launch(*arguments, default_window_config(14))
+    assert got.dtype == torch.float16
+    assert relative_error(got, page_reference(case)) < 2e-3
+    empty = fused_windows.launch(case.qkv[:0], *case.arguments[1:], default_window_config(14))
+    assert empty.shape == (0, 20, 20, 64)
+
+
+@pytest.mark.parametrize("window", range(1, 17))
+def test_parts_hold_every_key_of_a_window(window: int) -> None:
+    parts = window_parts(window)
+    assert 1 <= len(parts) <= 3
+    assert all(part == power_of_two(part) for part in parts)
+    assert window * window <= sum(parts) <= power_of_two(window * window)
+
+
+@pytest.mark.parametrize(("side", "rows"), [(64, 1), (40, 3), (32, 2), (80, 1), (128, 1), (20, 3)])
+def test_blocks_of_keys_are_filled_well(side: int, rows: int) -> None:
+    assert best_rows(side) == rows
+    assert rows * side <= power_of_two(rows * side) <= 128
+
+
+def test_the_operators_tell_their_shapes_without_running() -> None:
+    with FakeTensorMode():
+        qkv = torch.empty(3, 20, 20, 384, device="cuda", dtype=torch.bfloat16)
+        bias = torch.empty(384, device="cuda", dtype=torch.bfloat16)
+        vectors = torch.empty(14, 14, 64, device="cuda", dtype=torch.bfloat16)
+        page = fused_windows.attend(qkv, bias, vectors, vectors, 0.125, 2)
+        table = torch.empty(20, 20, 64, device="cuda", dtype=torch.bfloat16)
+        grid = fused_grid.attend(qkv, table, table, 0.125, 2)
+    for out in (page, grid):
+        assert out.shape == (3, 20, 20, 128)
+        assert out.dtype == qkv.dtype
+
+
+def test_the_cpu_keeps_the_operators() -> None:
+    assert not fused_grid.supports(*random_case(4, dtype=torch.bfloat16).arguments)
+    case = random_page(4, dtype=torch.bfloat16)
+    assert not fused_windows.supports(*case.arguments)

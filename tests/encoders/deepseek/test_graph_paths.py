@@ -1,0 +1,240 @@
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.deepseek.clip import ClipConfig
+from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder, EncoderConfig
+from encoders.deepseek.graph_paths import PagesEncoder, deepseek_paths
+from encoders.deepseek.sam import SamConfig
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, EagerCapture
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.types import VisionTokens
+from encoders.views import PageViews
+from ocr.model.random_weights import redraw
+from tests.encoders.deepseek.test_deep_encoder import random_page
+from tests.ocr.tiny import TINY, relative_error, tiny_model
+
+CPU = torch.device("cpu")
+GRIDS = [(1, 1), (2, 1), (1, 1), (2, 3), (1, 3)]
+
+
+class Winning(EagerCapture):
+    """Every replay seems faster than eager."""
+
+    def __init__(self) -> None:
+        super().__init__(CPU, poison=True)
+        self._timed = 0
+
+    def measure(self, run: object, repeats: int) -> float:
+        """Sizes are timed eagerly first, then replayed."""
+        self._timed += 1
+        return 1.0 / self._timed
+
+
+class Through(PagesEncoder):
+    """Whole pages: both paths, and their tokens put together."""
+
+    def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
+        (global_views, _), (local_views, _) = self.encode_global(pages), self.encode_local(pages)
+        return self._encoder.assemble_pages(pages, global_views, local_views)
+
+
+def pages_encoder(
+    encoder: DeepEncoder, capture: Capture | None, device: torch.device = CPU, **settings: object
+) -> tuple[Through, EncoderGraphManager]:
+    paths = deepseek_paths(encoder, global_px=512)
+    manager = EncoderGraphManager(paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
+    manager.warm_up({"global": [512], "local": [640]})
+    return Through(encoder, paths, manager), manager
+
+
+def assert_same(ours: list[VisionTokens], expected: list[VisionTokens]) -> None:
+    for mine, other in zip(ours, expected, strict=True):
+        assert relative_error(mine.tokens_TD, other.tokens_TD) < 1e-5
+        assert (mine.num_local, mine.grid) == (other.num_local, other.grid)
+        if other.cells_HW is None:
+            assert mine.cells_HW is None
+        else:
+            assert mine.cells_HW is not None
+            assert mine.cells_HW.shape == other.cells_HW.shape
+            assert (mine.cells_HW == other.cells_HW).float().mean() > 0.999
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[PageViews]:
+    return [random_page(seed, grid=grid) for seed, grid in enumerate(GRIDS)]
+
+
+@pytest.fixture(scope="module")
+def reading_encoder() -> DeepEncoder:
+    head = CharacterHeadConfig(num_characters=9, hidden=6)
+    encoder = DeepEncoder(dataclasses.replace(TINY.encoder, character_head=head)).eval()
+    redraw(encoder, seed=3)
+    return encoder.requires_grad_(False)
+
+
+@pytest.mark.parametrize("with_head", [True, False])
+def test_pages_through_graphs_equal_the_encoder(
+    reading_encoder: DeepEncoder, pages: list[PageViews], with_head: bool
+) -> None:
+    encoder = reading_encoder if with_head else tiny_model().encoder
+    expected = encoder.encode(pages)
+    through, manager = pages_encoder(encoder, Winning(), max_items=4, repeats=1)
+    assert_same(through.encode(pages), expected)
+    stats = manager.stats()
+    assert stats["global"].budgets == {"512": [64, 128, 256]}
+    assert stats["local"].budgets == {"640": [100, 200, 400]}
+    assert (stats["global"].hits, stats["local"].hits) == (5, 11)
+    assert stats["local"].replays >= 3
+    assert_same(through.encode(pages[:1]), expected[:1])
+    assert stats["local"].hits == 11, "a page without tiles has no work on that path"
+    assert through.encode([]) == []
+
+
+def test_without_graphs_the_same_bits_as_the_encoder(
+    reading_encoder: DeepEncoder, pages: list[PageViews]
+) -> None:
+    """Both without gradients: then both take one view after the other, in the same kernels on the same shapes."""
+    through, manager = pages_encoder(reading_encoder, None, max_items=32)
+    with torch.inference_mode():
+        encoded = reading_encoder.encode(pages)
+    for ours, expected in zip(through.encode(pages), encoded, strict=True):
+        assert torch.equal(ours.tokens_TD, expected.tokens_TD)
+        assert ours.cells_HW is not None
+        assert expected.cells_HW is not None
+        assert torch.equal(ours.cells_HW, expected.cells_HW)
+    assert manager.stats()["local"].eager_batches == 1
+
+
+def test_views_that_share_a_batch_differ_by_rounding_alone(
+    reading_encoder: DeepEncoder, pages: list[PageViews]
+) -> None:
+    """With gradients all views of a path share one forward; kernels then sum in other orders, as the CPU has them."""
+    alone, _ = pages_encoder(reading_encoder, None, max_items=32)
+    with torch.enable_grad():
+        together = reading_encoder.encode(pages)
+    for ours, other in zip(alone.encode(pages), together, strict=True):
+        assert relative_error(ours.tokens_TD, other.tokens_TD) < rounding(reading_encoder.config)
+
+
+def rounding(config: EncoderConfig) -> float:
+    """Returns how far two float32 forwards are apart at most, relative, that only sum in different orders.
+
+    n roundings of one sum, each of at most u = eps / 2 and independent of each other, are about sqrt(n) * u together.
+    Two forwards round apart (hence 2 u = eps), and what is behind hands an error on: norms and residual sums keep its
+    size. So the products that lie one behind the other add up. Number formats of 16 bits are far beyond: one
+    rounding to bfloat16 is 4e-3.
+    """
+    sam, clip, most_keys = config.sam, config.clip, 4096
+    first, second = sam.downsample_channels
+    patch = [3 * sam.patch_px**2]
+    block = [sam.width, sam.width // sam.num_heads, most_keys, sam.width, sam.width, sam.mlp_dim]
+    neck = [sam.width, 9 * sam.neck_channels, 9 * sam.neck_channels, 9 * first]
+    layer = [clip.width, clip.width // clip.num_heads, most_keys, clip.width, clip.width, clip.mlp_dim]
+    ends = [clip.width + second]
+    sums = patch + sam.num_layers * block + neck + clip.num_layers * layer + ends
+    return torch.finfo(torch.float32).eps * sum(math.sqrt(length) for length in sums)
+
+
+def test_each_path_says_how_its_views_ran(reading_encoder: DeepEncoder) -> None:
+    through, _ = pages_encoder(reading_encoder, Winning(), max_items=2, repeats=1)
+    mixed = [random_page(0, grid=(2, 1)), random_page(1, size=640), random_page(2)]
+    global_views, global_uses = through.encode_global(mixed)
+    local_views, local_uses = through.encode_local(mixed)
+    assert global_uses == [["hit"], ["miss"], ["hit"]], "views of 640 px were not warmed up"
+    assert local_uses == [["hit", "hit"], [], []]
+    assert [views.cells is None for views in global_views] == [True, False, False]
+    assert [len(views.tokens_NTD) for views in local_views] == [2, 0, 0]
+
+
+def test_changed_weights_are_noticed() -> None:
+    encoder = tiny_model(seed=5).encoder
+    page = random_page(0)
+    through, manager = pages_encoder(encoder, Winning(), max_items=1, repeats=1)
+    through.encode([page])
+    encoder.train(False)  # the tables are made anew, and are the same
+    assert_same(through.encode([page]), encoder.encode([page]))
+    assert manager.stats()["global"].stale_graphs == 0
+    redraw(encoder, seed=6)
+    assert_same(through.encode([page]), encoder.encode([page]))
+    stats = manager.stats()["global"]
+    assert (stats.stale_graphs, stats.recaptures, stats.hits) == (1, 1, 3)
+
+
+def test_example_views_are_windows_of_one_noise(reading_encoder: DeepEncoder) -> None:
+    path, _ = deepseek_paths(reading_encoder)
+    units = path.examples(1024, 32 * 256 + 100)
+    views = [unit.inputs["pixels"] for unit in units]
+    assert [view.shape for view in views] == [(1, 3, 1024, 1024)] * 32
+    assert len({view.untyped_storage().data_ptr() for view in views}) == 1, "one draw, no copies"
+    assert all(view.is_contiguous() for view in views)
+    for view in views[1:]:
+        assert torch.ne(view, views[0]).float().mean() > 0.99
+    path.check(units[0])
+
+
+def test_units_share_the_pages_memory(reading_encoder: DeepEncoder, pages: list[PageViews]) -> None:
+    path, _ = deepseek_paths(reading_encoder)
+    tiles = pages[3].local_views
+    units = path.units([tiles, pages[1].local_views], [True, False])
+    assert [unit.note for unit in units] == [True] * 6 + [False] * 2
+    assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data
+    assert np.array_equal(units[5].inputs["pixels"][0].numpy(), tiles[5])
+
+
+def test_nan_is_seen_in_the_tokens_alone(reading_encoder: DeepEncoder) -> None:
+    """The patches are five times as large, and what is wrong in one spoils all tokens of its view."""
+    path, _ = deepseek_paths(reading_encoder, global_px=512)
+    pixels = path.examples(512, 64)[0].inputs
+    with torch.no_grad():
+        outputs = path.forward(dict(pixels))
+        patches = outputs["patches"].clone()
+        patches[0, 3, 5, 7] = torch.nan
+        spoiled = reading_encoder.tokens_from_patches(patches)
+    assert list(path.probed(outputs)) == ["tokens"]
+    assert spoiled.isnan().all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("with_head", [True, False])
+def test_graphs_on_a_gpu_equal_the_encoder(with_head: bool) -> None:
+    """bfloat16 and heads of 64, as the kernels want them; pages of all kinds, over and over."""
+    device = torch.device("cuda")
+    config = EncoderConfig(
+        sam=SamConfig(
+            width=128, num_layers=3, num_heads=2, mlp_dim=256, global_layers=(1,), neck_channels=64,
+            downsample_channels=(64, 128),
+        ),
+        clip=ClipConfig(width=128, num_layers=2, num_heads=2, mlp_dim=256),
+        embed_dim=256,
+        character_head=CharacterHeadConfig(num_characters=9, hidden=16) if with_head else None,
+    )  # fmt: skip
+    encoder = DeepEncoder(config).eval()
+    redraw(encoder, seed=3)
+    encoder = encoder.to(device, torch.bfloat16).requires_grad_(False)
+    capture = CudaGraphCapture(device, poison=True)
+    through, manager = pages_encoder(encoder, capture, device, max_items=8, repeats=3, parity_every=5)
+    rounds = [
+        [random_page(10 * turn + seed, grid=grid) for seed, grid in enumerate(GRIDS)] for turn in range(3)
+    ]
+    ours = [through.encode(round_) for round_ in rounds]  # compared only when all are under way
+    for mine, round_ in zip(ours, rounds, strict=True):
+        with torch.no_grad():
+            expected = encoder.encode(round_)
+        for page, other in zip(mine, expected, strict=True):
+            assert relative_error(page.tokens_TD.float(), other.tokens_TD.float()) < 2e-2
+            assert (page.cells_HW is None) == (other.cells_HW is None)
+            if page.cells_HW is not None:
+                assert (page.cells_HW == other.cells_HW).float().mean() > 0.98
+        apart = relative_error(mine[0].tokens_TD.float(), mine[2].tokens_TD.float())
+        assert apart > 0.1, "two pages must not look alike to this model, or equality shows nothing"
+    for stats in manager.stats().values():
+        assert stats.hits > 0
+        assert (stats.nan_traps, stats.parity_failures, stats.stale_graphs, stats.misses) == (0, 0, 0, 0)
+    manager.close()

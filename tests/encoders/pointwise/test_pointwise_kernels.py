@@ -1,0 +1,119 @@
+"""The kernels through Triton's interpreter, which needs no GPU."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from tests.encoders.attention.attention_cases import relative_error
+from tests.encoders.pointwise.pointwise_cases import random_norm
+from tests.interpreter import interpreted, not_interpreted, run_interpreted
+
+pytest.importorskip("triton")
+import encoders.pointwise.fused as fused  # the package has none without a GPU
+from encoders.pointwise import torch_operators
+from encoders.pointwise.fused import NormConfig, default_norm_config
+
+
+@not_interpreted
+def test_through_the_interpreter() -> None:
+    run_interpreted(__file__)
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory_holds_nan() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@interpreted
+@pytest.mark.parametrize("width", [8, 96, 768, 1024])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_sums_and_norms_equal_the_definition(width: int, rows: int) -> None:
+    norm, x, delta = random_norm(width, (3, 5))
+    want = torch_operators.add_norm(x.double(), delta.double(), norm.double())
+    norm.float()
+    total, normed = fused.launch_norm(
+        x, delta, norm.weight, norm.bias, norm.eps, NormConfig(rows=rows, num_warps=1)
+    )
+    assert torch.equal(total, x + delta)
+    assert relative_error(normed, want[1]) < 1e-6
+
+
+@interpreted
+def test_a_delta_repeats_over_the_first_dimension_and_may_be_left_out() -> None:
+    norm, x, delta = random_norm(40, (3, 2, 5))
+    config = NormConfig(rows=4, num_warps=1)
+    for added in (delta[:1], delta[:1].transpose(1, 2).contiguous().transpose(1, 2), None):
+        want = torch_operators.add_norm(x, added, norm)
+        got = fused.launch_norm(x, added, norm.weight, norm.bias, norm.eps, config)
+        assert torch.equal(got[0], want[0])
+        assert relative_error(got[1], want[1]) < 1e-6
+    assert got[0] is x
+    empty = fused.launch_norm(x[:0], delta[:0], norm.weight, norm.bias, norm.eps, config)
+    assert [tuple(tensor.shape) for tensor in empty] == [(0, 2, 5, 40)] * 2
+
+
+@interpreted
+def test_a_norm_of_far_values_keeps_its_digits() -> None:
+    norm, x, _ = random_norm(768, (4,))
+    far = x + 1000
+    got = fused.launch_norm(far, None, norm.weight, norm.bias, norm.eps, NormConfig(rows=1, num_warps=1))[1]
+    assert relative_error(got, norm.double()(far.double())) < 1e-4
+
+
+@interpreted
+def test_half_precision_norms_the_sum_before_it_is_rounded() -> None:
+    norm, x, delta = random_norm(96, (7,), dtype=torch.float16)
+    total, normed = fused.launch_norm(
+        x, delta, norm.weight, norm.bias, norm.eps, NormConfig(rows=2, num_warps=1)
+    )
+    assert torch.equal(total, x + delta)
+    want = torch_operators.add_norm(x.double(), delta.double(), norm.double())[1]
+    assert relative_error(normed, want) < 4e-4
+
+
+@interpreted
+def test_quick_gelu_of_every_half_precision_number_is_rounded_as_by_the_operator() -> None:
+    x = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.float16)
+    x = x[x.isfinite()]
+    want = torch_operators.quick_gelu(x.double()).half()
+    fused.launch_quick_gelu(x)
+    apart = (x.view(torch.int16).int() - want.view(torch.int16).int()).abs()
+    zero = (x == 0) & (want == 0)
+    assert apart[~zero].max() <= 1
+    assert (apart[~zero] > 0).float().mean() < 0.01
+
+
+@interpreted
+def test_what_is_not_a_number_shows() -> None:
+    x = torch.tensor([float("nan"), float("inf"), 1.0])
+    fused.launch_quick_gelu(x)
+    assert x.isnan().tolist() == [True, False, False]
+    assert x[1] == float("inf")
+
+
+@pytest.mark.parametrize("width", [64, 256, 768, 1024, 4096])
+def test_launches_are_powers_of_two(width: int) -> None:
+    config = default_norm_config(width)
+    for number in (config.rows, config.num_warps):
+        assert number > 0
+        assert number & (number - 1) == 0
+    assert config.rows * fused.block_width(width) / (32 * config.num_warps) <= 32, "values a thread holds"
+
+
+def test_the_operators_tell_their_shapes_without_running() -> None:
+    with FakeTensorMode(), torch.no_grad():
+        x = torch.empty(3, 5, 768, device="cuda", dtype=torch.bfloat16)
+        norm = nn.LayerNorm(768, device="cuda", dtype=torch.bfloat16)
+        delta = torch.empty(1, 5, 768, device="cuda", dtype=torch.bfloat16)
+        total, normed = fused.add_norm(x, delta, norm)
+        same, alone = fused.add_norm(x, None, norm)
+        assert fused.quick_gelu(x) is x
+    assert same is x
+    for out in (total, normed, alone):
+        assert out.shape == x.shape
+        assert out.dtype == x.dtype

@@ -1,0 +1,67 @@
+"""Plain greedy decoding, one page, one token a forward, with transformers' own cache: what the engine must equal."""
+
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from encoders.types import VisionTokens
+from ocr.character_head.second_opinion import SecondOpinion
+from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
+from ocr.model.prompt import encode_prompt, splice
+from ocr.types import Transcript
+
+
+@torch.inference_mode()
+def read_plainly(
+    reader: Any,
+    vision: VisionTokens,
+    prompt: str,
+    limits: DecodeSettings,
+    opinion: SecondOpinion | None = None,
+) -> tuple[Transcript, list[float]]:
+    """The transcript, and before each written token how far the model's first two choices were apart."""
+    language_model = reader.model.language_model
+    ids = encode_prompt(reader.tokenizer, prompt, bos_id=reader.bos_id)
+    embed = language_model.get_input_embeddings()
+    (embeds,) = splice(embed, ids, [vision.tokens_TD])
+    page = start_reading(reader, len(embeds), limits, opinion)
+    cache = DynamicCache()
+    gaps: list[float] = []
+    goes_on = page.budget > 0
+    while goes_on:
+        hidden = language_model(
+            inputs_embeds=embeds[None], past_key_values=cache, use_cache=True
+        ).last_hidden_state
+        logits = reader.model.lm_head(hidden[0, -1]).float()
+        gaps.append(float(-logits.topk(2).values.diff()))
+        logprobs = logits.log_softmax(-1)
+        banned = page.ban.banned()
+        token = choose(logits, banned)
+        if token == reader.eos_id and page.length.refuses_end(page.tokens):
+            banned = {*banned, token}
+            token = choose(logits, banned)
+        best = int(logits.argmax())
+        written = (best, float(logprobs[best])) if best in page.leaders & banned else None
+        goes_on = page.take(token, float(logprobs[token]), reader.eos_id, written)
+        embeds = embed(torch.tensor([token]))
+    return page.transcript(reader.tokenizer), gaps
+
+
+def choose(logits: torch.Tensor, banned: set[int]) -> int:
+    allowed = logits.clone()
+    allowed[list(banned)] = -torch.inf
+    return int(allowed.argmax())
+
+
+def assert_same(found: Transcript, plain: Transcript, gaps: list[float], tolerance: float = 1e-4) -> None:
+    """Equal, or parted where the first two choices were within 1e-3."""
+    pairs = zip(found.token_ids, plain.token_ids, strict=False)
+    same = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+    if same is not None:
+        assert gaps[same] < 1e-3, f"token {same} differs"
+        return
+    assert (found.token_ids, found.raw, found.finish) == (plain.token_ids, plain.raw, plain.finish)
+    assert len(found.logprobs) == len(plain.logprobs)
+    worst = max((abs(a - b) for a, b in zip(found.logprobs, plain.logprobs, strict=True)), default=0.0)
+    assert worst < tolerance

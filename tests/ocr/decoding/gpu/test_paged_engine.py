@@ -1,0 +1,342 @@
+"""The engine writes what decode_pages writes, whatever the slots, the lag, the cache and the order."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from ocr.character_head.second_opinion import SecondOpinion
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.decode_pages import decode_pages
+from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
+from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
+from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, start_reading
+from ocr.model.prompt import encode_prompt, splice
+from ocr.speculative.draft import Draft
+from ocr.types import Transcript
+from tests.ocr.decoding.test_decode_pages import STOPS_EARLY, UP_TO_THE_END, second_choice, seeing
+from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
+
+PROMPT = "<image>\nRead"
+FREE = DecodeSettings(max_tokens=120, ngram_size=3, ngram_window=20, loop_tokens=0)
+PAGES = [vision(length, seed) for seed, length in enumerate((20, 31, 20, 5, 31, 12, 20, 7))]
+SMALL = EngineSettings(slots=3, block_tokens=16, max_tokens=128, kv_bytes=1 << 21)
+
+
+def items(
+    reader: Any,
+    pages: Sequence[Any],
+    limits: Sequence[DecodeSettings],
+    opinions: Sequence[SecondOpinion | None] | None = None,
+    drafts: Sequence[Draft | None] | None = None,
+    prompt: str = PROMPT,
+) -> list[Item]:
+    ids = encode_prompt(reader.tokenizer, prompt, bos_id=reader.bos_id)
+    embed = reader.model.language_model.get_input_embeddings()
+    prompts = splice(embed, ids, [page.tokens_TD for page in pages])
+    none = [None] * len(pages)
+    return [
+        Item(
+            prompt=partial(torch.clone, embeds),
+            num_prompt=len(embeds),
+            reading=start_reading(reader, len(embeds), limit, opinion),
+            draft=draft,
+        )
+        for embeds, limit, opinion, draft in zip(
+            prompts, limits, opinions or none, drafts or none, strict=True
+        )
+    ]
+
+
+def in_order(engine: PagedEngine, readings: Sequence[Item]) -> list[Transcript]:
+    found = {page.index: page.transcript for page in engine.read(readings)}
+    assert sorted(found) == list(range(len(readings)))
+    return [found[index] for index in range(len(readings))]
+
+
+def same(one: Sequence[Transcript], other: Sequence[Transcript]) -> None:
+    assert [page.token_ids for page in one] == [page.token_ids for page in other]
+    assert [(page.raw, page.finish) for page in one] == [(page.raw, page.finish) for page in other]
+    for ours, theirs in zip(one, other, strict=True):
+        assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
+
+
+def random_reader(eos_id: int, **kwargs: Any) -> Reader:
+    return Reader(model=RandomReader(**kwargs), tokenizer=tokenizer(), eos_id=eos_id)
+
+
+@pytest.fixture(scope="module")
+def stopping() -> Reader:
+    """A random model that ends its pages after different numbers of tokens."""
+    reader = random_reader(eos_id=-1)
+    limits = [FREE] * len(PAGES)
+    free = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    counts = {
+        token: {page.token_ids.index(token) for page in free if token in page.token_ids}
+        for token in range(VOCAB)
+    }
+    return random_reader(max(counts, key=lambda token: len(counts[token])))
+
+
+@pytest.fixture(scope="module")
+def expected(stopping: Reader) -> list[Transcript]:
+    found = decode_pages(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES)).transcripts
+    assert len({len(page.token_ids) for page in found}) > 2
+    return found
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("slots", [1, 3, 8])
+def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots: int, lag: int) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, slots=slots, lag=lag))
+    same(in_order(engine, items(stopping, PAGES, [FREE] * len(PAGES))), expected)
+    assert engine.stats.rewinds > 0
+    assert engine.stats.tokens == sum(len(page.token_ids) + (page.finish == "eos") for page in expected)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_pages_without_end_and_their_own_limits(lag: int) -> None:
+    reader = random_reader(eos_id=-1)
+    limits = [replace(FREE, max_tokens=count) for count in (120, 22, 23, 10, 90, 34, 8, 64)]
+    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    engine = PagedEngine(reader, replace(SMALL, lag=lag))
+    same(in_order(engine, items(reader, PAGES, limits)), expected)
+    assert len(expected[0].token_ids) == 98
+    assert expected[1].token_ids == ()
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_pages_that_are_sampled_beside_those_that_are_not(stopping: Reader, lag: int) -> None:
+    limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(PAGES))]
+    expected = decode_pages(stopping, PAGES, prompt=PROMPT, settings=limits).transcripts
+    greedy = decode_pages(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES)).transcripts
+    assert [one.token_ids != other.token_ids for one, other in zip(expected, greedy, strict=True)] == [
+        bool(limit.temperature) for limit in limits
+    ]
+    engine = PagedEngine(stopping, replace(SMALL, lag=lag))
+    same(in_order(engine, items(stopping, PAGES, limits)), expected)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_cache_too_small_for_all_slots(lag: int) -> None:
+    """Pages are taken off and go on later, to the same text."""
+    reader = random_reader(eos_id=-1)
+    limits = [FREE] * len(PAGES)
+    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    shape = PoolShape.of(reader.model.language_model, torch.float32, 16)
+    engine = PagedEngine(reader, replace(SMALL, slots=8, lag=lag, kv_bytes=24 * shape.block_bytes + 5))
+    same(in_order(engine, items(reader, PAGES, limits)), expected)
+    assert engine.stats.preemptions > 0
+    same(in_order(engine, items(reader, PAGES[::-1], limits))[::-1], expected)
+
+
+def test_a_cache_that_does_not_hold_one_page_is_refused(stopping: Reader) -> None:
+    shape = PoolShape.of(stopping.model.language_model, torch.float32, 16)
+    with pytest.raises(ValueError, match="does not hold one page"):
+        PagedEngine(stopping, replace(SMALL, kv_bytes=8 * shape.block_bytes))
+    PagedEngine(stopping, replace(SMALL, kv_bytes=9 * shape.block_bytes))
+    with pytest.raises(ValueError, match="fewer than two blocks"):
+        PagedEngine(stopping, replace(SMALL, kv_bytes=shape.block_bytes))
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("fails_at", [1, 2, 3, 5])
+def test_memory_that_runs_out_halves_the_slots(
+    stopping: Reader, expected: list[Transcript], monkeypatch: pytest.MonkeyPatch, lag: int, fails_at: int
+) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, slots=4, lag=lag, refill=1))
+    calls = iter(range(1, 10**6))
+    forward = stopping.model.language_model.forward
+
+    def failing(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) == fails_at:
+            raise torch.OutOfMemoryError("none left")
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(stopping.model.language_model, "forward", failing)
+    same(in_order(engine, items(stopping, PAGES, [FREE] * len(PAGES))), expected)
+    assert engine.slots == 2
+    assert engine.stats.shrinks == 1
+
+
+def test_memory_that_never_suffices_is_an_error(stopping: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("none left")
+
+    engine = PagedEngine(stopping, SMALL)
+    monkeypatch.setattr(stopping.model.language_model, "forward", failing)
+    with pytest.raises(torch.OutOfMemoryError):
+        list(engine.read(items(stopping, PAGES, [FREE] * len(PAGES))))
+    assert engine.slots == 1
+
+
+def test_a_source_without_anything_yet(stopping: Reader, expected: list[Transcript]) -> None:
+    def source() -> Iterator[Any]:
+        for item in items(stopping, PAGES, [FREE] * len(PAGES)):
+            yield None
+            yield item
+            yield None
+
+    found = {page.index: page.transcript for page in PagedEngine(stopping, SMALL).read(source())}
+    same([found[index] for index in range(len(PAGES))], expected)
+
+
+def test_pages_come_out_as_they_end() -> None:
+    reader = random_reader(eos_id=-1)
+    limits = [replace(FREE, max_tokens=count) for count in (100, 40, 25)]
+    found = list(PagedEngine(reader, SMALL).read(items(reader, PAGES[:3], limits)))
+    assert [page.index for page in found] == [2, 1, 0]
+    seconds = [page.seconds for page in found]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+
+
+def test_a_reading_that_is_broken_off_leaves_the_engine_usable(
+    stopping: Reader, expected: list[Transcript]
+) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, lag=1))
+    broken = engine.read(items(stopping, PAGES, [FREE] * len(PAGES)))
+    next(broken)
+    broken.close()
+    same(in_order(engine, items(stopping, PAGES, [FREE] * len(PAGES))), expected)
+
+
+def test_a_reading_that_was_left_is_ended_by_the_next(stopping: Reader, expected: list[Transcript]) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, lag=1))
+    left = engine.read(items(stopping, PAGES, [FREE] * len(PAGES)))
+    next(left)
+    going_on = engine.read(items(stopping, PAGES, [FREE] * len(PAGES)))
+    found = [next(going_on)]
+    with pytest.raises(RuntimeError, match="another reading"):
+        next(left)
+    left.close()
+    found += going_on
+    same([page.transcript for page in sorted(found, key=lambda page: page.index)], expected)
+
+
+def chain_reader(model: ChainReader) -> Reader:
+    config = model.language_model.config
+    config.num_key_value_heads, config.head_dim = 1, VOCAB
+    return Reader(model=model, tokenizer=tokenizer())
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_refused_ends(lag: int) -> None:
+    reader = chain_reader(second_choice(*STOPS_EARLY))
+    pages = [vision(4, width=VOCAB) for _ in range(4)]
+    limits = [DecodeSettings(), DecodeSettings(), DecodeSettings(min_share=0), DecodeSettings()]
+    opinions = [
+        seeing("w5w6w7w8" + "w7w8" * 3),
+        None,
+        seeing("w5w6w7w8" * 3),
+        seeing("w5w6" + "abcdefghij" * 3),
+    ]
+    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits, opinions=opinions).transcripts
+    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
+    same(in_order(engine, items(reader, pages, limits, opinions)), expected)
+    assert expected[0].raw == "w5 w6 w7 w8"
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_an_end_refused_where_a_token_was_banned(lag: int) -> None:
+    """w5 w6 w5, then w6 is banned, the end refused, and w7 what is left."""
+    model = second_choice({READ: 5, 5: 6, 6: 5, 7: EOS}, {5: EOS})
+    with torch.no_grad():
+        model.lm_head.weight[7, 5] = 2.0
+    reader = chain_reader(model)
+    limits = [DecodeSettings(ngram_size=2, ngram_window=30)] * 2
+    opinions = [seeing("w5w6w5w7" + "abc" * 9), None]
+    pages = [vision(4, width=VOCAB)] * 2
+    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits, opinions=opinions).transcripts
+    assert expected[0].token_ids[:4] == (5, 6, 5, 7)
+    assert expected[1].token_ids == (5, 6, 5)
+    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
+    same(in_order(engine, items(reader, pages, limits, opinions)), expected)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_leaders_stay_in_their_place(lag: int) -> None:
+    model = second_choice({READ: 5, 5: 9, 9: 9, 6: EOS}, {9: 6})
+    reader = chain_reader(model)
+    dots = type(reader.tokenizer).from_str(reader.tokenizer.to_str().replace('"w9"', '"."'))
+    reader = replace(reader, tokenizer=dots)
+    limits = [DecodeSettings(ngram_size=3, ngram_window=20, min_share=0.0, max_share=0.0)] * 2
+    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
+    pages = [vision(4, width=VOCAB)] * 2
+    found = in_order(engine, items(reader, pages, limits, [seeing("w5..."), None]))
+    assert [page.token_ids for page in found] == [(5, 9, 9, 9, 9), (5, 9, 9, 9, 6)]
+    expected = decode_pages(
+        reader, pages, prompt=PROMPT, settings=limits, opinions=[seeing("w5..."), None]
+    ).transcripts
+    same(found, expected)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_loops_are_stopped(lag: int) -> None:
+    successor = {READ: 20, 20: 21, 21: 5, **{token: token + 1 for token in range(5, 16)}, 16: 5}
+    reader = chain_reader(ChainReader(successor))
+    limits, pages = [DecodeSettings(ngram_size=0, loop_tokens=100)], [vision(4, width=VOCAB)]
+    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    engine = PagedEngine(reader, EngineSettings(slots=1, lag=lag, kv_bytes=1 << 24))
+    same(in_order(engine, items(reader, pages, limits)), expected)
+    assert expected[0].finish == "loop"
+
+
+def test_logits_that_are_not_numbers_are_an_error() -> None:
+    model = ChainReader(UP_TO_THE_END)
+    torch.nn.init.constant_(model.lm_head.weight, math.nan)
+    reader = chain_reader(model)
+    engine = PagedEngine(reader, EngineSettings(slots=1, kv_bytes=1 << 24))
+    with pytest.raises(DecodeError, match="not numbers"):
+        list(engine.read(items(reader, [vision(4, width=VOCAB)], [DecodeSettings()])))
+
+
+def test_keys_and_values_in_8_bits_take_half_of_16_and_read_nearly_the_same() -> None:
+    reader = random_reader(eos_id=-1)
+    limits = [replace(FREE, max_tokens=length + 12) for length in (20, 31, 20)]
+    expected = decode_pages(reader, PAGES[:3], prompt=PROMPT, settings=limits).transcripts
+    engine = PagedEngine(reader, replace(SMALL, kv_fp8=True))
+    assert (
+        engine._shape.token_bytes * 4 == PoolShape.of(reader.model.language_model, torch.float32).token_bytes
+    )
+    found = in_order(engine, items(reader, PAGES[:3], limits))
+    assert [page.token_ids[:2] for page in found] == [page.token_ids[:2] for page in expected]
+    first, second = (torch.tensor([page.logprobs[1] for page in pages]) for pages in (found, expected))
+    torch.testing.assert_close(first, second, rtol=0.1, atol=0.1)
+    assert not torch.equal(first, second)
+
+
+def test_what_8_bits_do_not_hold_is_kept_as_their_largest() -> None:
+    shape = PoolShape(layers=1, heads=1, head_dim=16, block_tokens=16, dtype=torch.float8_e4m3fn)
+    pool = BlockPool(shape, 3 * shape.block_bytes, torch.device("cpu"))
+    states = torch.full((1, 1, 16, 16), 3e4)
+    pool.write_prompts(0, states, -states, torch.tensor([[1]]))
+    assert pool.keys[0][1].float().unique().tolist() == [448.0]
+    assert pool.values[0][1].float().unique().tolist() == [-448.0]
+    assert pool.values[0][2].float().unique().tolist() == [0.0]
+
+
+def test_no_pages() -> None:
+    reader = random_reader(EOS)
+    assert list(PagedEngine(reader, SMALL).read([])) == []
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
+    width = small.model.config.language.hidden_size
+    pages = [vision(length, seed, width) for seed, length in enumerate((40, 25, 40))]
+    limits = [DecodeSettings(max_tokens=length, ngram_size=4, ngram_window=30) for length in (90, 60, 70)]
+    expected = decode_pages(small, pages, prompt=small.prompt, settings=limits).transcripts
+    engine = PagedEngine(small, EngineSettings(slots=2, lag=lag, max_tokens=128, kv_bytes=1 << 26))
+    same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected)
+
+
+@pytest.fixture(scope="module")
+def small() -> LoadedModel:
+    return checkpoint.load("small", device="cpu", dtype=torch.float32)

@@ -1,0 +1,79 @@
+"""Print is told from paper by how much darker than the paper around it it is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageFilter
+
+from ocr.imaging.ink import contrast_of, find_ink, least_contrast, long_runs
+
+
+def page(paper: int = 240, print_: int = 20) -> np.ndarray:
+    """Bars where lines of text would be: [400, 400] uint8."""
+    grey = np.full((400, 400), paper, np.uint8)
+    for top in range(40, 360, 20):
+        grey[top : top + 6, 40:360:3] = print_
+    return grey
+
+
+@pytest.mark.parametrize("blur_px", [2, 3])
+def test_uneven_light_is_no_contrast(blur_px: int) -> None:
+    shade = np.linspace(0, 80, 400).astype(np.uint8)[None, :]
+    contrast = contrast_of(Image.fromarray(page() - np.minimum(shade, page() - 20)), blur_px)
+    assert contrast[page() == 240].max() < 24
+    assert contrast[page() == 20].min() > 100
+
+
+def test_light_print_on_dark_paper_is_as_dark_on_light() -> None:
+    dark, light = (contrast_of(Image.fromarray(grey), 3) for grey in (255 - page(), page()))
+    assert np.array_equal(dark, light)
+
+
+def test_what_shines_through_is_no_print() -> None:
+    both = page()
+    both[10:14, 40:360] = 200
+    contrast = contrast_of(Image.fromarray(both), 3)
+    least = least_contrast(contrast, 0.25, 90, 100_000)
+    assert least is not None
+    assert contrast[12, 200] < least < contrast[43, 40]
+    assert not find_ink(Image.fromarray(both)).all[10:14].any()
+
+
+def test_paper_alone_has_no_print() -> None:
+    blank = np.full((100, 100), 230, np.uint8)
+    assert least_contrast(contrast_of(Image.fromarray(blank), 2), 0.3, 95, 20_000) is None
+    assert not find_ink(Image.fromarray(blank)).all.any()
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 40), st.floats(0.5, 0.99), st.integers(0, 99))
+@settings(max_examples=150, deadline=None)
+def test_long_runs_are_those_of_every_row_and_column(width, height, length_px, share, seed):
+    ink = np.random.default_rng(seed).random((height, width)) < share
+
+    def plain(rows: np.ndarray) -> np.ndarray:
+        kept = np.zeros_like(rows)
+        for row, out in zip(rows, kept, strict=True):
+            steps = np.diff(np.concatenate(([0], row, [0])))
+            for start, end in zip(np.flatnonzero(steps == 1), np.flatnonzero(steps == -1), strict=True):
+                out[start:end] = end - start >= length_px
+        return kept
+
+    level, upright = long_runs(ink, length_px)
+    assert np.array_equal(level, plain(ink.astype(np.int8)).astype(bool))
+    assert np.array_equal(upright, plain(ink.T.astype(np.int8)).astype(bool).T)
+
+
+@pytest.mark.parametrize("stains", [0, 1, 9])
+@pytest.mark.parametrize("blur_px", [2, 3])
+def test_contrast_is_that_of_the_paper_as_pillow_draws_it(stains: int, blur_px: int) -> None:
+    """Clean paper and spotted, of a size that is no whole number of cells."""
+    rng = np.random.default_rng(stains)
+    grey = page()[:397, :391].copy()
+    for _ in range(stains):
+        y, x = rng.integers(380, size=2)
+        grey[y : y + 120, x : x + 90] //= 2
+    picture = Image.fromarray(grey)
+    paper = picture.reduce(8).filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(blur_px))
+    near = np.asarray(paper.resize(picture.size, Image.Resampling.BILINEAR))
+    assert np.array_equal(contrast_of(picture, blur_px), np.maximum(near, grey) - grey)

@@ -1,0 +1,38 @@
+"""Which lines adjoin is found once for a page: here as it is defined."""
+
+import numpy as np
+import pytest
+
+from ocr.layout.localize.paragraphs.flow import Flow, _adjoin
+from ocr.layout.localize.paragraphs.text_lines import Line
+
+
+def random_lines(seed: int) -> list[Line]:
+    generator = np.random.default_rng(seed)
+    bases = np.cumsum(generator.choice([20.0, 21.0, 24.0, 60.0], 60, p=[0.5, 0.25, 0.2, 0.05]))
+    lines = []
+    for base in bases.tolist():
+        size = float(generator.choice([16.0, 16.5, 24.0], p=[0.8, 0.15, 0.05]))
+        spans = ((50.0, 50.0 + float(generator.integers(200, 600))),) if generator.random() > 0.05 else ()
+        sure = bool(generator.random() > 0.2)
+        lines.append(
+            Line(block=0, start=0, end=40, text="x" * 40, spans=spans, base=base, size=size, sure=sure)
+        )
+    return lines
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 60), (7, 41), (10, 11), (59, 60)])
+def test_around_a_line_are_those_that_adjoin_each_other_up_to_twelve_away(start: int, end: int) -> None:
+    sizes = set()
+    for seed in range(4):
+        lines = random_lines(seed)
+        flow = Flow(lines, start, end)
+        for at in range(start, end):
+            low, high = at, at + 1
+            while low > start and at - low < 12 and _adjoin(lines[low - 1], lines[low]):
+                low -= 1
+            while high < end and high - at < 12 and _adjoin(lines[high - 1], lines[high]):
+                high += 1
+            assert flow._around(at) == flow._around(at) == lines[low:high]
+            sizes.add(high - low)
+    assert end - start < 2 or len(sizes) > 3

@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ocr.training.corpus.font_files import (
+    REQUIRED,
+    build_fonts,
+    draws,
+    load_table,
+    missing_characters,
+    subset_font,
+)
+from ocr.training.corpus.packages import CorpusError, Package
+
+DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+needs_dejavu = pytest.mark.skipif(not DEJAVU.is_file(), reason="needs the font package fonts-dejavu-core")
+
+
+@needs_dejavu
+def test_subset_keeps_the_characters_and_little_else(tmp_path: Path) -> None:
+    whole = DEJAVU.read_bytes()
+    small = subset_font(whole, "ABCÄfi€", ligatures=True)
+    assert missing_characters(small, "ABCÄfi€") == ""
+    assert missing_characters(small, "Zя") == "Zя"
+    assert len(small) < len(whole) / 10
+    path = tmp_path / "small.ttf"
+    path.write_bytes(small)
+    assert draws(path, "A")
+    assert not draws(path, "Z")
+
+
+@needs_dejavu
+def test_twins_count_as_missing() -> None:
+    """DejaVu draws a Greek capital alpha as the Latin A: nobody can tell them apart on a page."""
+    assert missing_characters(DEJAVU.read_bytes(), "AΑα") == "Α"
+    assert missing_characters(DEJAVU.read_bytes(), "Αα") == ""
+
+
+@needs_dejavu
+def test_build_writes_files_and_index(tmp_path: Path) -> None:
+    package = Package(name="p", version="1", licence="free", root=DEJAVU.parent)
+    files = {"regular": DEJAVU.name}
+    entry = {"family": "D", "class": "sans", "split": "heldout", "packages": ["p"], "files": files}
+    index = build_fonts([entry], {"p": package}, tmp_path)
+    assert index[0]["styles"] == {"regular": "heldout/DejaVuSans.ttf"}
+    assert "A" not in str(index[0]["missing"])
+    assert (tmp_path / "heldout/DejaVuSans.ttf").stat().st_size < 100_000
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    package = Package(name="p", version="1", licence="free", root=tmp_path)
+    files = {"regular": "Gone.ttf"}
+    entry = {"family": "D", "class": "sans", "split": "train", "packages": ["p"], "files": files}
+    with pytest.raises(CorpusError, match="Gone"):
+        build_fonts([entry], {"p": package}, tmp_path)
+
+
+def test_table_with_an_unknown_style_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fonts.yaml"
+    entry = {"family": "D", "class": "sans", "split": "train", "packages": ["p"], "files": {"fat": "D.ttf"}}
+    path.write_text(yaml.safe_dump([entry]))
+    with pytest.raises(CorpusError, match="D: unknown"):
+        load_table(path)
+
+
+def test_required_characters_are_distinct_enough() -> None:
+    for character in "Aäßœąőțﬁ“”—…€≤αΩ→":
+        assert character in REQUIRED
+    assert "Я" not in REQUIRED

@@ -1,0 +1,138 @@
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers.decoders import DecodeStream
+
+from ocr.character_head.second_opinion import SecondOpinion
+from ocr.errors import CheckpointError
+from ocr.model_files.locate import find_directory, read_tokenizer
+from ocr.transcript import confidence
+from ocr.transcript.confidence import (
+    Calibration,
+    Curve,
+    Signals,
+    assess,
+    block_features,
+    page_features,
+    signals,
+)
+from ocr.transcript.grounding import parse
+from ocr.types import ParsedText, Transcript
+from tests.ocr.tiny_reader import tokenizer
+
+SURE, UNSURE = math.log(0.99), math.log(0.2)
+TOKENIZER = tokenizer()
+_MIXED = "Größe 北京 \U0001f600 naïve <td>x</td>\n ½ — end"
+
+
+def reading(raw: str, logprobs: list[float], finish: str = "eos") -> tuple[ParsedText, Transcript]:
+    ids = tuple(TOKENIZER.encode(raw).ids)
+    assert len(ids) == len(logprobs)
+    transcript = Transcript(raw=TOKENIZER.decode(ids), token_ids=ids, finish=finish, logprobs=tuple(logprobs))
+    return parse(transcript.raw, width_px=100, height_px=100), transcript
+
+
+def seeing(text: str) -> SecondOpinion:
+    line = text.replace(" ", "")
+    return SecondOpinion(num_marks=len(line), lines=(line,))
+
+
+def test_without_calibration_it_is_the_mean_probability() -> None:
+    parsed, transcript = reading("w10 w11 w12", [SURE, SURE, UNSURE])
+    rated, page = assess(parsed, transcript, TOKENIZER, None, None)
+    assert page == pytest.approx((0.99 * 0.99 * 0.2) ** (1 / 3))
+    assert [block.confidence for block in rated.blocks] == [page]
+    assert rated.text == parsed.text
+
+
+def test_a_page_without_tokens_has_none() -> None:
+    parsed, transcript = reading("", [])
+    assert assess(parsed, transcript, TOKENIZER, None, None) == (parsed, None)
+
+
+def test_every_block_is_judged_by_its_own_tokens() -> None:
+    parsed, transcript = reading("w10 w11 w12 w13", [SURE, SURE, UNSURE, UNSURE])
+    split = transcript.raw.index(" w12")
+    blocks = (
+        parsed.blocks[0].__class__(label="text", text="w10 w11", raw_span=(0, split)),
+        parsed.blocks[0].__class__(label="text", text="w12 w13", raw_span=(split, len(transcript.raw))),
+        parsed.blocks[0].__class__(label="text", text="placeless"),
+    )
+    page, (first, second, third) = signals(
+        ParsedText(text="", markdown="", blocks=blocks), transcript, TOKENIZER, None
+    )
+    assert (first.unsure, second.unsure, page.unsure) == (0, 1, 0.5)
+    assert first.surprise == pytest.approx(-SURE)
+    assert (third.unsure, third.surprise) == (page.unsure, page.surprise)
+
+
+def test_the_second_opinion_sees_what_is_missing_and_what_is_too_much() -> None:
+    parsed, transcript = reading("w10 w23", [SURE, SURE])
+    same, _ = signals(parsed, transcript, TOKENIZER, seeing("w10w23"))
+    assert (same.unseen, same.missed, same.length) == (0, 0, 0)
+    more, _ = signals(parsed, transcript, TOKENIZER, seeing("w10w23w45w67w89"))
+    assert more.unseen == 0
+    assert more.missed == pytest.approx(9 / 13)
+    assert more.length == pytest.approx(math.log(20 / 11))
+    other, (block,) = signals(parsed, transcript, TOKENIZER, seeing("abcdef"))
+    assert other.unseen == block.unseen == 1
+
+
+def test_every_reason_to_doubt_lowers_confidence() -> None:
+    calm = Signals(unsure=0.0, surprise=0.0, unseen=0.0, missed=0.0, length=0.0)
+    worst = Signals(unsure=1.0, surprise=3.0, unseen=1.0, missed=1.0, length=9.0, unfinished=1.0)
+    features, doubts = page_features(calm), page_features(worst)
+    curve = Curve(bias=4.0, weights=dict.fromkeys(features, 0.5))
+    assert set(features) == {"unsure", "surprise", "unseen", "missed", "length", "unfinished"}
+    assert curve(features) == pytest.approx(1 / (1 + math.exp(-4)))
+    for name in features:
+        assert curve({**features, name: doubts[name]}) < curve(features)
+    assert 0 <= curve(doubts) < 0.1
+    assert all(value == 0 for value in block_features(calm, calm).values())
+
+
+def test_a_calibration_is_used_and_survives_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "confidence.json"
+    calibration = Calibration(
+        page=Curve(bias=2.0, weights={"unsure": 1.0}), block=Curve(bias=1.0, weights={"page_unseen": 1.0})
+    )
+    path.write_text(json.dumps(calibration.to_json()))
+    assert Calibration.read(path) == calibration
+    parsed, transcript = reading("w10 w23", [SURE, SURE])
+    rated, page = assess(parsed, transcript, TOKENIZER, seeing("w10w23"), Calibration.read(path))
+    assert page == pytest.approx(1 / (1 + math.exp(-2)))
+    assert rated.blocks[0].confidence == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"page": {"bias": "x", "weights": {}}}', "\0"])
+def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "confidence.json"
+    path.write_text(content)
+    with pytest.raises(CheckpointError, match=r"confidence\.json holds no calibration"):
+        Calibration.read(path)
+
+
+@pytest.mark.parametrize("text", [_MIXED, "none but ASCII <td>x</td>\n -- end", ""])
+def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one(text: str) -> None:
+    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    tokens = tokenizer.encode(text, add_special_tokens=False).ids
+    stream = DecodeStream(skip_special_tokens=False)
+    expected = [len(stream.step(tokenizer, token) or "") for token in tokens]
+    assert confidence._lengths(tokens, tokenizer) == expected
+    assert sum(expected) == len(tokenizer.decode(tokens, skip_special_tokens=False))
+    assert (0 in expected) == (text == _MIXED), "some character is in several tokens"
+
+
+def test_a_token_belongs_to_the_block_in_which_it_ends() -> None:
+    parsed, transcript = reading("w10 w11 w12 w13", [SURE] * 4)
+    ends = np.cumsum(confidence._lengths(transcript.token_ids, TOKENIZER))
+    spans = [(0, 3), (0, 0), (2, 7), (7, 8), None, (9, 100), (5, 2)]
+    for span in spans:
+        block = replace(parsed.blocks[0], raw_span=span)
+        owners = confidence._owners([block], transcript, TOKENIZER)
+        wanted = [0 if span and span[0] < end <= span[1] else -1 for end in ends]
+        assert owners.tolist() == wanted

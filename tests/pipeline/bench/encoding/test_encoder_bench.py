@@ -1,0 +1,111 @@
+"""`ocrbatch bench encoder` on the tiny model: the arms agree, and the table says what was measured."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from encoders.graphs.capturing.capture import EagerCapture
+from encoders.graphs.stats import PathStats
+from ocr.checkpoints.checkpoint import save
+from pipeline.bench.encoding.encoder_arms import ArmSettings, build, path_statistics
+from pipeline.bench.encoding.latency_table import ArmTimes, Spread, comparison, paths, table
+from pipeline.cli.main import cli
+from tests.encoders.deepseek.test_deep_encoder import random_page
+from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
+
+
+def test_spreads_are_in_milliseconds() -> None:
+    spread = Spread.of([0.001, 0.002, 0.006])
+    assert (spread.mean, spread.median) == pytest.approx((3.0, 2.0))
+    assert spread.p99 == pytest.approx(5.92)
+
+
+def test_the_table_adds_up() -> None:
+    arm = ArmTimes(name="eager", calls=4)
+    arm.add({"render": 0.010, "tile": 0.020, "encoder_forward": 0.100})
+    arm.add({"render": 0.030, "tile": 0.020, "encoder_forward": 0.300})
+    rows = arm.spreads()
+    assert rows["preprocessor_total_ms"].mean == pytest.approx(40.0)
+    assert rows["end_to_end_ms"].median == pytest.approx(240.0)
+    lines = list(table(arm))
+    assert "Summary: 4 total encoder calls across 2 requests." in lines
+    assert max(map(len, lines)) <= 80
+    slow = ArmTimes(name="reference")
+    slow.add({"encoder_forward": 0.4})
+    assert list(comparison([slow, arm]))[-1].split() == ["eager", "200.00", "200.00", "298.00", "2.00x"]
+
+
+def test_arms_run_and_agree(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path / "tiny", tokenizer=tiny_tokenizer())
+    output = tmp_path / "bench.json"
+    result = CliRunner().invoke(
+        cli,
+        ["bench", "encoder", "--model", str(tmp_path / "tiny"), "--device", "cpu", "--num-prompts", "3",
+         "--num-warmups", "1", "--batch-size", "2", "--buckets", "{(224, 224): 0.5, (700, 1300): 0.5}",
+         "--output-json", str(output)],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(output.read_text())
+    assert [arm["arm"] for arm in found["arms"]] == ["reference", "eager", "graph"]
+    assert all(arm["num_requests"] == 3 for arm in found["arms"])
+    assert found["relative_errors"]["eager"] < 1e-4
+    assert found["relative_errors"]["graph"] < 1e-4
+    assert [arm["num_encoder_calls"] for arm in found["arms"]][1:] == [3, 3], (
+        "the tiles of two pages go together"
+    )
+    statistics = found["arms"][2]["statistics"]
+    assert statistics["global"]["eager"] == 3, "the warm-up does not count"
+    assert len(found["grids"]) == 3
+    assert all(arm["page_ms"] > 0 for arm in found["arms"])
+    assert "graph, path local" in result.output
+    assert "Encoder forward (ms)" in result.output
+    assert "eager: relative error to reference" in result.output
+
+
+def test_an_unknown_arm_is_refused() -> None:
+    result = CliRunner().invoke(cli, ["bench", "encoder", "--arms", "eager,magic"])
+    assert "magic" in str(result.exception)
+
+
+class Winning(EagerCapture):
+    """Whatever is timed later seems faster: every replay than eager, and of the graphs the largest."""
+
+    _timed = 0
+
+    def measure(self, run: object, repeats: int) -> float:
+        self._timed += 1
+        return 1.0 / self._timed
+
+
+@pytest.mark.parametrize(("budgets", "sizes"), [("default", [100, 200, 400]), ("auto", [400])])
+def test_the_graph_arm_counts_what_is_measured(budgets: Literal["default", "auto"], sizes: list[int]) -> None:
+    settings = ArmSettings(max_items=4, budgets=budgets)
+    arm = build("graph", tiny_model(), settings, Winning(torch.device("cpu"), poison=True))
+    pages = [random_page(seed, grid=(3, 1)) for seed in range(2)]
+    arm.prepare([pages[:1], pages[1:]])
+    arm.encode(pages)
+    arm.start()
+    assert arm.calls == 0
+    tokens = arm.encode(pages[:1])
+    stats = arm.statistics()
+    assert (stats["global"]["hits"], stats["local"]["hits"], arm.calls) == (1, 3, 2)
+    assert stats["local"]["budgets"]["640"] == sizes
+    assert stats["local"]["replayed_tokens"] == 300
+    expected = build("eager", tiny_model(), settings).encode(pages[:1])
+    assert relative_error(tokens[0], expected[0]) < 1e-5
+    arm.close()
+
+
+def test_graphs_are_reported_by_path() -> None:
+    stats = PathStats(hits=6, replays=1, replayed_tokens=600, padding_tokens=200, budgets={"640": [100, 800]})
+    arm = ArmTimes(name="graph", calls=1, statistics={"local": path_statistics(stats, {"hits": 2})})
+    arm.add_batch(0.2, [{}, {}])
+    lines = list(paths([arm]))
+    assert lines[2].split() == ["graph", "100.00", "1"]
+    assert lines[5].split() == ["Views", "4", "0", "0", "25.0%"]
+    assert lines[-1] == "Graphs in use at 640 px, tokens: 100, 800"
+    assert max(map(len, lines)) <= 80

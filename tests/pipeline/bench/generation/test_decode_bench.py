@@ -1,0 +1,124 @@
+"""`ocrbatch bench decode`: all arms write the same, and the figures are of what they wrote."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from tokenizers.decoders import ByteLevel
+
+from ocr.checkpoints import checkpoint
+from ocr.checkpoints.checkpoint import save
+from ocr.decoding.gpu.reader import PagedReader
+from ocr.decoding.gpu.schedule.entries import EngineSettings
+from pipeline.bench.generation.decode_arms import EngineArm, GenerateArm, Written
+from pipeline.bench.generation.decode_bench import first_difference
+from pipeline.bench.generation.page_prompts import random_prompts
+from pipeline.bench.random_model import random_loaded
+from pipeline.cli.main import cli
+from tests.ocr.tiny import TINY, tiny_model, tiny_tokenizer
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+
+
+def test_arms_agree_on_random_prompts(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path / "tiny", tokenizer=tiny_tokenizer())
+    output = tmp_path / "bench.json"
+    result = CliRunner().invoke(
+        cli,
+        ["bench", "decode", "--model", str(tmp_path / "tiny"), "--device", "cpu", "--num-pages", "3",
+         "--batch-size", "2", "--prompt-tokens", "30", "--max-new-tokens", "12", "--output-json", str(output)],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(output.read_text())
+    assert [arm["name"] for arm in found["arms"]] == ["generate", "engine"], "no text, no drafts"
+    assert found["prompt_tokens"] == [30, 30, 30]
+    for arm in found["arms"]:
+        assert (arm["tokens"], arm["steps"], arm["tokens_a_step"]) == (36, 33, 1.0), "no page ends by itself"
+        assert arm["differs_at"] == [None, None, None]
+        assert arm["tokens_s"] == pytest.approx(36 / arm["wall_s"])
+    assert "3 pages, 2 at once; prompts of 30 tokens" in result.output
+    assert "engine: 0 of 3 pages differ from generate's" in result.output
+
+
+def test_drafts_take_fewer_steps_on_a_real_page(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    shutil.copy(SAMPLES / "report.pdf", pages)
+    output = tmp_path / "bench.json"
+    result = CliRunner().invoke(
+        cli,
+        ["bench", "decode", "--device", "cpu", "--dtype", "float32", "--pages", str(pages), "--num-pages", "1",
+         "--max-new-tokens", "24", "--output-json", str(output)],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    generate, engine, drafts = json.loads(output.read_text())["arms"]
+    assert engine["pages_differ"] == drafts["pages_differ"] == 0
+    assert (generate["tokens"], generate["steps"], engine["steps"]) == (24, 23, 23)
+    assert drafts["tokens"] == 24
+    assert drafts["tokens_a_step"] > 2
+
+
+def test_pages_end_at_their_end_of_text_and_pad_for_the_longer(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
+    loaded = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.float32)
+    pages = [*random_prompts(loaded, 2, 20), *random_prompts(loaded, 1, 33)]
+    endless = EngineArm(replace(loaded, eos_id=95))(pages, 12)
+    ending = replace(loaded, eos_id=endless[0].tokens[5])
+    found = GenerateArm(ending)(pages, 12)
+    assert found == EngineArm(ending)(pages, 12)
+    assert found[0].ended
+    assert found[0].tokens == endless[0].tokens[: len(found[0].tokens)]
+    assert len(found[0].tokens) <= 5
+    assert all(page.num_stepped == page.steps for page in found)
+
+
+def test_the_paged_engine_is_an_arm(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
+    loaded = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = replace(loaded, eos_id=TINY.language.vocab_size)
+    pages = [*random_prompts(loaded, 2, 20), *random_prompts(loaded, 1, 33)]
+    paged = PagedReader(loaded, EngineSettings(slots=2, max_tokens=64))
+    expected = EngineArm(loaded)(pages, 12)
+    assert EngineArm(loaded, paged=paged)(pages, 12) == expected
+    assert [page.steps for page in expected] == [11, 11, 11]
+
+
+def test_random_weights_need_no_checkpoint() -> None:
+    loaded = random_loaded(TINY, torch.device("cpu"), torch.float32)
+    loaded = replace(loaded, eos_id=TINY.language.vocab_size)
+    written = EngineArm(loaded)(random_prompts(loaded, 2, 20), 6)
+    assert [len(page.tokens) for page in written] == [6, 6]
+    assert written == GenerateArm(loaded)(random_prompts(loaded, 2, 20), 6)
+
+
+def test_random_weights_write_words_and_lines_as_a_byte_level_vocabulary() -> None:
+    tokenizer = random_loaded(TINY, torch.device("cpu"), torch.float32).tokenizer
+    assert tokenizer.decode([11, 12, 13]) == " b\nc d"
+    assert isinstance(tokenizer.decoder, ByteLevel), "else confidence takes 27 ms a page for token lengths"
+
+
+def test_where_texts_part() -> None:
+    assert first_difference([1, 2, 3], [1, 2, 3]) is None
+    assert first_difference([1, 2, 3], [1, 5, 3]) == 1
+    assert first_difference([1, 2], [1, 2, 3]) == 2
+    assert Written(tokens=(), ended=True, steps=0).num_stepped == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--arms", "engine,magic"], "magic"),
+        (["--arms", "engine,drafts"], "--pages"),
+        (["--arms", "paged", "--prompt-tokens", "20"], "leave it out of --arms"),
+        (["--prompt-tokens", "2"], "--prompt-tokens"),
+        (["--prompt-tokens", "9000"], "positions"),
+        (["--pages", "tests/pipeline/bench"], "no page that can be read"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(options: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, ["bench", "decode", "--device", "cpu", *options])
+    assert message in str(result.exception)

@@ -1,0 +1,183 @@
+"""`ocrbatch bench pipeline`: a real run of a tiny model, and the figures that follow from it."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from ocr.model.deepseek_ocr import DEFAULT_PROMPT
+from ocr.model.prompt import encode_prompt
+from pipeline.bench.random_model import random_loaded
+from pipeline.bench.roofline.rates import Rates
+from pipeline.bench.whole_run import measured, run_bench, run_report, run_result, subject
+from pipeline.bench.whole_run.figures import Memory
+from pipeline.bench.whole_run.run_result import PipelineBenchResult
+from pipeline.bench.whole_run.subject import Subject
+from pipeline.cli.main import cli
+from pipeline.config.schema import Config
+from pipeline.errors import ConfigError
+from tests.ocr.tiny import TINY
+from tests.pipeline.checkpoints import READS_TEXT
+from tests.pipeline.conftest import MakePdf
+
+SETS = [argument for text in READS_TEXT for argument in ("--set", text)]
+
+
+def bench(*arguments: str) -> Any:
+    result = CliRunner().invoke(cli, ["bench", "pipeline", "--device", "cpu", *arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def shape(tmp_path: Path) -> Path:
+    """A directory with a configuration and no weights."""
+    directory = tmp_path / "shape"
+    directory.mkdir()
+    (directory / "config.json").write_text(json.dumps(TINY.to_json()))
+    return directory
+
+
+def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
+    pages = make_pdf(tmp_path / "a.pdf", ["one", "", "three"])
+    output = tmp_path / "bench.json"
+    said = bench(
+        str(pages), "--model", str(reader), "--num-pages", "10", "--batch-size", "2",
+        "--generate-pages", "2", "--output-json", str(output), *SETS,
+    ).output  # fmt: skip
+    found = json.loads(output.read_text())
+    assert found["statuses"] == {"ok": 7, "blank": 3}
+    assert found["num_tokens"] == found["flow"]["num_tokens"] == 7 * 4
+    whole, loaded, steady = found["speeds"]
+    assert [part["name"] for part in found["speeds"]] == ["whole run", "since the model was loaded", "steady"]
+    assert (whole["num_pages"], steady["num_pages"]) == (10, 8)
+    assert whole["pages_s"] == pytest.approx(10 / whole["seconds"])
+    assert whole["tokens_s"] == pytest.approx(28 / whole["seconds"])
+    assert loaded["seconds"] < whole["seconds"] <= found["wall_s"]
+    assert len(found["stored_s"]) == 10
+    start = found["start_up"]
+    assert 0 < start["entered_s"] < start["imported_s"] <= start["loaded_s"] < start["first_page_s"]
+    assert found["work"]["readings"] == pytest.approx(0.7)
+    assert found["memory"]["host_peak"] >= found["memory"]["main_peak"] > 0
+    assert (found["bound"], found["memory"]["gpu_used"], whole["gpu_busy"]) == (None, None, None)
+    assert (found["beside"]["num_pages"], found["beside"]["num_tokens"]) == (2, 8)
+    assert {stage["name"] for stage in found["flow"]["stages"]} >= {"render", "encode", "decode", "store"}
+    assert "10 pages (3 blank, 7 ok), 3 tokens a page" in said
+    assert "steady: from when the first 2 pages were stored to the end" in said
+    assert "generate beside it" in said
+    assert "first page stored" in said
+
+
+def test_random_weights_write_as_many_tokens_as_are_asked_for(
+    shape: Path, tmp_path: Path, make_pdf: MakePdf
+) -> None:
+    pages = make_pdf(tmp_path / "a.pdf", ["one", "two"])
+    output = tmp_path / "bench.json"
+    said = bench(
+        str(pages), "--model", str(shape), "--mode", "tiny", "--output-tokens", "40", "--output-json", str(output),
+        "--set", "render.workers=1",
+    ).output  # fmt: skip
+    found = json.loads(output.read_text())
+    assert found["num_tokens"] == 80
+    assert found["config"]["decode"]["max_tokens"] == 73 + 2 + 40
+    assert found["work"]["words"] == 2
+    assert "no steady part" in said
+
+
+def test_tiles_belong_to_the_prompt(shape: Path, tmp_path: Path) -> None:
+    config = subject.bench_config(
+        Subject(str(shape), tmp_path / "stand-in"),
+        [str(Path(__file__).parents[3] / "samples" / "report.pdf")],
+        tmp_path / "results.db",
+        output_tokens=100,
+    )
+    assert config.decode.max_tokens == 903 + 2 + 100
+    assert (config.tile.retry_below, config.decode.loop.tokens, config.decode.length.max_share) == (0, 0, 0)
+    assert config.decode.pdf.size == 20, "what a run does to every token it does here as well"
+
+
+def test_what_is_measured_is_reading_unless_somebody_wants_layers_in_it(reader: Path, tmp_path: Path) -> None:
+    made = [
+        subject.bench_config(
+            Subject(str(reader), tmp_path / "unused"), ["a"], tmp_path / "a.db", output_tokens=None, sets=sets
+        )
+        for sets in ((), ("text_layer=auto",))
+    ]
+    assert [config.text_layer for config in made] == ["ignore", "auto"]
+
+
+def test_the_prompt_has_the_words_that_the_model_is_given(reader: Path, tmp_path: Path) -> None:
+    from ocr.checkpoints.checkpoint import load
+
+    loaded = load(str(reader), device="cpu", dtype=torch.float32)
+    for prompt in (None, "<image>very good", "very <image> good very"):
+        ids = encode_prompt(loaded.tokenizer, prompt or loaded.prompt, bos_id=loaded.bos_id)
+        assert Subject(str(reader), tmp_path / "unused").prompt_words(prompt) == len(ids)
+    random = random_loaded(TINY, torch.device("cpu"), torch.float32)
+    stand_in = Subject("random", tmp_path / "random")
+    for prompt in (None, "one <image> two"):
+        ids = encode_prompt(random.tokenizer, prompt or random.prompt, bos_id=random.bos_id)
+        assert stand_in.prompt_words(prompt) == len(ids)
+    assert subject.DEFAULT_PROMPT == DEFAULT_PROMPT
+
+
+def test_the_random_model_is_the_published_one_at_full_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("pipeline.bench.random_model.random_loaded", lambda *wanted: asked.append(wanted))
+    Subject("random", tmp_path / "random").load(Config(device="cpu"))
+    ((config, device, dtype),) = asked
+    assert config.language.num_hidden_layers == 12
+    assert (device.type, dtype) == ("cpu", torch.float32)
+
+
+def test_nothing_to_read_is_said(reader: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no page")
+    with pytest.raises(ConfigError, match="no page was read"):
+        bench(str(tmp_path), "--model", str(reader), *SETS)
+
+
+def test_the_gpu_and_its_bound_are_printed(
+    reader: Path, tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = Rates(matrix_flops_s=1e12, copy_bytes_s=1e9)
+    monkeypatch.setattr(run_result, "measure_rates", lambda device, dtype: rates)
+    shutil.copy(make_pdf(tmp_path / "a.pdf", ["one"]), tmp_path / "b.pdf")
+    settings = measured.PipelineBenchSettings(
+        paths=(str(tmp_path / "a.pdf"),), model=str(reader), device="cpu", sets=READS_TEXT
+    )
+    result = run_bench.bench(settings)
+    assert result.bound is not None
+    assert result.bound_share == pytest.approx(result.speeds[-1].pages_s / result.bound.pages_s)
+    assert result.to_json()["bound"]["page_s"] == result.bound.page_s
+    said = "\n".join(run_report.lines(_on_a_gpu(result)))
+    assert "some GPU; torch" in said
+    assert "87.5%" in said
+    assert "GPU memory at most 1.00 GiB, reserved 2.00 GiB, in use on the GPU 3.00 GiB" in said
+    assert "at page 100 2.00 GiB, at page 200 3.00 GiB, 1.50x" in said
+    assert "bound without drafts" in said
+    assert "stopped before the end: time limit" in said
+    assert "GPU busy: the share of the time in which any kernel ran" in said
+
+
+def _on_a_gpu(result: PipelineBenchResult) -> PipelineBenchResult:
+    gib = 2**30
+    memory = Memory(
+        host_peak=4 * gib, main_peak=3 * gib, workers_peak=gib, main_at=gib, main_end=2 * gib, workers_at=gib,
+        workers_end=gib, gpu_allocated=gib, gpu_reserved=2 * gib, gpu_used=3 * gib,
+    )  # fmt: skip
+    return replace(
+        result,
+        machine=result.machine | {"gpu": "some GPU"},
+        speeds=(*result.speeds, replace(result.speeds[0], name="steady", gpu_busy=0.875)),
+        memory=memory,
+        stored_s=(1.0,) * 200,
+        stopped="time limit",
+    )

@@ -1,0 +1,29 @@
+import pytest
+
+from pipeline.config.schema import Config
+from pipeline.config.sources import load
+from pipeline.errors import ConfigError
+
+
+def test_rungs_can_be_listed_and_switched_off() -> None:
+    assert load(None, ["ladder.rungs=[]"]).ladder.rungs == []
+    (rung,) = load(None, ["ladder.rungs=[{name: whole, parts: off}]"]).ladder.rungs
+    assert (rung.name, rung.parts, rung.temperature) == ("whole", "off", None)
+    assert [rung.name for rung in Config().ladder.rungs] == ["ngram", "mode", "temperature", "layer"]
+
+
+@pytest.mark.parametrize(
+    ("rungs", "message"),
+    [
+        ("[{name: a}]", "a rung changes something"),
+        ("[{name: a, text_layer: true, dpi: 300}]", "nothing is read; take dpi into a rung of its own"),
+        ("[{name: a, dpi: 300}, {name: a, dpi: 200}]", "two rungs have the same name"),
+        ("[{name: a, ngram_size: 1}]", "a sequence has at least 2 tokens"),
+        ("[{name: A b, dpi: 300}]", "pattern"),
+        ("[{dpi: 300}]", "name"),
+        ("[{name: a, heat: 3}]", "heat"),
+    ],
+)
+def test_rungs_that_make_no_sense_are_refused(rungs: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(None, [f"ladder.rungs={rungs}"])

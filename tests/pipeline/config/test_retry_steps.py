@@ -1,0 +1,60 @@
+"""What each rung tells workers and the language model."""
+
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from pipeline.config.retry_steps import Step, steps_of, turned_step
+from pipeline.config.schema import Config, render_settings
+from pipeline.config.sources import load
+from pipeline.stages.decode import page_settings
+from pipeline.types import Kind
+
+
+def steps(config: Config, kind: Kind = "pdf") -> dict[str | None, Step]:
+    return {step.name: step for step in steps_of(config, kind, render_settings(config))}
+
+
+def test_the_first_step_reads_as_configured() -> None:
+    config = Config()
+    for kind in ("pdf", "image"):
+        first = steps_of(config, kind, render_settings(config))[0]
+        assert first.render == render_settings(config)
+        assert page_settings(config.decode, kind, first) == page_settings(config.decode, kind)
+
+
+def test_each_rung_changes_its_own_thing_alone() -> None:
+    found = steps(Config(text_layer="fallback"))
+    assert list(found) == [None, "ngram", "mode", "temperature", "layer"]
+    first, ngram, mode, warm = (found[name] for name in (None, "ngram", "mode", "temperature"))
+    assert first.tile.mode == "gundam"
+    assert (mode.tile.mode, mode.tile.parts, mode.ngram_size) == ("base", False, first.ngram_size)
+    assert (ngram.tile, ngram.render) == (first.tile, first.render)
+    assert ngram.ngram_window > first.ngram_window
+    decode = Config().decode
+    assert page_settings(decode, "pdf", warm).temperature == warm.temperature > 0
+    changed = DecodeSettings(
+        **{
+            **{name: getattr(page_settings(decode, "pdf"), name) for name in DecodeSettings.__slots__},
+            "ngram_size": ngram.ngram_size,
+            "ngram_window": ngram.ngram_window,
+        }
+    )
+    assert page_settings(decode, "pdf", ngram) == changed
+
+
+def test_rungs_that_would_read_the_same_again_are_left_out() -> None:
+    same = load(None, ["ladder.rungs=[{name: a, mode: gundam}, {name: b, dpi: 300.0}, {name: c, dpi: 300}]"])
+    assert list(steps(same)) == [None, "b", "layer"]
+    assert list(steps(same, "image")) == [None], "an image has the resolution that it has"
+
+
+def test_the_text_layer_is_a_rung_only_where_it_may_be_used() -> None:
+    for use in ("ignore", "compare"):
+        assert "layer" not in steps(Config(text_layer=use))
+    assert "layer" not in steps(Config(text_layer="fallback"), "image")
+    assert "layer" in steps(Config(text_layer="prefer"))
+
+
+def test_a_page_is_turned_the_other_way_with_all_else_as_it_was() -> None:
+    first = steps(Config())[None]
+    turned = turned_step(first)
+    assert turned.render.orientation == "runner_up"
+    assert turned.tile == first.tile

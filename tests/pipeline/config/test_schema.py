@@ -1,0 +1,154 @@
+from pathlib import Path
+from typing import get_args
+
+import click
+import pytest
+
+from pipeline.cli.main import cli
+from pipeline.config.schema import (
+    Config,
+    ingest_settings,
+    layer_use,
+    render_settings,
+    resolved,
+    settings_hash,
+    tile_settings,
+)
+from pipeline.config.sources import load
+from pipeline.device.sizes import decode_slots
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.types import LayerUse
+
+WEIGHTS = "0" * 64
+
+
+def test_workers_are_told_the_defaults_they_have_themselves() -> None:
+    assert ingest_settings(Config()) == IngestSettings()
+    assert render_settings(Config()) == RenderSettings(text_layer="auto")
+    assert tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])) == TileSettings()
+
+
+def test_workers_are_told_what_was_set() -> None:
+    config = load(None, ["ingest.include=['*.pdf']", "ingest.max_image_pixels=9", "render.dpi=72.0"])
+    assert ingest_settings(config) == IngestSettings(include=("*.pdf",), max_image_pixels=9)
+    assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="auto")
+
+
+def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
+    assert tile_settings(Config()).parts
+    assert not tile_settings(load(None, ["tile.mode=base"])).parts
+    assert not tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])).parts
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
+    published = load(None, [f"model={tmp_path}"])
+    assert not tile_settings(published).parts
+    assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).parts
+
+
+TEXT_KEYS = {
+    "text_layer=fallback",
+    "text_layer=prefer",
+    "text_layer=ignore",
+    "text_layer=compare",
+    "render.dpi=200",
+    "tile.mode=base",
+    "tile.max_tiles=9",
+    "tile.parts=off",
+    "tile.retry_below=0.5",
+    "decode.prompt='<image> read'",
+    "decode.max_tokens=4000",
+    "decode.pdf.size=3",
+    "decode.image.window=3",
+    "decode.loop.tokens=99",
+    "decode.length.min_share=0.5",
+    "decode.length.max_share=0.0",
+    "ladder.below=0.4",
+    "ladder.rungs=[]",
+}
+OTHER_KEYS = {
+    "device=cpu",
+    "dtype=bfloat16",
+    "encoder.graphs=off",
+    "encoder.budgets=auto",
+    "encoder.max_items=3",
+    "encoder.dtype=bfloat16",
+    "encoder.memory_limit=8GiB",
+    "threads=1",
+    "model=another-path-to-the-same-weights",
+    "ingest.paths=[a]",
+    "ingest.pages='1'",
+    "render.workers=3",
+    "render.page_timeout_s=3.0",
+    "render.worker_memory_mb=512",
+    "ingest.password_env=NAME",
+    "ingest.password_file=file",
+    "run.log_file=run.log",
+    "run.log_max_mb=1",
+    "run.summary_file=run.json",
+    "run.time_limit_s=9.0",
+    "decode.batch_size=3",
+    "decode.drafts=false",
+    "store.database=other.db",
+    "store.low_confidence=0.5",
+    "store.doubtful_below=0.1",
+    "run.force=true",
+    "run.retry_failed=true",
+    "run.inflight_mb=99",
+}
+
+
+@pytest.mark.parametrize("text", sorted(TEXT_KEYS))
+def test_what_decides_the_text_changes_the_settings_hash(text: str) -> None:
+    assert settings_hash(load(None, [text]), WEIGHTS) != settings_hash(Config(), WEIGHTS)
+
+
+@pytest.mark.parametrize("text", sorted(OTHER_KEYS))
+def test_what_does_not_decide_the_text_keeps_the_settings_hash(text: str) -> None:
+    assert settings_hash(load(None, [text]), WEIGHTS) == settings_hash(Config(), WEIGHTS)
+
+
+def test_auto_means_the_layer_first_for_the_shipped_model_and_last_for_those_that_give_structure(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
+    published = load(None, [f"model={tmp_path}"])
+    assert (layer_use(Config()), layer_use(published)) == ("auto", "fallback")
+    assert render_settings(published).text_layer == "fallback"
+    explicit = [load(None, [f"model={tmp_path}", f"text_layer={use}"]) for use in ("prefer", "ignore")]
+    assert [layer_use(config) for config in explicit] == ["prefer", "ignore"]
+
+
+def test_what_a_model_read_with_fallback_is_done_where_auto_means_that(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    both = [load(None, [f"model={tmp_path}", f"text_layer={use}"]) for use in ("auto", "fallback")]
+    assert len({settings_hash(resolved(config), WEIGHTS) for config in both}) == 1
+    ours = [load(None, [f"text_layer={use}"]) for use in ("auto", "fallback")]
+    assert len({settings_hash(resolved(config), WEIGHTS) for config in ours}) == 2
+
+
+def test_the_command_knows_every_use_of_a_layer() -> None:
+    (option,) = (option for option in cli.commands["run"].params if option.name == "text_layer")
+    assert isinstance(option.type, click.Choice)
+    assert set(option.type.choices) == set(get_args(LayerUse))
+
+
+def test_comparing_with_a_text_layer_is_as_ignoring_it() -> None:
+    both = [load(None, [f"text_layer={use}"]) for use in ("ignore", "compare")]
+    assert len({settings_hash(config, WEIGHTS) for config in both}) == 1
+
+
+def test_the_documented_numbers_are_those_of_the_code() -> None:
+    text = (Path(__file__).parents[3] / "configs" / "default.yaml").read_text(encoding="utf-8")
+    slots = (decode_slots(Config(), device) for device in ("cpu", "cuda"))
+    assert "null: {} on a CPU, {} on a GPU.".format(*slots) in text
+
+
+def test_weights_change_the_settings_hash() -> None:
+    assert settings_hash(Config(), WEIGHTS) != settings_hash(Config(), "1" * 64)
+
+
+def test_the_settings_hash_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
+    monkeypatch.setattr("ocr.model_files.fingerprint.orientation_sha256", lambda: "2" * 64)
+    assert (
+        settings_hash(Config(), WEIGHTS) == "28fad2aa0aaf07866b4e57140840ecaf00417d9129a666b62afd7d5733735c8e"
+    )

@@ -1,0 +1,171 @@
+"""Pages and models for tests of the model's threads: small, and with faults on demand."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from encoders.types import EncodedViews, VisionTokens
+from encoders.views import PageViews
+from ocr.character_head.second_opinion import NUM_RESERVED
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.types import Transcript
+from pipeline.config.schema import DecodeConfig
+from pipeline.device.tickets import Ticket
+from pipeline.stages.encode import EncodedPage
+from pipeline.types import Page, RenderedPage
+from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokenizer, vision
+
+CHARACTERS = "abcw567"
+TEXT = "w5 w6 w7"
+
+
+@dataclass(frozen=True)
+class LoadedReader(Reader):
+    prompt: str = "<image>\nRead"
+    characters: str | None = CHARACTERS
+    calibration: Any = None
+
+
+def loaded_reader(**changes: Any) -> Any:
+    """A model that writes TEXT whatever it is shown."""
+    return LoadedReader(model=ChainReader({READ: 5, 5: 6, 6: 7, 7: EOS}), tokenizer=tokenizer(), **changes)
+
+
+def rendered(number: int = 0, side: int = 8) -> RenderedPage:
+    """A page whose every pixel is its number."""
+    views = PageViews(
+        global_view=np.full((3, side, side), number, np.uint8),
+        local_views=np.zeros((0, 3, 640, 640), np.uint8),
+        grid=(1, 1),
+    )
+    page = Page(path="a.png", sha256="0" * 64, kind="image", page_index=number)
+    return RenderedPage(
+        page=page, views=views, width_px=8, height_px=8, dpi=None, blank=False, seconds={"render": 0.5}
+    )
+
+
+def tokens(seen: str | None, num_tokens: int = 4, seed: int = 0) -> VisionTokens:
+    """Of a page on which the character head sees one line, two cells a character; None: there is no head."""
+    cells = None
+    if seen is not None:
+        line = [CHARACTERS.index(mark) + NUM_RESERVED for mark in seen for _ in range(2)]
+        cells = torch.zeros(2, 200, dtype=torch.int16)
+        cells[0, : len(line)] = torch.tensor(line, dtype=torch.int16)
+    return replace(vision(num_tokens, seed, width=VOCAB), cells_HW=cells)
+
+
+def encoded(seen: str | None, number: int = 0) -> EncodedPage:
+    return EncodedPage(rendered=rendered(number), tokens=tokens(seen, seed=number), timings=())
+
+
+def ticket(number: int = 0, **settings: Any) -> Ticket:
+    """A page that is ready to be read."""
+    page = encoded(None, number)
+    limits = DecodeSettings(**settings)
+    return Ticket(
+        rendered=page.rendered, encoded=page, request=PageRequest(vision=page.tokens, settings=limits)
+    )
+
+
+def number_of(request: PageRequest, tickets: Sequence[Ticket]) -> int:
+    """Which of the tickets' requests it is."""
+    return next(number for number, its in enumerate(tickets) if its.request is request)
+
+
+Fault = Callable[[list[int]], Exception | None]
+
+
+@dataclass
+class FakeEncoder:
+    """Encodes pages by the numbers in their pixels.
+
+    fault: what a batch of these pages raises. seen: what the character head sees on a page. graphs: how often there
+    is something to release.
+    """
+
+    fault: Fault = lambda numbers: None
+    seen: dict[int, str | None] = field(default_factory=dict)
+    graphs: int = 0
+    batches: list[list[int]] = field(default_factory=list)
+    num_begun: int = 0
+
+    def begin_batch(self) -> None:
+        self.num_begun += 1
+
+    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        numbers = [int(page.global_view[0, 0, 0]) for page in pages]
+        self.batches.append(numbers)
+        if error := self.fault(numbers):
+            raise error
+        empty = EncodedViews(tokens_NTD=torch.zeros(1, 4, VOCAB), cells=None)
+        return [empty] * len(pages), [["eager"]] * len(pages)
+
+    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+        return [EncodedViews(tokens_NTD=torch.zeros(0, 4, VOCAB), cells=None)] * len(pages), [[]] * len(pages)
+
+    def assemble(self, pages: Sequence[PageViews], *_: object) -> list[VisionTokens]:
+        numbers = [int(page.global_view[0, 0, 0]) for page in pages]
+        return [tokens(self.seen.get(number), seed=number) for number in numbers]
+
+    def synchronize(self) -> None: ...
+
+    def release(self) -> bool:
+        self.graphs -= 1
+        return self.graphs >= 0
+
+
+@dataclass
+class FakeReader:
+    """Reads pages in batches of so many slots, in order, three tokens each; in place of both engines.
+
+    fault: what reading pages of these numbers together raises; numbers: of the pages in `tickets`.
+    """
+
+    tickets: Sequence[Ticket]
+    slots: int
+    fault: Fault = lambda numbers: None
+    batches: list[list[int]] = field(default_factory=list)
+    is_ready: bool = True
+    num_closed: int = 0
+    prompts: list[str] = field(default_factory=list)
+
+    def read(
+        self,
+        requests: Iterable[PageRequest | None],
+        prompt: str = "",
+        check: Callable[[], None] | None = None,
+    ) -> Iterator[PageRead]:
+        self.prompts.append(prompt)
+        waiting: list[tuple[int, int]] = []
+        index = 0
+        for request in requests:
+            if request is not None:
+                waiting.append((index, number_of(request, self.tickets)))
+                index += 1
+            if len(waiting) == self.slots or (request is None and waiting):
+                yield from self._read(waiting)
+                waiting = []
+        if waiting:
+            yield from self._read(waiting)
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def close(self) -> None:
+        self.num_closed += 1
+
+    def _read(self, pages: Sequence[tuple[int, int]]) -> Iterator[PageRead]:
+        numbers = [number for _, number in pages]
+        self.batches.append(numbers)
+        if error := self.fault(numbers):
+            raise error
+        for index, _ in pages:
+            transcript = Transcript(raw=TEXT, token_ids=(5, 6, 7), finish="eos", logprobs=(-0.1,) * 3)
+            yield PageRead(index=index, transcript=transcript, num_steps=2, prefill_s=0.25, generate_s=0.5)
+
+
+NO_DRAFTS = DecodeConfig(drafts=False)

@@ -1,0 +1,247 @@
+import builtins
+import logging
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from encoders import bfloat16
+from encoders.bfloat16 import Bfloat16Linear
+from ocr.decoding.gpu.reader import PagedReader, UnusableError
+from ocr.model_files import locate
+from pipeline.config.schema import Config
+from pipeline.device.startup import loading
+from pipeline.device.startup.loading import (
+    available_cpus,
+    calm_threads,
+    load_model,
+    num_replicas,
+    open_paged,
+    render_workers,
+    rereadings,
+    threads_each,
+    wake_device,
+)
+from pipeline.errors import ConfigError, DeviceLostError
+
+
+def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="device: cuda"):
+        load_model(Config(device="cuda"))
+
+
+def products(module: torch.nn.Module) -> set[torch.dtype]:
+    """The number formats that linear layers multiply in."""
+    return {its.weight.dtype for its in module.modules() if isinstance(its, torch.nn.Linear | Bfloat16Linear)}
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "asked", "decoder", "blocks"),
+    [
+        ("auto", "auto", torch.float32, None),
+        ("auto", "float32", torch.float32, torch.float32),
+        ("auto", "bfloat16", torch.float32, torch.bfloat16),
+        ("float32", "auto", torch.float32, None),
+        ("bfloat16", "auto", torch.bfloat16, torch.bfloat16),
+        ("bfloat16", "float32", torch.bfloat16, torch.float32),
+    ],
+)
+def test_the_number_formats_on_a_cpu(
+    dtype: str,
+    asked: str,
+    decoder: torch.dtype,
+    blocks: torch.dtype | None,
+    is_fast: bool,
+    reader: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parts multiply in bfloat16; all else is float32. blocks: of the encoder, None where the CPU decides."""
+    monkeypatch.setattr(bfloat16, "is_fast", lambda device: is_fast)
+    values = {
+        "model": str(reader),
+        "device": "cpu",
+        "dtype": dtype,
+        "encoder": {"dtype": asked},
+        "threads": 1,
+    }
+    model = load_model(Config.model_validate(values)).model
+    assert products(model.language_model.layers) == {decoder}
+    expected = blocks or (torch.bfloat16 if is_fast else torch.float32)
+    assert products(model.encoder.sam_model.blocks) == {expected}
+    assert products(model.encoder.vision_model) == {torch.float32}
+    assert model.lm_head.weight.dtype == model.dtype == torch.float32
+    assert torch.get_num_threads() == 1
+
+
+def test_waiting_threads_sleep_unless_the_user_wants_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setenv("KMP_BLOCKTIME", "200")
+    calm_threads()
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert os.environ["KMP_BLOCKTIME"] == "200"
+
+
+@pytest.mark.parametrize(("cpus", "expected"), [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_encoder_and_language_model_share_the_cpus(
+    cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
+    assert threads_each() == expected
+
+
+def test_workers_leave_cpus_to_the_model() -> None:
+    assert 1 <= render_workers(Config()) <= max(1, available_cpus() // 2)
+    assert render_workers(Config.model_validate({"render": {"workers": 5}})) == 5
+
+
+def test_waking_a_device_never_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "ocrbatch")
+    wake_device(torch.device("cpu"))
+    assert not caplog.records
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA error: unknown error")
+
+    monkeypatch.setattr(torch, "ones", fails)
+    wake_device(torch.device("cuda"))
+    assert [record.getMessage() for record in caplog.records] == ["the device does not wake up"]
+
+
+def test_the_weights_are_read_ahead_of_the_imports(reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead: list[Path] = []
+    monkeypatch.setattr(locate, "read_ahead", ahead.extend)
+    load_model(Config.model_validate({"model": str(reader), "device": "cpu", "threads": 1}))
+    assert ahead == [reader / "model.safetensors"]
+    monkeypatch.undo()
+    locate.read_ahead([*ahead, reader / "not there"])
+
+
+def loaded_on(device: str, dtype: torch.dtype) -> Any:
+    """What open_paged looks at before it opens anything."""
+    weight = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    return SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
+
+
+@pytest.mark.parametrize(("batch_size", "slots"), [(None, 256), (7, 7)])
+def test_a_gpu_with_16_bits_has_a_paged_engine(
+    batch_size: int | None, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[dict[str, int]] = []
+    monkeypatch.setattr(PagedReader, "open", lambda loaded, **how: opened.append(how) or "opened")
+    config = Config.model_validate({"decode": {"batch_size": batch_size, "max_tokens": 500}})
+    assert open_paged(loaded_on("cuda", torch.bfloat16), config) == "opened"
+    assert opened == [{"slots": slots, "max_tokens": 500, "draft_pages": 8}]
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.bfloat16), ("cuda", torch.float32)])
+def test_elsewhere_there_is_none_and_nothing_is_said(
+    device: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(PagedReader, "open", lambda *_, **__: pytest.fail("opened"))
+    assert open_paged(loaded_on(device, dtype), Config()) is None
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UnusableError("heads of 24"), RuntimeError("heads of 24"), torch.OutOfMemoryError("heads of 24")],
+)
+def test_a_paged_engine_that_cannot_be_used_is_one_warning(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(PagedReader, "open", failing)
+    caplog.set_level(logging.WARNING, "ocrbatch")  # the command line's --quiet lowers it for good
+    assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert f"{type(error).__name__}: heads of 24; going on without it" in record.getMessage()
+
+
+def test_without_its_libraries_there_is_no_paged_engine(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "ocr.decoding.gpu.reader":
+            raise ImportError("no triton")
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    caplog.set_level(logging.WARNING, "ocrbatch")
+    assert open_paged(loaded_on("cuda", torch.bfloat16), Config()) is None
+    assert "no triton" in caplog.text
+
+
+def test_what_ends_the_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any, **__: Any) -> None:
+        raise DeviceLostError("gone")
+
+    monkeypatch.setattr(PagedReader, "open", lost)
+    with pytest.raises(DeviceLostError):
+        open_paged(loaded_on("cuda", torch.bfloat16), Config())
+
+
+@pytest.mark.parametrize(
+    ("values", "has_gpu", "cpus", "expected"),
+    [
+        ({}, True, 8, 2),
+        ({"device": "cuda"}, True, 16, 2),
+        ({}, False, 16, 1),
+        ({}, True, 7, 1),
+        ({"device": "cpu"}, True, 16, 1),
+        ({"decode": {"batch_size": 64}}, True, 16, 1),
+        ({"run": {"replicas": 3}, "device": "cpu"}, False, 2, 3),
+        ({"run": {"replicas": 1}}, True, 16, 1),
+    ],
+)
+def test_a_small_model_beside_a_gpu_is_in_two_processes(
+    values: dict[str, Any], has_gpu: bool, cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
+    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
+    assert num_replicas(Config.model_validate(values)) == expected
+
+
+def test_a_large_model_is_in_the_runs_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    for num_bytes, expected in ((1 << 20, 2), (300 << 20, 1)):
+        with (tmp_path / "model.safetensors").open("wb") as file:
+            file.truncate(num_bytes)
+        assert num_replicas(Config(model=str(tmp_path))) == expected
+
+
+@pytest.mark.parametrize(
+    ("visible", "has_driver", "expected"),
+    [(None, True, True), ("0,1", True, True), ("", True, False), ("-1", True, False), (None, False, False)],
+)
+def test_a_gpu_may_be_there_where_a_driver_is(
+    visible: str | None, has_driver: bool, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    driver = tmp_path / "nvidiactl"
+    if has_driver:
+        driver.touch()
+    monkeypatch.setattr(loading, "_DRIVERS", (str(driver),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert loading._may_have_gpu() is expected
+
+
+def test_beside_a_gpu_more_pages_are_read_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    config = Config.model_validate({"run": {"inflight_mb": 4096}})
+    assert (rereadings(config, "cpu"), rereadings(config, "cuda")) == (8, 128)
+    assert rereadings(Config.model_validate({"run": {"inflight_mb": 64}}), "cuda") == 8

@@ -1,0 +1,79 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pipeline.config.schema import Config
+from pipeline.doctor.checks import host, software
+from pipeline.doctor.mounts import is_remote, mount_of
+
+TABLE = (
+    "22 27 0:21 / / rw - ext4 /dev/a rw\n"
+    "23 22 0:22 / /srv rw shared:1 - nfs4 host:/x rw\n"
+    "24 23 0:23 / /srv/my\\040disk rw - ext4 /dev/b rw\n"
+    "25 23 0:23 / /srv/my\\040disk rw - fuse.sshfs host:/y rw\n"
+    "broken line\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "mount"),
+    [
+        ("/home/x", ("/", "ext4")),
+        ("/srv/data", ("/srv", "nfs4")),
+        ("/srvdata", ("/", "ext4")),
+        ("/srv/my disk/a", ("/srv/my disk", "fuse.sshfs")),
+    ],
+)
+def test_the_mount_that_holds_a_path(path: str, mount: tuple[str, str]) -> None:
+    assert mount_of(path, TABLE) == mount
+
+
+def test_disks_of_other_hosts() -> None:
+    assert all(map(is_remote, ("nfs", "nfs4", "cifs", "fuse.sshfs", "9p")))
+    assert not any(map(is_remote, ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs")))
+
+
+@pytest.mark.parametrize(
+    ("free", "states"), [(1 << 20, ["FAIL", "FAIL"]), (1 << 30, ["note", "ok"]), (1 << 40, ["ok", "ok"])]
+)
+def test_disk_space(free: int, states: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host.shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
+    assert [finding.state for finding in host.check_disk(Config())] == states
+
+
+def test_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    assert host.available_bytes(tmp_path) is None
+    (tmp_path / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    4096 kB\n")
+    assert host.available_bytes(tmp_path) == 4096 << 10
+    group = tmp_path / "sys" / "fs" / "cgroup"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("1000\n")
+    assert host.available_bytes(tmp_path) == 4096 << 10
+    (group / "memory.max").write_text("5000\n")
+    assert host.available_bytes(tmp_path) == 4000
+
+
+@pytest.mark.parametrize(("available", "state"), [(1 << 30, "FAIL"), (64 << 30, "ok")])
+def test_too_little_memory(available: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "available_bytes", lambda: available)
+    assert next(host.check_memory(Config())).state == state
+
+
+def test_packages_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"torch": "1.0", "pillow": None}
+    monkeypatch.setattr(software, "_version", lambda name: versions.get(name, "999"))
+    findings = {finding.what: finding for finding in software.check(Config())}
+    assert findings["torch"].state == findings["pillow"].state == "FAIL"
+    assert findings["torch"].found.startswith("1.0 is not >=")
+    assert findings["pillow"].found == "not installed"
+    assert findings["transformers"].state == "FAIL", "it has an upper bound"
+    assert findings["Python"].state == "ok"
+    assert "packages" not in findings
+
+
+def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(software, "python_version", lambda: "3.8.1")
+    assert next(software.check(Config())).state == "FAIL"

@@ -1,0 +1,80 @@
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from pipeline.config.schema import Config
+from pipeline.doctor.checks import model_files
+from pipeline.doctor.finding import Finding
+
+
+def found(name: Path | str) -> dict[str, Finding]:
+    return {finding.what: finding for finding in model_files.check(Config(model=str(name)))}
+
+
+@pytest.fixture
+def copy(reader: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(reader, tmp_path / "model"))
+
+
+def test_the_shipped_model() -> None:
+    findings = found("small")
+    assert {finding.state for finding in findings.values()} <= {"ok", "note"}
+    assert findings["tokenizer"].state == findings["offline"].state == "ok"
+
+
+def test_a_file_that_is_cut_short_or_missing(copy: Path) -> None:
+    weights = copy / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1])
+    assert found(copy)["weights"].state == "FAIL"
+    weights.write_bytes(b"")
+    assert found(copy)["weights"].state == "FAIL"
+    weights.unlink()
+    assert "lacks model.safetensors" in found(copy)["model"].found
+    weights.write_bytes(whole)
+    (copy / "tokenizer.json").write_text("{}")
+    assert found(copy)["model"].state == "FAIL"
+
+
+def test_a_hash_is_compared_where_one_is_recorded(copy: Path) -> None:
+    weights = copy / "model.safetensors"
+    assert found(copy)["model hash"].state == "note"
+    blob = copy / hashlib.sha256(weights.read_bytes()).hexdigest()
+    weights.rename(blob)
+    weights.symlink_to(blob)
+    assert found(copy)["model hash"].state == "ok"
+    content = bytearray(blob.read_bytes())
+    content[-1] ^= 1
+    blob.write_bytes(content)
+    finding = found(copy)["model hash"]
+    assert finding.state == "FAIL"
+    assert "model.safetensors" in finding.found
+
+
+def test_sums_beside_the_files(copy: Path) -> None:
+    names = ("model.safetensors", "config.json", "tokenizer.json")
+    sums = {name: hashlib.sha256((copy / name).read_bytes()).hexdigest() for name in names}
+    (copy / model_files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
+    assert found(copy)["model hash"].line() == "ok   model hash: 3 of 3 files are as published"
+    (copy / model_files.SUMS).write_text(f"{sums['config.json']} *model.safetensors\n")
+    assert found(copy)["model hash"].state == "FAIL"
+
+
+def test_one_of_the_hub_that_is_not_here_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert found("nobody/nothing")["model"].state == "note"
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    finding = found("nobody/nothing")["model"]
+    assert finding.state == "FAIL"
+    assert "HF_HUB_OFFLINE" in finding.found
+
+
+def test_one_of_the_hub_that_is_here(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_files, "snapshot_download", lambda name, local_files_only: str(copy))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert found("some/model")["offline"].state == "ok"
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert found("some/model")["offline"].state == "note"

@@ -1,0 +1,153 @@
+import os
+import socket
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipeline.documents.settings import IngestSettings
+from pipeline.errors import ConfigError
+from pipeline.ingest.walk import walk
+from pipeline.types import Document
+
+
+def found(*paths, databases=(), **settings) -> list[str]:
+    """Paths of the candidates below the working directory; unreadable things as "reason: path"."""
+    values = {key: tuple(value) for key, value in settings.items()}
+    items = walk([str(path) for path in paths], IngestSettings(**values), databases)
+    return [
+        f"{item.status}: {Path(item.path).name}" if isinstance(item, Document) else item.relative
+        for item in items
+    ]
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+
+
+def test_files_come_in_a_stable_order(tmp_path):
+    write(tmp_path, "b.pdf", "a/2.pdf", "a/10.pdf", "c/x/y.png", "c/a.png", "B.pdf")
+    expected = ["B.pdf", "b.pdf", "a/10.pdf", "a/2.pdf", "c/a.png", "c/x/y.png"]
+    assert found(tmp_path) == expected
+    assert found(tmp_path) == expected
+
+
+def test_a_file_has_one_path_however_its_folder_is_named(tmp_path, monkeypatch):
+    write(tmp_path, "docs/a.pdf")
+    (tmp_path / "link").symlink_to("docs")
+    monkeypatch.chdir(tmp_path)
+    path = str((tmp_path / "docs" / "a.pdf").resolve())
+    for given in (
+        "docs",
+        "./docs/",
+        "docs//",
+        "docs/../docs",
+        "link",
+        "link/../docs",
+        str(tmp_path / "docs"),
+    ):
+        (item,) = walk([given], IngestSettings())
+        assert (item.path, item.relative) == (path, "a.pdf")
+    for given in (".", "docs/a.pdf", "link/a.pdf", path):
+        (item,) = walk([given], IngestSettings())
+        assert item.path == path
+    (item,) = walk(["./docs/"], IngestSettings())
+    assert item.given == "docs/a.pdf", "by which earlier versions stored it"
+
+
+def test_a_linked_file_keeps_its_name(tmp_path):
+    write(tmp_path, "store/1f3a.pdf")
+    (tmp_path / "letter.pdf").symlink_to("store/1f3a.pdf")
+    (item,) = walk([str(tmp_path / "letter.pdf")], IngestSettings())
+    assert item.path == str(tmp_path.resolve() / "letter.pdf")
+
+
+def test_several_paths_yield_each_file_once(tmp_path):
+    write(tmp_path, "one/a.pdf", "two/b.pdf")
+    assert found(tmp_path / "two/b.pdf", tmp_path / "one", tmp_path) == ["b.pdf", "a.pdf"]
+
+
+def test_missing_path_is_refused_before_anything_is_read(tmp_path):
+    write(tmp_path, "a.pdf")
+    with pytest.raises(ConfigError, match=r"gone\.pdf: no such file or folder"):
+        walk([str(tmp_path), str(tmp_path / "gone.pdf")], IngestSettings())
+
+
+def test_hidden_names_are_no_inputs_unless_named(tmp_path):
+    write(tmp_path, ".hidden.pdf", ".git/a.pdf", "a.pdf")
+    assert found(tmp_path) == ["a.pdf"]
+    assert found(tmp_path / ".hidden.pdf") == [".hidden.pdf"]
+    assert found(tmp_path / ".git") == ["a.pdf"]
+
+
+def test_include_and_exclude(tmp_path):
+    write(tmp_path, "a.pdf", "b.PNG", "drafts/c.pdf", "x/drafts/d.pdf", "x/e.pdf")
+    assert found(tmp_path, include=["*.pdf"]) == ["a.pdf", "drafts/c.pdf", "x/e.pdf", "x/drafts/d.pdf"]
+    assert found(tmp_path, include=["*.png"]) == ["b.PNG"]
+    assert found(tmp_path, exclude=["drafts"]) == ["a.pdf", "b.PNG", "x/e.pdf"]
+    assert found(tmp_path, exclude=["drafts/**"]) == ["a.pdf", "b.PNG", "x/e.pdf", "x/drafts/d.pdf"]
+    assert found(tmp_path, include=["x/**"], exclude=["e.*"]) == ["x/drafts/d.pdf"]
+
+
+def test_link_loops_end(tmp_path):
+    write(tmp_path, "a/a.pdf", "b/b.pdf")
+    for name in ("1", "2", "3"):
+        (tmp_path / "a" / f"up{name}").symlink_to(tmp_path)
+        (tmp_path / "b" / f"across{name}").symlink_to(tmp_path / "a")
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    assert found(tmp_path) == ["skipped: self", "a/a.pdf", "b/b.pdf"]
+
+
+def test_linked_folder_outside_is_followed_after_the_real_ones(tmp_path):
+    write(tmp_path, "outside/o.pdf", "in/z/z.pdf")
+    (tmp_path / "in" / "a").symlink_to(tmp_path / "outside")
+    (tmp_path / "in" / "b").symlink_to(tmp_path / "in" / "z")
+    assert found(tmp_path / "in") == ["z/z.pdf", "a/o.pdf"]
+
+
+def test_dangling_link_is_broken_if_its_name_says_input(tmp_path):
+    (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere")
+    assert found(tmp_path) == ["broken: gone.pdf", "skipped: gone.txt"]
+
+
+def test_pipes_and_sockets_are_not_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.pdf")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("socket.pdf")
+    assert found(tmp_path) == ["skipped: pipe.pdf", "skipped: socket.pdf"]
+    server.close()
+    (document,) = walk(["/dev/null"], IngestSettings())
+    assert isinstance(document, Document)
+    assert document.reason == "not a regular file but a character device"
+
+
+def test_own_databases_are_no_inputs(tmp_path):
+    for name, application_id in [("own.pdf", 0x6F637262), ("foreign.sqlite", 7)]:
+        with sqlite3.connect(tmp_path / name) as database:
+            database.execute(f"PRAGMA application_id = {application_id}")
+            database.execute("CREATE TABLE t (x)")
+    write(tmp_path, "own.pdf-wal", "own.pdf.lock", "x.db-shm", "foreign.sqlite-wal", "given", "given.lock")
+    assert found(tmp_path, databases=[str(tmp_path / "given")]) == ["foreign.sqlite", "foreign.sqlite-wal"]
+
+
+def test_name_that_is_not_utf8_is_a_row(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.pdf"
+    Path(os.fsdecode(path)).write_bytes(b"%PDF-")
+    (document,) = walk([str(tmp_path)], IngestSettings())
+    assert isinstance(document, Document)
+    assert document.status == "broken"
+    assert "UTF-8" in str(document.reason)
+    assert os.fsencode(document.path) == path, "as it is: two such names must not become one"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable_folder_is_a_row(tmp_path):
+    write(tmp_path, "locked/a.pdf", "b.pdf")
+    (tmp_path / "locked").chmod(0)
+    assert found(tmp_path) == ["b.pdf", "broken: locked"]
+    (tmp_path / "locked").chmod(0o700)

@@ -1,0 +1,160 @@
+"""What is stored is never ok with an empty text, without a confidence, or with a low one; and no text is lost."""
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from ocr.types import Block, ParsedText
+from pipeline.config.schema import Config
+from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, judged, unread
+from pipeline.outcome.results import failed_result
+from pipeline.rereading.joining import join
+from pipeline.rereading.ladder import best
+from pipeline.types import PageError, PageResult, PageStatus
+from storage.types import PAGE_STATUSES
+from tests.pipeline.checkpoints import save_reader
+from tests.pipeline.rereading.test_joining import PAGE, divided, read
+from tests.pipeline.runs import changed
+
+BELOW = 0.35
+FAILED = failed_result(PAGE, PageError(stage="decode", category="internal", message="x"))
+READINGS = [
+    FAILED,
+    *(
+        replace(
+            read(text, confidence=confidence), status=status, doubt="why" if status == "doubtful" else None
+        )
+        for text, status, confidence in product(
+            ("", " \n", "some text"),
+            ("ok", "doubtful", "truncated", "repeated"),
+            (None, 0.0, 0.1, 0.349, 0.35, 0.9),
+        )
+    ),
+    read("", "blank", confidence=None),
+]
+
+
+def text(result: PageResult) -> str:
+    return "" if result.parsed is None else result.parsed.text.strip()
+
+
+def is_sound(result: PageResult) -> bool:
+    """What the status ok promises."""
+    fine = result.confidence is not None and result.confidence >= BELOW and bool(text(result))
+    return result.status != "ok" or (fine and result.doubt is None)
+
+
+def test_the_statuses_of_the_flow_are_those_of_the_database() -> None:
+    assert get_args(PageStatus) == PAGE_STATUSES
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_ok_never_comes_without_a_text_or_a_confidence(reading: PageResult) -> None:
+    kept = judged(reading, below=BELOW)
+    assert is_sound(kept)
+    assert text(kept) == text(reading)
+    if reading.status == "ok":
+        assert kept.status == ("ok" if is_sound(reading) else "doubtful")
+    elif reading.status in ("truncated", "repeated"):
+        low = bool(text(reading)) and reading.confidence is not None and reading.confidence < BELOW
+        assert kept.status == ("doubtful" if low else reading.status)
+    else:
+        assert kept.status == reading.status
+    assert judged(kept, below=BELOW) == kept
+
+
+@pytest.mark.parametrize(
+    ("written", "num_letters", "is_doubted"),
+    [
+        ("SALLE", 4, True),
+        ("SALE", 4, False),
+        ("HELO", 5, True),
+        ("HELLO", 5, False),
+        ("1", 2, True),
+        ("Wat", 2, False),  # two that touch
+        ("OFFEN", 4, False),  # two f do so often
+        ("50%", 3, False),
+        ("50%", 5, False),
+        ("SALE!", 5, False),
+        ("SALLE", None, False),
+        ("", 4, False),
+    ],
+)
+def test_letters_too_many_or_too_few_in_large_type_are_doubted(
+    written: str, num_letters: int | None, is_doubted: bool
+) -> None:
+    made = counted(read(written, confidence=0.98), num_letters)
+    assert made.status == ("doubtful" if is_doubted else "ok")
+    assert not is_doubted or (made.doubt or "").endswith(f"letters were read where {num_letters} stand")
+
+
+def test_of_any_two_readings_the_one_kept_is_sound_and_hides_no_text() -> None:
+    for pair in product(READINGS, READINGS):
+        kept = best([judged(reading, below=BELOW) for reading in pair])
+        assert is_sound(kept)
+        # What has tokens has a confidence; blank is that nothing can be print there.
+        if (
+            any(text(reading) and reading.confidence is not None for reading in pair)
+            and kept.status != "blank"
+        ):
+            assert text(kept), "a reading of nothing took the place of one with a text"
+
+
+def test_of_any_two_parts_the_page_is_sound_and_has_the_text_of_both() -> None:
+    page = divided((0, 0), (0, 500))
+    for pair in product(READINGS, READINGS):
+        joined = judged(join(page, pair), below=BELOW)
+        assert is_sound(joined)
+        assert text(joined).split() == " ".join(map(text, pair)).split()
+
+
+def test_parts_without_a_text_make_a_page_doubtful_only_if_none_has_one() -> None:
+    page, blank, empty = divided((0, 0), (0, 500)), read("", "blank", confidence=None), unread(read(""))
+    assert join(page, [empty, blank]).doubt == NONE_READ
+    assert join(page, [empty, read("some text")]).status == "ok"
+    assert join(page, [blank, blank]).status == "blank"
+
+
+def test_a_page_of_which_nothing_was_read_says_so() -> None:
+    kept = unread(read(" ", confidence=0.99))
+    assert (kept.status, kept.doubt, kept.confidence) == ("doubtful", NONE_READ, None)
+    picture = ParsedText(text="", markdown="![](images/1_0.jpg)", blocks=(Block(label="image", text=""),))
+    assert unread(replace(read(""), parsed=picture)).status == "blank"
+
+
+def test_reasons_are_in_words_and_each_is_there_once() -> None:
+    low = judged(replace(read("Pycckuu", confidence=0.349), script="Cyrl"), below=0.35)
+    assert low.doubt == ("confidence 0.34 below 0.35; in a script that the model was not trained for (Cyrl)")
+    assert judged(read("x", confidence=0.349), below=0.0).status == "ok"
+    twice = doubted(doubted(read("x"), "one"), "one")
+    assert (twice.status, twice.doubt, text(twice)) == ("doubtful", "one", "x")
+    assert doubted(FAILED, "one") is FAILED
+    layer = replace(read("x", "embedded", confidence=None), source="layer")
+    assert judged(layer, below=0.35) is layer
+    assert doubted(layer, "a picture is missing").status == "doubtful"
+
+
+def test_nonsense_that_did_not_end_is_doubtful_and_says_both() -> None:
+    cut = judged(read("garb", "truncated", confidence=0.1), below=0.35)
+    assert (cut.status, cut.doubt) == ("doubtful", "confidence 0.10 below 0.35; it was cut short")
+    loop = judged(replace(read("garb", "repeated", confidence=0.4), script="Zyyy"), below=0.35)
+    assert loop.status == "doubtful"
+    assert loop.doubt is not None
+    assert loop.doubt.endswith("; it began to repeat itself")
+    half = doubted(read("half of it", "truncated", confidence=0.9), "a picture is missing")
+    assert (half.status, half.doubt) == ("truncated", "a picture is missing")
+
+
+def test_what_is_doubtful_without_a_reason_is_a_mistake() -> None:
+    with pytest.raises(AssertionError, match="says why"):
+        read("x", "doubtful")
+
+
+def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
+    assert doubtful_below(Config()) == 0.4
+    other = Config(model=str(save_reader(tmp_path / "reader")))
+    assert doubtful_below(other) == 0.2
+    assert doubtful_below(changed(other, store={"doubtful_below": 0.1})) == 0.1

@@ -1,0 +1,127 @@
+import io
+from dataclasses import replace
+
+import pytest
+from tqdm import tqdm
+
+from ocr.types import ParsedText
+from pipeline.reports.progress import Bar, Lines
+from pipeline.types import Document, Page, PageError, PageResult
+
+PAGE = Page(path="a.pdf", sha256="0", kind="pdf", page_index=6)
+OK = PageResult(page=PAGE, status="ok", parsed=ParsedText(text="", markdown=""), error=None)
+FAILED = PageResult(
+    page=PAGE,
+    status="failed",
+    parsed=None,
+    error=PageError(stage="render", category="broken", message="it is torn"),
+)
+
+
+def test_a_bar_counts_pages_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = io.StringIO()
+    with tqdm(file=screen, unit=" pages", total=0, ncols=120, mininterval=0) as bar:
+        progress = Bar(bar)
+        progress.pages_found(3)
+        progress.all_found()
+        progress.page_done(OK)
+        progress.page_done(FAILED)
+    last = screen.getvalue().split("\r")[-1]
+    assert "2/3" in last
+    assert "pages/s" in last
+    assert "ok=1, failed=1" in last
+    assert "a.pdf, page 7: failed: it is torn" in capsys.readouterr().err
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.s = 0.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+def shown(screen: io.StringIO) -> str:
+    return screen.getvalue().split("\r")[-1].strip()
+
+
+def test_a_bar_says_what_the_run_is_at_and_moves_with_time() -> None:
+    screen, clock = io.StringIO(), Clock()
+    with tqdm(file=screen, unit=" pages", total=0, ncols=120, mininterval=0) as bar:
+        progress = Bar(bar, clock)
+        assert shown(screen).startswith("looking into files: 0/0+ pages")
+        progress.pages_found(2)
+        progress.at_work("loading the model", 0)
+        clock.s = 1.0
+        progress.at_work("loading the model", 0)
+        assert shown(screen).startswith("loading the model: 0/2+ pages")
+        assert "%" not in shown(screen), "more pages may be found"
+        progress.all_found()
+        clock.s = 2.0
+        progress.at_work("reading", 0)
+        assert shown(screen).startswith("reading:   0%|")
+        before = len(screen.getvalue())
+        clock.s = 2.1
+        progress.at_work("reading", 17)
+        assert len(screen.getvalue()) == before, "not ten times a second"
+        clock.s = 3.0
+        progress.at_work("reading", 1017)
+        assert "1,017 tokens" in shown(screen)
+        assert "left" not in shown(screen)
+
+
+def test_the_time_left_is_told_once_it_is_known_and_failures_are_no_speed() -> None:
+    screen, clock = io.StringIO(), Clock()
+    read = replace(OK, num_tokens=100)
+    with tqdm(file=screen, unit=" pages", total=0, ncols=140, mininterval=0) as bar:
+        progress = Bar(bar, clock)
+        progress.pages_found(100)
+        progress.at_work("reading", 0)
+        for _ in range(50):
+            progress.page_done(FAILED)
+        clock.s = 10.0
+        progress.page_done(OK)  # blank: nothing was read
+        assert "left" not in shown(screen)
+        for _ in range(5):
+            progress.page_done(read)
+        assert "left" not in shown(screen), "who knows how many pages are still found"
+        progress.all_found()
+        assert "about 88 s left" in shown(screen), "44 pages at half a page a second"
+        assert "0.60 pages/s" in shown(screen)
+
+
+def test_lines_name_faults_and_end_with_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Lines()
+    progress.pages_found(2)
+    progress.page_done(OK)
+    progress.page_done(FAILED)
+    progress.show()
+    progress.show()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "a.pdf, page 7: failed: it is torn"
+    assert lines[1].startswith("2 of 2 pages, ")
+    assert lines[1].endswith("1 ok, 1 failed")
+    assert len(lines) == 2
+
+
+def test_a_page_that_was_rescued_is_a_line_and_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    progress, cut = Lines(), replace(OK, status="truncated")
+    saved = replace(OK, status="embedded", rung="layer")
+    for first in (FAILED, cut):
+        progress.page_rescued(first, saved)
+        progress.page_done(saved)
+    assert capsys.readouterr().err.splitlines() == [
+        "a.pdf, page 7: failed: it is torn; rescued by the rung layer: embedded",
+        "a.pdf, page 7: truncated; rescued by the rung layer: embedded",
+    ]
+    assert (progress.num_ok, progress.num_faults) == (2, 0)
+
+
+def test_unknown_files_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"sha256": None, "size_bytes": 1, "kind": None, "num_pages": 0, "reason": "because"}
+    progress = Lines()
+    progress.document_refused(Document(path="a.txt", status="skipped", **values))
+    progress.document_refused(Document(path="b.pdf", status="broken", **values))
+    assert capsys.readouterr().err == "b.pdf: broken: because\n"

@@ -1,0 +1,142 @@
+from collections import Counter
+
+import pytest
+
+from pipeline.errors import ExitCode
+from pipeline.meter import StageUse
+from pipeline.reports.summary import RunSummary
+
+
+def use(name: str, busy: float) -> StageUse:
+    return StageUse(name=name, busy=busy, waiting_input=0.9 - busy, waiting_output=0.0)
+
+
+STAGES = [use("render", 0.1), use("encode", 0.25), use("decode", 0.75), use("store", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("summary", "code"),
+    [
+        (RunSummary(database="a.db"), ExitCode.OK),
+        (RunSummary(database="a.db", pages=Counter(ok=3, blank=1)), ExitCode.OK),
+        (RunSummary(database="a.db", documents=Counter(skipped=3), num_left_out=7), ExitCode.OK),
+        (RunSummary(database="a.db", num_done_before=3, num_missing=2), ExitCode.OK),
+        (RunSummary(database="a.db", pages=Counter(ok=3, repeated=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(truncated=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(failed=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", documents=Counter(encrypted=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", documents=Counter(broken=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", num_given_up=1), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(ok=3, doubtful=1)), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", num_done_before=3, num_doubtful_before=1), ExitCode.INCOMPLETE),
+        (RunSummary(database="a.db", pages=Counter(failed=1), stopped="SIGINT"), ExitCode.STOPPED),
+    ],
+)
+def test_exit_codes(summary: RunSummary, code: ExitCode) -> None:
+    assert summary.exit_code == code
+
+
+def test_lines_say_what_happened_and_where_the_results_are() -> None:
+    text = "\n".join(
+        RunSummary(
+            database="my.db",
+            pages=Counter(ok=19, failed=1),
+            documents=Counter(ok=2, broken=1),
+            wall_s=10.0,
+            load_s=2.0,
+            stages=STAGES,
+        ).lines()
+    )
+    assert "pages: 19 ok, 1 failed (2.00 pages/s)" in text
+    assert "documents: 2 ok, 1 broken" in text
+    expected = "bottleneck: decode, busy for 75% of 10.0 s (render 10%, encode 25%, store 0%)"
+    assert f"{expected}, loading the model 2.0 s" in text
+    assert "ocrbatch export --db my.db --format md" in text
+
+
+def test_lines_say_what_the_graphs_took_of_loading() -> None:
+    summary = RunSummary(
+        database="a.db", pages=Counter(ok=1), wall_s=20.0, load_s=15.0, capture_s=12.0, stages=STAGES
+    )
+    assert any(
+        line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)") for line in summary.lines()
+    )
+
+
+def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
+    pages = Counter(ok=1)
+    summary = RunSummary(database="a.db", pages=pages, wall_s=20.0, stages=STAGES, gpu_busy=0.97)
+    (line,) = (line for line in summary.lines() if line.startswith("bottleneck"))
+    assert line.endswith("; no kernel ran on the GPU for 3%")
+
+
+@pytest.mark.parametrize(
+    ("pages", "stages"),
+    [(Counter(ok=1), [use("render", 0.0), use("store", 0.0)]), (Counter(), STAGES)],
+)
+def test_a_run_that_did_nothing_has_no_bottleneck(pages: Counter[str], stages: list[StageUse]) -> None:
+    idle = RunSummary(database="a.db", pages=pages, wall_s=1.0, stages=stages)
+    assert not any("bottleneck" in line for line in idle.lines())
+
+
+def test_the_database_keeps_the_stages_the_tokens_and_the_gpu() -> None:
+    summary = RunSummary(database="a.db", stages=STAGES[:1], num_tokens=70, num_steps=10, gpu_busy=0.5)
+    summary.stored_after.extend([1.0, 2.0, 4.0])
+    assert summary.flow() == {
+        "stages": [{"name": "render", "busy": 0.1, "waiting_input": 0.8, "waiting_output": 0.0}],
+        "num_tokens": 70,
+        "num_steps": 10,
+        "gpu_busy": 0.5,
+        "stored_after_median_s": 2.0,
+        "stored_after_max_s": 4.0,
+    }
+
+
+def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
+    assert (
+        RunSummary(database="a.db", stopped="SIGTERM")
+        .lines()[0]
+        .startswith("stopped before the end: SIGTERM")
+    )
+
+
+def test_doubtful_pages_are_counted_and_where_the_reasons_are() -> None:
+    lines = RunSummary(database="my.db", pages=Counter(ok=3, doubtful=2), num_doubtful_before=1).lines()
+    assert "pages: 3 ok, 2 doubtful" in lines
+    assert "pages in doubt since an earlier run: 1" in lines
+    assert any("`ocrbatch status --files --db my.db` says why" in line for line in lines)
+    assert not any("doubt" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
+
+
+def test_pages_of_low_confidence_are_counted_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=3), num_low_confidence=2)
+    assert "pages with low confidence: 2" in summary.lines()
+    assert summary.counts()["pages_low_confidence"] == 2
+    assert summary.exit_code == ExitCode.OK
+
+
+def test_rescued_pages_are_counted_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=1), num_rescued=2)
+    assert "pages rescued by another reading or the text layer: 2" in summary.lines()
+    assert summary.counts()["pages_rescued"] == 2
+    assert summary.exit_code == ExitCode.OK
+    assert not any("rescued" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
+
+
+def test_pages_that_needed_no_reading_are_told() -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=3), num_unread=3)
+    assert "pages that needed no reading, as their text layers were taken: 3" in summary.lines()
+    assert (summary.counts()["pages_unread"], summary.exit_code) == (3, ExitCode.OK)
+
+
+def test_pages_kept_as_other_settings_read_them_are_told_and_no_fault() -> None:
+    summary = RunSummary(database="a.db", num_kept=2)
+    assert "pages kept as other settings read them: 2" in summary.lines()
+    assert (summary.counts()["pages_kept"], summary.counts()["pages_given_up"]) == (2, 0)
+    assert summary.exit_code == ExitCode.OK
+    both = RunSummary(database="a.db", num_kept=2, num_given_up=1)
+    assert both.exit_code == ExitCode.INCOMPLETE
+
+
+def test_lines_of_an_empty_run() -> None:
+    assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]

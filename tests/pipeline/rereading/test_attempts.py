@@ -1,0 +1,215 @@
+"""From what a worker gave of a page to its attempts: what needs no reading, and what goes with each attempt."""
+
+import asyncio
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.config.schema import Config, render_settings
+from pipeline.documents.settings import TileSettings
+from pipeline.outcome.doubt import NONE_READ
+from pipeline.outcome.results import blank_result
+from pipeline.rereading.attempts import PageReader, needs_model
+from pipeline.rereading.ladder import best
+from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
+from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
+from tests.pipeline.rereading.test_ladder import LAYER
+
+
+class Workers:
+    def __init__(self, config: Config, found: Layer | None = None, seen: ReadyPage | None = None) -> None:
+        self.render_settings, self.found, self.seen = render_settings(config), found, seen
+
+    def render(self, *_: Any, tile: TileSettings | None = None, **__: Any) -> Any:
+        assert self.seen is not None, "nothing is to be rendered again"
+        assert tile is not None
+        assert tile.parts
+        future: Future[ReadyPage] = Future()
+        future.set_result(self.seen)
+        return future
+
+    def layer(self, ready: ReadablePage) -> Future[ReadablePage]:
+        assert ready.num_bytes == 0, "no views go to a worker"
+        future: Future[ReadablePage] = Future()
+        future.set_result(replace(ready, layer=self.found))
+        return future
+
+
+class Model:
+    """Reads what it is given one after the other."""
+
+    def __init__(self, *results: PageResult) -> None:
+        self.results, self.device = list(results), "cpu"
+
+    async def read(self, *_: Any, is_urgent: bool = False) -> PageResult:
+        await asyncio.sleep(0)
+        return self.results.pop(0)
+
+
+def attempts(
+    outcome: ReadyPage | PageError,
+    *results: PageResult,
+    found: Layer | None = None,
+    seen: ReadyPage | None = None,
+    kept: list[PageResult] | None = None,
+    **keys: Any,
+) -> list[PageResult]:
+    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks.
+
+    kept: gets the readings that are stored while a better one is tried.
+    """
+    config, model = Config(**keys), Model(*results)
+
+    async def made() -> list[PageResult]:
+        workers: Any = Workers(config, found, seen)
+        keep = [].append if kept is None else kept.append
+        reader = PageReader(config, workers, model, keep)  # type: ignore[arg-type]
+        return await reader(PAGE, outcome, lambda num_bytes: None)
+
+    found = asyncio.run(made())
+    assert not model.results
+    return found
+
+
+def test_what_needs_no_reading_is_not_read() -> None:
+    gone = PageError(stage="render", category="unreadable", message="the file is gone")
+    assert [made.status for made in attempts(gone)] == ["failed"]
+    assert [made.status for made in attempts(replace(rendered(), blank=True))] == ["blank"]
+    embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
+    (made,) = attempts(embedded)
+    assert (made.status, made.source, made.script) == ("embedded", "layer", None)
+    (made,) = attempts(replace(embedded, missing="a picture is lost"))
+    assert (made.status, made.source, made.doubt) == ("doubtful", "layer", "a picture is lost")
+    assert made.parsed is not None
+    assert made.parsed.text == LAYER.text
+    assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
+    assert needs_model(rendered())
+    assert needs_model(divided((0, 0), (0, 500)))
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool, status: str) -> None:
+    ready = replace(rendered(), shows_print=shows_print)
+    (made,) = attempts(ready, blank_result(ready))
+    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_where_no_page_is_read_in_parts_print_is_looked_for_once_nothing_was_read(
+    shows_print: bool, status: str
+) -> None:
+    seen = replace(rendered(), shows_print=shows_print)
+    (made,) = attempts(rendered(), nothing(), seen=seen, tile={"parts": "off"})
+    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
+    (made,) = attempts(rendered(), read("as printed", confidence=0.95), tile={"parts": "off"})
+    assert made.status == "ok"
+
+
+def test_large_type_with_a_letter_too_many_is_doubtful() -> None:
+    poster = replace(divided((0, 0)), num_letters=4)
+    (made,) = attempts(poster, read("SALLE", confidence=0.98))
+    assert (made.status, made.doubt) == ("doubtful", "5 letters were read where 4 stand")
+    (made,) = attempts(poster, read("SALE", confidence=0.98))
+    assert (made.status, made.doubt) == ("ok", None)
+
+
+def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
+    (made,) = attempts(
+        divided((0, 0), (0, 500)), read("upper", confidence=0.95), read("lower", confidence=0.95)
+    )
+    assert made.parsed is not None
+    assert (made.parsed.text, made.rung) == ("upper\n\nlower", None)
+
+
+@pytest.mark.parametrize(("use", "expected"), [("compare", 1.0), ("fallback", None), ("ignore", None)])
+def test_agreement_is_told_only_where_it_is_asked_for(use: str, expected: float | None) -> None:
+    ready = replace(rendered(), layer=LAYER)
+    (made,) = attempts(ready, read("as printed", confidence=0.95), text_layer=use)
+    assert made.layer_agreement == expected
+    untrusted = replace(ready, layer=replace(LAYER, is_trustworthy=False, reason="holes"))
+    (made,) = attempts(untrusted, read("as printed", confidence=0.95), text_layer=use)
+    assert made.layer_agreement is None
+
+
+def nothing() -> PageResult:
+    return replace(read("", confidence=None), status="blank")
+
+
+@pytest.mark.parametrize(
+    ("layer", "use", "expected"),
+    [
+        (replace(LAYER, is_visible=True), "auto", ["doubtful", "embedded"]),
+        (replace(LAYER, is_visible=True), "ignore", ["doubtful"]),
+        (
+            replace(LAYER, is_visible=True, is_trustworthy=False, reason="holes"),
+            "auto",
+            ["doubtful"],
+        ),
+        (replace(LAYER, is_visible=False, is_trustworthy=False, reason="hidden"), "auto", ["blank"]),
+        (None, "auto", ["blank"]),
+    ],
+)
+def test_no_page_is_blank_whose_text_layer_can_be_seen_on_it(
+    layer: Layer | None, use: str, expected: list[str]
+) -> None:
+    keys: dict[str, Any] = {"text_layer": use, "ladder": {"rungs": []}}
+    made = attempts(rendered(), nothing(), found=layer, **keys)
+    assert [attempt.status for attempt in made] == expected
+    if expected[0] == "doubtful":
+        assert made[0].doubt == "print seen, none read"
+        assert best(made).status == expected[-1]
+
+
+def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_again() -> None:
+    ready = replace(rendered(), script="Thai")
+    (made,) = attempts(ready, read("no text at all", confidence=None), tile={"retry_below": 0.0})
+    assert made.script == "Thai"
+    (made,) = attempts(ready, broken())
+    assert (made.status, made.script) == ("failed", "Thai")
+
+
+@pytest.mark.parametrize(("reason", "flag"), [("mojibake", "Zyyy"), ("", None)])
+def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
+    reason: str, flag: str | None
+) -> None:
+    layer = replace(LAYER, is_trustworthy=not reason, reason=reason)
+    first = read("x" * 500, confidence=0.1)
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
+    assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
+    assert made[0].script == flag
+
+
+def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    kept: list[PageResult] = []
+    half = replace(rendered(), missing="a picture is lost")
+    (made,) = attempts(half, read("half a page", confidence=0.1), kept=kept, **alone)
+    doubt = "confidence 0.10 below 0.4; a picture is lost"
+    assert [(first.status, first.doubt) for first in kept] == [("doubtful", doubt)]
+    assert (made.status, made.doubt) == ("doubtful", doubt)
+
+
+def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}, "text_layer": "ignore"}
+    (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), **alone)
+    assert made.parsed is not None
+    assert (made.status, made.parsed.text, made.doubt) == (
+        "doubtful",
+        "Pycckuu",
+        "confidence 0.10 below 0.4",
+    )
+    (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), store={"doubtful_below": 0.0}, **alone)
+    assert made.status == "ok"
+    (made,) = attempts(rendered(), read("", confidence=None), **alone)
+    assert (made.status, made.doubt) == ("doubtful", "print seen, none read")
+    (made,) = attempts(replace(rendered(), script="Cyrl"), read("Pycckuu", confidence=0.9), **alone)
+    assert (made.status, made.script) == ("doubtful", "Cyrl")
+
+
+def test_a_doubtful_reading_is_replaced_by_a_layer_that_can_be_trusted() -> None:
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    made = attempts(rendered(), read("Pycckuu", confidence=0.1), found=LAYER, **alone)
+    assert [attempt.status for attempt in made] == ["doubtful", "embedded"]

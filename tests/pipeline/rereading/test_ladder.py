@@ -1,0 +1,249 @@
+"""Which pages are read again, by which rungs, and which attempt is kept."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+import pytest
+
+from pipeline.config.retry_steps import Step, steps_of
+from pipeline.config.schema import Config, render_settings
+from pipeline.rereading.ladder import Ladder, best
+from pipeline.types import (
+    EmbeddedPage,
+    Layer,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+    StageTiming,
+)
+from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
+
+LAYER = Layer(
+    text="as printed", markdown="as printed", blocks=(), is_trustworthy=True, reason="", script="Latn"
+)
+GONE = PageError(stage="render", category="unreadable", message="the file is gone")
+
+
+def steps(**keys: object) -> tuple[Step, ...]:
+    config = Config.model_validate({"text_layer": "fallback", **keys})
+    return steps_of(config, "pdf", render_settings(config))
+
+
+class Model:
+    """Answers each rung with the results given for it, and notes which rungs came.
+
+    layer: what the text layer is found to be, None for a page without any.
+    """
+
+    def __init__(
+        self,
+        layer: Layer | PageError | None = None,
+        **results: PageResult | PageError | Sequence[PageResult],
+    ) -> None:
+        self.layer, self.results = layer, results
+        self.rungs: list[str] = []
+        self.num_judged = 0
+
+    def judge(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+        self.num_judged += 1
+        future: Future[ReadablePage | PageError] = Future()
+        judged = replace(ready, layer=self.layer, seconds={**ready.seconds, "layer": 0.25})  # type: ignore[arg-type]
+        future.set_result(self.layer if isinstance(self.layer, PageError) else judged)
+        return future
+
+    def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
+        assert page == PAGE
+        assert step.name is not None
+        self.rungs.append(step.name)
+        answer = self.results[step.name]
+        future: Future[ReadyPage | PageError] = Future()
+        if isinstance(answer, PageResult | PageError):
+            future.set_result(answer if isinstance(answer, PageError) else rendered())
+        else:
+            future.set_result(divided(*((0, 500 * number) for number in range(len(answer)))))
+        return future
+
+    async def read(self, parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+        await asyncio.sleep(0)
+        assert step.name is not None
+        answer = self.results[step.name]
+        found = [answer] if isinstance(answer, PageResult) else answer
+        assert not isinstance(found, PageError)
+        assert len(found) == len(parts)
+        return list(found)
+
+    def climb(self, first: PageResult, ready: RenderedPage | None = None, **keys: object) -> list[PageResult]:
+        found = {"pdf": steps(**keys), "image": ()}
+        ladder = Ladder(steps=found, below=0.5, render=self.render, read=self.read, judge=self.judge)  # type: ignore[arg-type]
+        if not ladder.wants(first):
+            return [first]
+        attempts, self.ready = asyncio.run(ladder(ready or rendered(), first))
+        return attempts
+
+
+def seen(attempts: Sequence[PageResult]) -> list[tuple[str | None, str]]:
+    return [(attempt.rung, attempt.status) for attempt in attempts]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        read("sure", confidence=0.5),
+        read("not known", confidence=None),
+        read("", "blank", confidence=None),
+        replace(broken(), error=GONE),
+    ],
+)
+def test_a_page_that_is_good_enough_or_cannot_be_rendered_is_left_alone(first: PageResult) -> None:
+    model = Model()
+    assert model.climb(first) == [first]
+    assert model.rungs == []
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        read("lo lo lo", "repeated", confidence=0.95),
+        read("cut", "truncated", confidence=0.95),
+        read("unsure", confidence=0.49),
+        broken(),
+    ],
+)
+def test_rungs_are_climbed_until_one_is_good_enough(first: PageResult) -> None:
+    model = Model(ngram=read("again", "repeated"), mode=read("all of it", confidence=0.8))
+    attempts = model.climb(first)
+    assert seen(attempts) == [(None, first.status), ("ngram", "repeated"), ("mode", "ok")]
+    assert best(attempts) is attempts[2]
+    assert model.rungs == ["ngram", "mode"]
+
+
+def test_status_counts_before_confidence_and_the_earlier_of_equals_is_kept() -> None:
+    looped, cut = read("lo lo", "repeated", confidence=0.9), read("cut", "truncated", confidence=0.9)
+    unsure, same = read("one", confidence=0.2), read("two", confidence=0.2)
+    assert best([looped, unsure]) is unsure
+    assert best([broken(), cut, looped]) is cut
+    assert best([unsure, same, read("", "blank", confidence=None)]) is unsure
+    assert best([broken(), broken()]).status == "failed"
+
+
+def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -> None:
+    worse = {name: read("lo lo", "repeated", confidence=0.3) for name in ("ngram", "mode", "temperature")}
+    first = read("lo lo lo", "repeated", confidence=0.4)
+    attempts = Model(LAYER, **worse).climb(first)
+    assert seen(attempts)[-1] == ("layer", "embedded")
+    assert attempts[-1].timings == (StageTiming(stage="layer", share_s=0.25, wall_s=0.25),)
+    assert best(attempts).source == "layer"
+    assert best(attempts).parsed is not None
+    assert best(attempts).parsed.text == "as printed"  # type: ignore[union-attr]
+    untrusted = replace(LAYER, is_trustworthy=False, reason="holes")
+    for found in (untrusted, None):
+        model = Model(found, **worse)
+        attempts = model.climb(first)
+        assert [rung for rung, _ in seen(attempts)] == [None, "ngram", "mode", "temperature"]
+        assert best(attempts) is first
+        assert model.ready.layer == found, "whoever asks next finds it"
+
+
+def test_the_layer_is_judged_only_when_nothing_else_helped() -> None:
+    model = Model(LAYER, ngram=read("all of it", confidence=0.9))
+    model.climb(read("lo lo", "repeated"))
+    assert model.num_judged == 0
+    model = Model(LAYER)
+    attempts = model.climb(read("lo lo", "repeated"), ladder={"rungs": []}, text_layer="prefer")
+    assert (seen(attempts), model.num_judged) == ([(None, "repeated")], 0), "it was turned down before"
+
+
+def test_a_layer_that_cannot_be_judged_is_a_failed_attempt() -> None:
+    """Such as that of a file that was changed since the page was drawn."""
+    changed = PageError(stage="layer", category="changed", message="the file was changed; run again")
+    first = read("lo lo", "repeated")
+    attempts = Model(changed).climb(first, ladder={"rungs": []})
+    assert seen(attempts) == [(None, "repeated"), ("layer", "failed")]
+    assert attempts[1].error == changed
+    assert best(attempts) is first
+
+
+def test_a_rung_reads_all_parts_of_a_page_and_keeps_its_own_time() -> None:
+    parts = [read("upper", confidence=0.9), read("lower", confidence=0.9)]
+    attempts = Model(ngram=parts).climb(read("lo lo", "repeated"))
+    assert attempts[1].parsed is not None
+    assert attempts[1].parsed.text == "upper\n\nlower"
+    assert {timing.stage: timing.share_s for timing in attempts[1].timings}["encode_global"] == 2.0
+
+
+def test_a_rung_that_fails_is_an_attempt_too() -> None:
+    attempts = Model(ngram=GONE, mode=broken(), temperature=read("all", confidence=0.9)).climb(broken())
+    assert seen(attempts) == [
+        (None, "failed"),
+        ("ngram", "failed"),
+        ("mode", "failed"),
+        ("temperature", "ok"),
+    ]
+    assert attempts[1].error == GONE
+
+
+def test_nothing_written_hides_no_failure() -> None:
+    """An end before the first word is a failure, and a doubtful scrap is no text."""
+    cut = read("", "truncated", confidence=None)
+    attempts = Model(ngram=cut, mode=cut, temperature=cut).climb(broken())
+    assert {attempt.status for attempt in attempts} == {"failed"}
+    assert best(attempts) is attempts[0]
+    scrap = read("11 1", confidence=0.2)
+    attempts = Model(ngram=scrap, mode=scrap, temperature=scrap).climb(read("lo lo", "repeated"))
+    assert seen(attempts)[1] == ("ngram", "failed")
+    assert best(attempts) is attempts[0], "a text is never hidden by none"
+
+
+def test_a_page_in_doubt_is_first_read_the_other_way_up() -> None:
+    model = Model(turn=read("upright", confidence=0.9))
+    attempts = model.climb(read("ʇxǝʇ", confidence=0.1), replace(rendered(), runner_up_deg=180))
+    assert seen(attempts) == [(None, "ok"), ("turn", "ok")]
+    assert best(attempts) is attempts[1]
+
+
+def test_without_rungs_nothing_is_read_again() -> None:
+    model = Model()
+    first = read("lo lo", "repeated")
+    assert model.climb(first, ladder={"rungs": []}, text_layer="ignore") == [first]
+
+
+def test_fallback_takes_the_layer_also_without_rungs() -> None:
+    first = read("lo lo", "repeated")
+    attempts = Model(LAYER).climb(first, ladder={"rungs": []})
+    assert seen(attempts) == [(None, "repeated"), ("layer", "embedded")]
+
+
+def test_a_page_that_turns_out_to_need_no_reading_ends_no_ladder() -> None:
+    embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
+
+    class Odd(Model):
+        def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
+            future = super().render(page, step)
+            if step.name == "ngram":
+                future = Future()
+                future.set_result(embedded)
+            return future
+
+    model = Odd(ngram=broken(), mode=read("all", confidence=0.9))
+    assert seen(model.climb(broken())) == [(None, "failed"), ("mode", "ok")]
+
+
+def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
+    judge = Model(LAYER).judge
+    ladder = Ladder(steps={"pdf": steps(), "image": ()}, below=0.5, render=never, read=nothing, judge=judge)
+    ready = replace(rendered(), runner_up_deg=90)
+    attempts, _ = asyncio.run(ladder(ready, read("?", confidence=0.1), reads=False))
+    assert seen(attempts) == [(None, "ok"), ("layer", "embedded")]
+
+
+def never(page: Page, step: Step) -> Future[ReadyPage | PageError]:
+    raise AssertionError("nothing is to be rendered")
+
+
+async def nothing(parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+    raise AssertionError("nothing is to be read")

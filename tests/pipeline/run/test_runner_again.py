@@ -1,0 +1,228 @@
+"""Whole runs in which pages are read again, set aside, not read at all, or cannot be stored."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.config.schema import Config
+from pipeline.config.sources import load
+from pipeline.device.threads import encoder_thread
+from pipeline.errors import ExitCode, PipelineError, WorkersError
+from pipeline.ingest.workers import tasks
+from pipeline.reports.progress import Silent
+from pipeline.run import runner
+from pipeline.run.runner import run
+from pipeline.stages.encode import EncodedPage
+from pipeline.stop import Stop
+from pipeline.types import PageResult
+from storage.database import open_for_reading
+from storage.queries.statistics import status
+from storage.records.store import Store
+from storage.types import PageRecord
+from storage.upkeep.audit import audit
+from tests.faults.layer_pages import INVOICE, KINDS, document
+from tests.pipeline.checkpoints import TEXT
+from tests.pipeline.conftest import MakePdf
+from tests.pipeline.runs import changed, rows, run_quietly
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def attempts(database: str, columns: str = "rung, status") -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database)) as conn:
+        return conn.execute(f"SELECT {columns} FROM attempts ORDER BY id").fetchall()
+
+
+def rungs(text: str) -> dict[str, Any]:
+    return {"rungs": load(None, [f"ladder.rungs={text}"]).ladder.rungs}
+
+
+def overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder's numbers are none."""
+    real = encoder_thread.encode
+
+    def overflows(encoder: Any, pages: Sequence[Any]) -> list[EncodedPage]:
+        return [
+            replace(
+                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
+            )
+            for page in real(encoder, pages)
+        ]
+
+    monkeypatch.setattr(encoder_thread, "encode", overflows)
+
+
+def no_model(config: Config) -> None:
+    pytest.fail("the model was loaded for nothing")
+
+
+def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    endless = load(None, ["decode.pdf.size=0", "decode.loop.tokens=20"]).decode
+    looping = changed(
+        config,
+        decode={"pdf": endless.pdf, "loop": endless.loop},
+        render={"orientation": "off"},  # one word may stand either way up
+        ladder=rungs("[{name: pairs, ngram_size: 2, ngram_window: 90}, {name: never, mode: small}]"),
+    )
+    told: list[tuple[str, str | None]] = []
+
+    class Told(Silent):
+        def page_rescued(self, first: PageResult, result: PageResult) -> None:
+            told.append((first.status, result.rung))
+
+    summary = run(looping, Told(), Stop())
+    assert (summary.pages, summary.num_rescued, told) == ({"ok": 1}, 1, [("repeated", "pairs")])
+    assert attempts(database) == [(None, "repeated"), ("pairs", "ok")]
+    (found,) = rows(database)
+    assert (found["text"], found["rung"]) == (TEXT, "pairs")
+    assert len(set(attempts(database, "settings_hash, run_id"))) == 1
+    stored = status(open_for_reading(database))
+    assert (stored.num_attempts, stored.runs[0].num_pages) == (2, 1)
+    assert run_quietly(looping).num_done_before == 1
+
+
+def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    twice = changed(config, store={"attempt_limit": 2}, ladder=rungs("[{name: tiny-pairs, ngram_size: 3}]"))
+    with monkeypatch.context() as patch:
+        overflow(patch)
+        summary = run_quietly(twice)
+        assert (summary.pages, summary.num_quarantined) == ({"failed": 1}, 0)
+        summary = run_quietly(twice)
+        assert (summary.pages, summary.num_quarantined) == ({"failed": 1}, 1)
+        assert attempts(database) == [(None, "failed"), ("tiny-pairs", "failed")] * 2
+        assert "DecodeError" in attempts(database, "error_message")[0][0]
+        patch.setattr(runner, "load_model", no_model)
+        summary = run_quietly(twice)
+    assert summary.exit_code == ExitCode.INCOMPLETE
+    where = str(docs / "a.pdf")
+    assert (summary.num_given_up, summary.quarantined) == (1, [(where, 1)])
+    assert f"  {where}, page 1" in summary.lines()
+    assert [row["status"] for row in rows(database)] == ["quarantined"]
+    assert status(open_for_reading(database)).pages == {"quarantined": 1}
+
+    summary = run_quietly(changed(twice, run={"retry_failed": True}))
+    assert (summary.pages, summary.exit_code) == ({"ok": 1}, ExitCode.OK)
+    assert rows(database)[0]["text"] == TEXT
+
+
+def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
+    docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where reading would spoil it: an address, a measure and an account number, to the character."""
+    with document(KINDS["invoice"]) as made:
+        made.save(docs / "invoice.pdf")
+    monkeypatch.setattr(runner, "load_model", no_model)
+    defaults = load(None, [], [("test", {"ingest": {"paths": [str(docs)]}, "store": {"database": database}})])
+    summary = run_quietly(defaults)
+    assert (summary.pages, summary.num_unread) == ({"embedded": 1}, 1)
+    (found,) = rows(database)
+    assert set(INVOICE) <= set(found["text"].split("\n"))
+    with closing(open_for_reading(database)) as db:
+        assert audit(db).problems == []
+
+
+def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
+    docs: Path, config: Config, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(SAMPLES / "report.pdf", docs)
+    monkeypatch.setattr(runner, "load_model", no_model)
+    summary = run_quietly(config.model_copy(update={"text_layer": "prefer"}))
+    assert (summary.pages, summary.exit_code) == ({"embedded": 3}, ExitCode.OK)
+    assert set(attempts(database, "status, source, confidence")) == {("embedded", "layer", None)}
+    assert all(row["text"] for row in rows(database))
+    assert summary.load_s == 0
+
+
+def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(
+    docs: Path, config: Config, database: str
+) -> None:
+    shutil.copy(SAMPLES / "report.pdf", docs)
+    short = changed(
+        config,
+        decode={"max_tokens": 80},
+        ingest={"pages": "1"},
+        ladder=rungs("[{name: pairs, ngram_size: 3}]"),
+    )
+    summary = run_quietly(short.model_copy(update={"text_layer": "fallback"}))
+    assert (summary.pages, summary.exit_code) == ({"embedded": 1}, ExitCode.OK)
+    assert attempts(database) == [(None, "truncated"), ("pairs", "truncated"), ("layer", "embedded")]
+    (found,) = rows(database)
+    assert (found["source"], found["status"]) == ("layer", "embedded")
+    assert len(found["text"]) > 100
+
+
+def test_what_is_read_can_be_compared_with_the_text_layer(docs: Path, config: Config, database: str) -> None:
+    shutil.copy(SAMPLES / "report.pdf", docs)
+    run_quietly(changed(config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
+    found = attempts(database, "source, layer_agreement")
+    assert found[0][0] == "ocr"
+    assert found[0][1] is not None
+    assert 0 <= found[0][1] < 0.5, "the tiny reader reads the same from any page"
+
+
+class Refusing:
+    """Stands for a database that takes no result of page 2, or, where it is strict, nothing about it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, strict: bool = False) -> None:
+        real = Store.record_page
+
+        def record(store: Store, run_id: int, *pages: PageRecord, **keys: Any) -> int:
+            if pages[0].page_index == 1 and (strict or pages[0].status == "ok"):
+                raise sqlite3.IntegrityError("CHECK constraint failed")
+            return real(store, run_id, *pages, **keys)
+
+        monkeypatch.setattr(Store, "record_page", record)
+
+
+def test_a_result_that_the_database_refuses_costs_its_page_alone(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    Refusing(monkeypatch)
+    assert run_quietly(config).pages == {"ok": 2, "failed": 1}
+    error = rows(database)[1]["error"]
+    assert (error["stage"], error["category"]) == ("store", "refused")
+    assert error["message"].endswith("IntegrityError: CHECK constraint failed")
+
+
+def test_a_page_of_which_nothing_can_be_stored_ends_the_run_with_its_name(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one", "two"])
+    Refusing(monkeypatch, strict=True)
+    with pytest.raises(PipelineError, match=r"a\.pdf, page 2: nothing about it can be stored"):
+        run_quietly(config)
+    stored = status(open_for_reading(database))
+    assert (stored.runs[0].state, stored.runs[0].exit_code) == ("finished", ExitCode.FATAL)
+
+
+def dies(*_: Any) -> None:
+    os._exit(3)
+
+
+def test_workers_that_never_start_end_the_run_and_mark_no_file(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pdf(docs / "a.pdf", ["one"])
+    make_pdf(docs / "b.pdf", ["two"])
+    monkeypatch.setattr(tasks, "start", dies)
+    with pytest.raises(WorkersError, match=r"do not start .*No file was marked; run again"):
+        run_quietly(config)
+    monkeypatch.undo()
+    with closing(open_for_reading(database)) as db:
+        assert status(db).files == {}
+    assert run_quietly(config).pages == {"ok": 2}

@@ -1,0 +1,125 @@
+"""Documents are read and nothing else: nothing is written beside them, followed out of them, or started by them."""
+
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from pipeline.cli.main import main
+from pipeline.doctor.sample_page import pdf_file, stream
+from pipeline.errors import ExitCode
+from tests.pipeline.checkpoints import READS_TEXT
+from tests.pipeline.runs import rows
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+SETS = [argument for text in READS_TEXT for argument in ("--set", text)]
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int, int, bytes | None]]:
+    """Names, modes, sizes, change times and contents of all that is in a folder."""
+    found = {}
+    for path in sorted([folder, *folder.rglob("*")]):
+        stat = path.stat()
+        content = path.read_bytes() if path.is_file() else None
+        found[str(path)] = (stat.st_mode, stat.st_size if path.is_file() else 0, stat.st_mtime_ns, content)
+    return found
+
+
+def hostile_pdf(path: Path, *, url: str, outside: Path, launched: Path) -> None:
+    """A page with all that reaches out of a PDF: actions, links, a stream in another file, attachments, forms.
+
+    The picture on it is grey, but said to be in the file `outside`.
+    """
+    script = f"app.launchURL\\('{url}'\\); this.submitForm\\('{url}'\\); app.alert\\(1\\)"
+    entity = f'<!DOCTYPE a [<!ENTITY b SYSTEM "{url}">]><xdp:xdp xmlns:xdp="http://ns.adobe.com/xdp/">&b;</xdp:xdp>'
+    gray = "/Width 8 /Height 8 /BitsPerComponent 8 /ColorSpace /DeviceGray"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R /AcroForm << /XFA 11 0 R /Fields [] >>"
+        " /Names << /EmbeddedFiles << /Names [(a.pdf) 9 0 R] >> >>"
+        f" /OpenAction << /S /JavaScript /JS ({script}) /Next << /S /Launch /F (/bin/touch)"
+        f" /Unix << /F (/bin/touch) /P ({launched}) >> >> >> >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R"
+        " /Resources << /Font << /F1 5 0 R >> /XObject << /Out 6 0 R >> >> /Annots [7 0 R 8 0 R 10 0 R]"
+        f" /AA << /O << /S /URI /URI ({url}) >> >> >>",
+        stream(b"BT /F1 18 Tf 40 240 Td (seen) Tj ET q 100 0 0 100 20 20 cm /Out Do Q"),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        stream(b"\x80" * 64, f"/Type /XObject /Subtype /Image {gray} /F ({outside})".encode()),
+        f"<< /Type /Annot /Subtype /Link /Rect [0 0 300 300] /A << /S /URI /URI ({url}) >> >>",
+        "<< /Type /Annot /Subtype /Link /Rect [0 0 300 300]"
+        f" /A << /S /GoToR /F ({outside}) /D [0 /Fit] >> >>",
+        "<< /Type /Filespec /F (inside.pdf) /EF << /F 12 0 R >> >>",
+        "<< /Type /Annot /Subtype /FileAttachment /Rect [280 280 299 299] /FS 9 0 R >>",
+        stream(entity.encode()),
+        stream((SAMPLES / "report.pdf").read_bytes(), b"/Type /EmbeddedFile"),
+    ]
+    path.write_bytes(pdf_file([item if isinstance(item, bytes) else item.encode() for item in objects]))
+
+
+@pytest.fixture
+def listener():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.setblocking(False)
+        yield server
+
+
+def test_nothing_is_followed_started_or_written(
+    docs: Path,
+    tmp_path: Path,
+    reader: Path,
+    database: str,
+    listener: socket.socket,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outside, launched = tmp_path / "outside.jpg", tmp_path / "launched"
+    shutil.copy(SAMPLES / "photo.jpg", outside)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/a"
+    hostile_pdf(docs / "hostile.pdf", url=url, outside=outside, launched=launched)
+    for name in ("report.pdf", "fax.tiff", "photo.jpg"):
+        shutil.copy(SAMPLES / name, docs)
+    whole = (SAMPLES / "scanned.pdf").read_bytes()
+    (docs / "repaired.pdf").write_bytes(whole.replace(b"startxref", b"startxxxx"))
+    (docs / "cut.pdf").write_bytes(whole[: len(whole) // 2])
+    (docs / "archive.zip").write_bytes(b"PK\x03\x04" + b"\0" * 60)
+    (docs / "drawing.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><image href="{url}"/></svg>')
+    for path in docs.iterdir():
+        path.chmod(0o444)
+    docs.chmod(0o555)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    before = listing(docs)
+    try:
+        code = main(["run", str(docs), "--db", database, "--model", str(reader), "--quiet", *SETS])
+        assert code in (ExitCode.OK, ExitCode.INCOMPLETE)
+        assert listing(docs) == before
+    finally:
+        docs.chmod(0o755)
+    assert os.listdir(here) == []
+    assert not launched.exists()
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    found = {(Path(row["path"]).name, row["page"]): row["status"] for row in rows(database)}
+    assert found["hostile.pdf", 1] == "ok"
+    assert found["report.pdf", 3] == "ok"
+    assert found["repaired.pdf", 1] == "ok"
+    assert not {name for name, _ in found} & {"archive.zip", "drawing.svg", "inside.pdf"}
+
+
+def test_a_stream_in_another_file_is_not_read(tmp_path: Path) -> None:
+    """Its bytes are black; had it been opened, the picture on the page would be."""
+    outside = tmp_path / "outside.raw"
+    outside.write_bytes(bytes(64))
+    hostile_pdf(
+        tmp_path / "a.pdf", url="http://127.0.0.1:9/a", outside=outside, launched=tmp_path / "launched"
+    )
+    with pymupdf.open(tmp_path / "a.pdf") as document:
+        pixmap = document[0].get_pixmap()
+        assert not document.is_repaired
+        assert document[0].get_text().strip() == "seen"
+    assert pixmap.pixel(70, 230) == (128, 128, 128)

@@ -1,0 +1,166 @@
+import hashlib
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pymupdf
+import pytest
+from PIL import Image
+
+from pipeline.documents.settings import IngestSettings
+from pipeline.stages.discover import probe
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+SETTINGS = IngestSettings()
+
+
+def look(path, settings=SETTINGS):
+    return probe(str(path), settings)
+
+
+def save_pdf(path: Path, pages: int = 1, **options) -> Path:
+    document = pymupdf.open()
+    for number in range(pages):
+        document.new_page().insert_text((72, 72), f"page {number}")
+    document.save(path, **options)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "pages"),
+    [
+        ("report.pdf", "pdf", 3),
+        ("two-column.pdf", "pdf", 1),
+        ("scanned.pdf", "pdf", 2),
+        ("letter.png", "image", 1),
+        ("photo.jpg", "image", 1),
+        ("fax.tiff", "image", 3),
+    ],
+)
+def test_samples(name, kind, pages):
+    document = look(SAMPLES / name)
+    content = (SAMPLES / name).read_bytes()
+    assert (document.kind, document.num_pages, document.status, document.reason) == (kind, pages, "ok", None)
+    assert document.sha256 == hashlib.sha256(content).hexdigest()
+    assert document.size_bytes == len(content)
+    assert document.seconds > 0
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000"])
+def test_images_are_recognised_by_content_whatever_their_name(tmp_path, form):
+    for name in ("scan", "scan.pdf", "scan.txt"):
+        Image.new("RGB", (60, 40), "white").save(tmp_path / name, form)
+        document = look(tmp_path / name)
+        assert (document.kind, document.status, document.num_pages) == ("image", "ok", 1)
+
+
+def test_pdf_is_recognised_by_content_whatever_its_name(tmp_path):
+    assert look(save_pdf(tmp_path / "a.dat")).kind == "pdf"
+
+
+def test_pdf_may_begin_with_junk_if_it_is_named_so(tmp_path):
+    content = b"junk from a mail gateway\r\n" + save_pdf(tmp_path / "a.pdf", 2).read_bytes()
+    (tmp_path / "b.pdf").write_bytes(content)
+    (tmp_path / "b.txt").write_bytes(content)
+    assert look(tmp_path / "b.pdf").num_pages == 2
+    assert look(tmp_path / "b.txt").status == "skipped"
+
+
+def test_damaged_pdf_is_repaired(tmp_path):
+    path = save_pdf(tmp_path / "a.pdf", 2)
+    path.write_bytes(path.read_bytes()[:-200])
+    assert look(path).num_pages == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.pdf", b"", "named as a PDF file, but empty (0 bytes)"),
+        ("a.jpeg", b"", "named as a JPEG file, but empty (0 bytes)"),
+        ("a.pdf", b"\x00" * 4096, "named as a PDF file, but begins with nothing but zero bytes"),
+        ("a.pdf", b"<!DOCTYPE html><p>403", "named as a PDF file, but begins with a web page"),
+        ("a.tif", b"not at all", "named as a TIFF file, but begins with 'not at all'"),
+        ("a.pdf", b"%PDF-1.4\n" + b"garbage " * 200, "not a readable PDF"),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b"garbage" * 20, "not a readable PNG image"),
+        ("a.gif", b"GIF89a", "not a readable GIF image"),
+        ("a.jp2", b"\xff\x4f\xff\x51\xff", "not a readable JPEG2000 image"),
+        ("a", b"\xff\xd8\xff\xe0garbage", "not a readable JPEG image"),
+    ],
+)
+def test_file_that_only_claims_to_be_an_input_is_broken(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    document = look(tmp_path / name)
+    assert document.status == "broken"
+    assert reason in str(document.reason)
+    assert document.num_pages == 0
+    assert document.sha256 == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.txt", b"text"), ("a", b""), ("a.md", b"A PDF begins with %PDF-1.7"), ("a.zip", b"PK")],
+)
+def test_unknown_file_is_skipped_unhashed(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    document = look(tmp_path / name)
+    assert (document.status, document.kind, document.sha256) == ("skipped", None, None)
+    assert document.reason
+
+
+def test_password_makes_a_pdf_encrypted_but_an_owner_password_does_not(tmp_path):
+    aes = pymupdf.PDF_ENCRYPT_AES_256
+    locked = save_pdf(tmp_path / "a.pdf", encryption=aes, user_pw="user", owner_pw="owner")
+    free = save_pdf(tmp_path / "b.pdf", encryption=aes, user_pw="", owner_pw="owner")
+    assert (look(locked).status, look(locked).kind) == ("encrypted", "pdf")
+    assert "password" in str(look(locked).reason)
+    assert look(locked).sha256
+    assert (look(free).status, look(free).num_pages) == ("ok", 1)
+
+
+def test_pdf_without_pages_is_broken(tmp_path):
+    content = (
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\n"
+        b"trailer<</Root 1 0 R>>\n"
+    )
+    (tmp_path / "a.pdf").write_bytes(content)
+    assert (look(tmp_path / "a.pdf").status, look(tmp_path / "a.pdf").num_pages) == ("broken", 0)
+
+
+def png_header(width: int, height: int) -> bytes:
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = b"IDAT" + zlib.compress(b"")
+    chunks = (struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in (header, data))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def test_pixel_bomb_is_refused_by_its_header(tmp_path):
+    (tmp_path / "bomb.png").write_bytes(png_header(100_000, 100_000))
+    document = look(tmp_path / "bomb.png")
+    assert document.status == "broken"
+    assert "10000 megapixels, over the limit of 200; raise ingest.max_image_pixels" in str(document.reason)
+    Image.new("1", (60, 50)).save(tmp_path / "a.png")
+    assert look(tmp_path / "a.png", IngestSettings(max_image_pixels=3000)).status == "ok"
+    assert look(tmp_path / "a.png", IngestSettings(max_image_pixels=2999)).status == "broken"
+
+
+def test_frames_of_an_animation_are_not_pages(tmp_path):
+    frames = [Image.new("RGB", (40, 40), colour) for colour in ("white", "red", "blue")]
+    for form in ("GIF", "WEBP", "PNG", "TIFF"):
+        frames[0].save(tmp_path / form, form, save_all=True, append_images=frames[1:])
+        assert look(tmp_path / form).num_pages == (3 if form == "TIFF" else 1)
+
+
+def test_vanished_and_special_files_are_rows(tmp_path):
+    assert look(tmp_path / "gone.pdf").status == "broken"
+    assert "No such file" in str(look(tmp_path / "gone.pdf").reason)
+    assert look(tmp_path / "gone.txt").status == "skipped"
+    os.mkfifo(tmp_path / "pipe.pdf")
+    assert look(tmp_path / "pipe.pdf").status == "skipped"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_file_without_permission_is_broken(tmp_path):
+    path = save_pdf(tmp_path / "a.pdf")
+    path.chmod(0)
+    assert look(path).reason == "cannot be read: Permission denied"

@@ -1,0 +1,215 @@
+"""What becomes of a text layer: its text to the character, and its markdown."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pymupdf
+import pytest
+
+from pipeline.text_layer.extract import ruled_tables
+from pipeline.text_layer.extract.ruled_tables import find_tables
+from pipeline.text_layer.page import judged
+from pipeline.types import Layer
+from storage.export.markup import inert
+
+PROSE = "The harbour lay quiet in the early light, and the boats were still heavy with their catch. " * 3
+
+
+def layer_of(draw: Callable[[Any], None], rotation: int = 0) -> Layer:
+    with pymupdf.open() as made:
+        page = made.new_page(width=500, height=700)
+        draw(page)
+        page.set_rotation(rotation)
+        with pymupdf.open("pdf", made.tobytes()) as document:
+            layer = judged(document, 0, 144)
+    assert layer is not None
+    assert layer.text == "\n\n".join(block.text for block in layer.blocks)
+    return layer
+
+
+def html(text: str) -> Callable[[Any], None]:
+    return lambda page: page.insert_htmlbox((50, 50, 450, 650), text)
+
+
+def test_headings_are_told_by_size_and_by_weight() -> None:
+    layer = layer_of(
+        html(f"<h1>The year in brief</h1><p>{PROSE}</p><p><b>What members asked for</b></p><p>{PROSE}</p>")
+    )
+    assert [(block.label, block.text) for block in layer.blocks if block.label != "text"] == [
+        ("title", "The year in brief"),
+        ("sub_title", "What members asked for"),
+    ]
+    assert layer.markdown.startswith("# The year in brief\n\n")
+    assert "\n\n### What members asked for\n\n" in layer.markdown
+
+
+def test_a_heading_is_parted_from_the_text_right_below_it() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((50, 100), "A short heading", fontname="hebo", fontsize=11)
+        page.insert_textbox((50, 103, 450, 400), PROSE, fontsize=11)
+
+    layer = layer_of(draw)
+    assert layer.blocks[0].text == "A short heading"
+    assert layer.blocks[1].text.startswith("The harbour")
+
+
+def test_words_are_emphasised_and_symbols_are_not() -> None:
+    layer = layer_of(
+        html(
+            f"<p>{PROSE} A <b>bold claim</b>, <i>at first</i>, of <i>x</i> and <b>more <i>still</i></b>.</p>"
+        )
+    )
+    flat = " ".join(layer.markdown.split())
+    assert "A **bold claim**, *at first*, of x and" in flat
+    assert "**more *" not in flat
+    assert "**more** ***still***" in flat
+    assert "*" not in layer.text
+
+
+def test_a_page_in_bold_print_emphasises_nothing() -> None:
+    layer = layer_of(html(f"<p><b>{PROSE}</b></p>"))
+    assert "*" not in layer.markdown
+
+
+def test_links_to_pages_and_mailboxes_are_kept_and_what_runs_is_not() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((50, 60), "See our list of plays, or write to us, or run this.", fontsize=11)
+        for words, uri in (
+            ("list of plays", "https://plays.example/a (b)?q=1"),
+            ("write to us", "mailto:a@b.example"),
+            ("run this", "javascript:alert(1)"),
+        ):
+            (box,) = page.search_for(words)
+            page.insert_link({"kind": pymupdf.LINK_URI, "from": box, "uri": uri})
+
+    layer = layer_of(draw)
+    expected = (
+        "See our [list of plays](https://plays.example/a%20%28b%29?q=1), or [write to us](mailto:a@b.example)"
+    )
+    assert layer.markdown == f"{expected}, or run this."
+    assert layer.text == "See our list of plays, or write to us, or run this."
+    assert inert(layer.markdown) == layer.markdown
+
+
+@pytest.mark.parametrize("rotation", [90, 180])
+def test_links_of_a_turned_page_are_where_it_shows_them(rotation: int) -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((250, 350), "a list of plays, and more", fontsize=11, rotate=rotation)
+        (box,) = page.search_for("list of plays")
+        page.insert_link({"kind": pymupdf.LINK_URI, "from": box, "uri": "https://plays.example"})
+
+    assert "[list of plays](https://plays.example)" in layer_of(draw, rotation).markdown
+
+
+def test_finding_links_looks_at_no_other_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resolving the names of places, which an address has none of, took 5 s a page in a manual of 18,000."""
+
+    def draw(page: Any) -> None:
+        page.insert_text((50, 60), "a list of plays", fontsize=11)
+        page.insert_link(
+            {"kind": pymupdf.LINK_URI, "from": pymupdf.Rect(50, 50, 150, 65), "uri": "https://plays.example"}
+        )
+
+    monkeypatch.delattr(pymupdf.Page, "get_links")
+    monkeypatch.delattr(pymupdf.Document, "resolve_names")
+    assert "](https://plays.example)" in layer_of(draw).markdown
+
+
+def test_lists_and_code() -> None:
+    def draw(page: Any) -> None:
+        page.insert_textbox((50, 50, 450, 300), PROSE, fontsize=10)
+        page.insert_text((50, 330), "· longer opening hours", fontsize=10)
+        page.insert_text((50, 342), "· a table to talk at", fontsize=10)
+        page.insert_text((50, 400), "# make test", fontname="cour", fontsize=10)
+        page.insert_text((50, 412), "ls *.py", fontname="cour", fontsize=10)
+
+    layer = layer_of(draw)
+    assert [block.label for block in layer.blocks] == ["text", "list", "code"]
+    assert layer.markdown.endswith(
+        "- longer opening hours\n- a table to talk at\n\n```\n# make test\nls *.py\n```"
+    )
+    assert "· a table to talk at" in layer.text
+
+
+def test_text_that_would_be_markup_is_text() -> None:
+    def draw(page: Any) -> None:
+        for number, line in enumerate(
+            ("# not a heading", "5 * 3 * 2 of __init__ and a_b_c", "==", "<b>plain</b>", "C:\\dir \\*"),
+        ):
+            page.insert_text((50, 60 + 13 * number), line, fontsize=11)
+
+    layer = layer_of(draw)
+    assert layer.text.split("\n")[0] == "# not a heading"
+    assert layer.markdown.split("\n") == [
+        "\\# not a heading",
+        "5 \\* 3 \\* 2 of \\_\\_init\\_\\_ and a_b_c",
+        "\\==",
+        "\\<b>plain\\</b>",
+        "C:\\dir \\\\\\*",
+    ]
+
+
+def ruled(page: Any, cells: list[list[str]], left: float = 60, top: float = 200) -> None:
+    width, height = 120, 24
+    for row, texts in enumerate(cells):
+        for column, text in enumerate(texts):
+            x, y = left + width * column, top + height * row
+            page.draw_rect((x, y, x + width, y + height))
+            page.insert_text((x + 5, y + 16), text, fontsize=10)
+
+
+def test_a_ruled_table_is_rows_and_cells_and_no_character_is_lost_or_doubled() -> None:
+    def draw(page: Any) -> None:
+        page.insert_textbox((50, 50, 450, 180), PROSE, fontsize=10)
+        ruled(page, [["Board", "Length", "Price"], ["oak", "2400 mm", "1.184,05"], ["ash", "", "97,00 <b>"]])
+        page.insert_text((50, 320), "Prices without tax.", fontsize=10)
+
+    layer = layer_of(draw)
+    assert [block.label for block in layer.blocks] == ["text", "table", "text"]
+    assert layer.blocks[1].text == "Board\tLength\tPrice\noak\t2400 mm\t1.184,05\nash\t\t97,00 <b>"
+    rows = [line for line in layer.markdown.split("\n") if line.startswith("<table>")]
+    assert rows == [
+        "<table><tr><td>Board</td><td>Length</td><td>Price</td></tr>"
+        "<tr><td>oak</td><td>2400 mm</td><td>1.184,05</td></tr>"
+        "<tr><td>ash</td><td></td><td>97,00 < b></td></tr></table>"
+    ]
+    assert layer.text.count("2400") == 1
+    assert layer.text.endswith("Prices without tax.")
+
+
+def test_a_cell_over_two_columns_says_so() -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect((60, 200, 300, 224))
+        page.insert_text((65, 216), "Boards and posts", fontsize=10)
+        ruled(page, [["oak", "ash"], ["97", "63"]], top=224)
+
+    layer = layer_of(draw)
+    assert '<tr><td colspan="2">Boards and posts</td></tr><tr><td>oak</td><td>ash</td></tr>' in layer.markdown
+
+
+def test_a_frame_around_text_is_no_table() -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect((40, 40, 460, 660))
+        page.insert_textbox((50, 50, 450, 650), PROSE, fontsize=10)
+
+    layer = layer_of(draw)
+    assert {block.label for block in layer.blocks} == {"text"}
+
+
+@pytest.mark.parametrize("num_lines", [0, ruled_tables._MOST])
+def test_no_search_for_tables_where_there_are_no_rules_or_far_too_many(
+    num_lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("it costs")
+
+    with pymupdf.open() as made:
+        page = made.new_page()
+        shape = page.new_shape()
+        for number in range(num_lines + 1 if num_lines else 0):
+            shape.draw_line((50, 50 + number / 4), (200, 50 + number / 4))
+        if num_lines:
+            shape.finish()
+            shape.commit()
+        monkeypatch.setattr(pymupdf.Page, "find_tables", fail)
+        assert find_tables(page) == []

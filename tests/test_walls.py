@@ -1,0 +1,82 @@
+"""Walls between rooms: each contract of pyproject.toml breaks where a copy of the sources imports what it forbids."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("pipeline", "ocr", "encoders", "storage")
+LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+# contract -> a file, and an import that the contract forbids in it. Each import breaks this contract.
+FORBIDDEN = {
+    "packages": ("encoders/types.py", "import ocr.types"),
+    "storage": ("storage/types.py", "import encoders.views"),
+    "circles": ("pipeline/stages/discover.py", "import pipeline.ingest.workers.worker"),
+    "pipeline-rooms": ("pipeline/stages/tile.py", "import pipeline.run.runner"),
+    "ocr-rooms": ("ocr/transcript/grounding.py", "import ocr.decoding.decode_pages"),
+    "encoders-rooms": ("encoders/attention/switch.py", "import encoders.deepseek.sam"),
+    "storage-rooms": ("storage/database.py", "import storage.export.formats"),
+    "torch-free": ("pipeline/documents/sniff.py", "import torch"),
+    "training": ("pipeline/verify.py", "import ocr.training.small"),
+}
+
+
+def lint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=no_sources)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def no_sources(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if "." in name and not name.endswith(".py")]
+
+
+def test_every_wall_holds_and_stands_in_the_way(copy: Path) -> None:
+    """One after the other, each contract is kept without its forbidden import and broken with it."""
+    assert set(FORBIDDEN) == {contract["id"] for contract in LINTER["contracts"]}
+    kept = lint(copy)
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    for contract, (name, line) in FORBIDDEN.items():
+        path = copy / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(f"{text}\n{line}\n", encoding="utf-8")
+        broken = lint(copy, "--contract", contract)
+        path.write_text(text, encoding="utf-8")
+        assert broken.returncode == 1, f"{contract} is kept although {name} says `{line}`:\n{broken.stdout}"
+        assert "0 kept, 1 broken" in broken.stdout, broken.stdout + broken.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_basename_stands_twice_in_a_package(package: str) -> None:
+    """Neither of modules nor of folders, so that a name says which file is meant; `__main__` must be called so."""
+    files = [path for path in (ROOT / package).rglob("*.py") if path.stem not in ("__init__", "__main__")]
+    folders = {path.parent for path in (ROOT / package).rglob("*.py")} - {ROOT / package}
+    names = Counter([path.stem for path in files] + [folder.name for folder in folders])
+    assert {name for name, num in names.items() if num > 1} == set()
+
+
+def test_every_readme_of_a_room_is_short_and_names_files_that_are_there() -> None:
+    readmes = [path for package in PACKAGES for path in (ROOT / package).rglob("README.md")]
+    assert {path.parent.name for path in readmes} >= set(PACKAGES)
+    for path in readmes:
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 60, f"{path}: {len(text.splitlines())} lines"
+        for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", text):
+            above = path.parent.parents[: len(path.relative_to(ROOT).parts) - 1]
+            is_there = any(path.parent.rglob(name)) or any((room / name).exists() for room in above)
+            assert is_there, f"{path}: {name} is not there"
