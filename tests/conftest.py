@@ -1,6 +1,7 @@
 """What holds for all tests. It comes before anything that computes is imported."""
 
 import os
+from pathlib import Path
 
 # Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would be in each other's way.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -9,6 +10,35 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 
 from pipeline.device.startup import loading
+
+# Programs that measure, faults at night, and training: each takes minutes.
+_SLOW_FOLDERS = ("benchmarks", "faults", "ocr/training")
+_WITHOUT_SLOW = "not slow"  # as pyproject.toml has it
+_HERE = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Files and folders that are named run whole."""
+    is_named = config.args_source is pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput")
+    if is_named and config.option.markexpr == _WITHOUT_SLOW:
+        config.option.markexpr = ""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without slow tests their folders are not even imported."""
+    return True if config.option.markexpr == _WITHOUT_SLOW and _is_slow(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that nobody asked for are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what lies in the folders above."""
+    for item in items:
+        if _is_slow(item.path):
+            item.add_marker(pytest.mark.slow)
+
+
+def _is_slow(path: Path) -> bool:
+    return path.relative_to(_HERE).as_posix().startswith(_SLOW_FOLDERS)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,6 @@ not_interpreted = pytest.mark.skipif(INTERPRETED, reason="this is the interprete
 def run_interpreted(file: str) -> None:
     """Runs a file of tests in such a process, and fails with what that printed."""
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", file, "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", file, "-m", "slow or not slow", "-p", "no:cacheprovider"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1700)
     assert result.returncode == 0, result.stdout + result.stderr
