@@ -86,6 +86,7 @@ def test_a_check_that_breaks_is_a_finding_and_the_others_go_on(monkeypatch: pyte
     assert "KeyError" in findings[1].found
 
 
+@pytest.mark.slow
 def test_lines_are_printed_as_they_are_found() -> None:
     """The first line comes through a pipe while later checks have not begun."""
     command = [sys.executable, "-m", "pipeline.cli", "doctor", "--model", "./nowhere"]

@@ -187,6 +187,7 @@ def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -
     assert not is_blank(onto(sheet, small))
 
 
+@pytest.mark.slow
 def test_the_look_at_one_place_finds_nothing_that_the_whole_page_hides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

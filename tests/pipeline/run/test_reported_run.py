@@ -61,6 +61,7 @@ def test_a_run_that_ends_well(docs: Path, reported: Config, make_pdf: MakePdf) -
     assert told[-1]["exit_code"] == ExitCode.INCOMPLETE
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_says_what_is_left(
     docs: Path, reported: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -226,6 +226,7 @@ READINGS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(readings=READINGS, keep_runs=st.integers(0, 3))
 def test_nothing_that_is_shown_or_planned_changes(

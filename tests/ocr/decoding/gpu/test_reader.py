@@ -35,6 +35,7 @@ def no_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "Engine", unused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 3, 8])
 @pytest.mark.parametrize("eos_id", [-1, 20])
 def test_the_same_pages_batch_after_batch(slots: int, eos_id: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ def shape(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     pages = make_pdf(tmp_path / "a.pdf", ["one", "", "three"])
     output = tmp_path / "bench.json"
@@ -74,6 +75,7 @@ def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf:
     assert "first page stored" in said
 
 
+@pytest.mark.slow
 def test_random_weights_write_as_many_tokens_as_are_asked_for(
     shape: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
