@@ -115,6 +115,7 @@ def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, ma
     assert plan(changed(short, run={"retry_failed": True}), Stop()).num_to_read == 1
 
 
+@pytest.mark.slow
 def test_selection_and_limits_count_as_in_the_run(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
     found = plan(changed(config, ingest={"pages": "2-", "max_pages_per_document": 1}), Stop())
@@ -160,6 +161,7 @@ def assert_stops_soon(config: Config, stop: Stop, server: Server) -> None:
         server.is_back.set()
 
 
+@pytest.mark.slow
 def test_the_pace_is_of_these_settings_or_else_of_this_model(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:

@@ -51,6 +51,7 @@ def test_an_index_has_columns_though_its_entries_are_long() -> None:
     assert columns.bottom - columns.top > 49 * 13 * pages.DPI / 72
 
 
+@pytest.mark.slow
 def test_rows_that_all_start_alike_are_a_tables() -> None:
     assert found(index(indent_pt=0)) is None
     assert found(index(indent_pt=25, entries=(0,))) is None, "below a head"

@@ -290,6 +290,7 @@ def test_files_are_chosen_by_options(reader: Path, tmp_path: Path, make_pdf: Mak
         assert [Path(path).name for (path,) in db.conn.execute("SELECT path FROM files")] == ["a.pdf"]
 
 
+@pytest.mark.slow
 def test_a_plan_fetches_no_model(
     tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -149,6 +149,7 @@ def test_off_captures_nothing(loaded: LoadedModel, monkeypatch: pytest.MonkeyPat
     assert encode(encoder)[1] == [["eager"]] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breaks", ["warm_up", "capture_due"])
 def test_graphs_that_fail_are_done_without(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, breaks: str

@@ -101,6 +101,7 @@ def test_lines_are_printed_as_they_are_found() -> None:
     assert process.returncode == ExitCode.FAULTY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "state"), [(TEXT, "ok"), ("very very good very", "FAIL")])
 def test_reading_compares_with_what_the_page_says(
     text: str, state: str, reader: Path, config: Config, monkeypatch: pytest.MonkeyPatch

@@ -177,6 +177,7 @@ def test_light_print_on_a_dark_bar_at_the_edge_is_a_mark() -> None:
     assert not is_blank(np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["black_edges", "skewed_edges", "grey_edges", "streaked", "coloured"])
 @pytest.mark.parametrize("dpi", [100, 200])
 def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -> None:

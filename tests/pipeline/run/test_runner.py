@@ -260,6 +260,7 @@ def test_a_stopped_run_frees_its_graphs_and_records_them(
     assert stored.encoder["global"]["eager"] >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [RuntimeError("no memory for graphs"), DeviceLostError("the GPU is gone")])
 def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
     docs: Path,

@@ -170,6 +170,7 @@ def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(
     assert len(found["text"]) > 100
 
 
+@pytest.mark.slow
 def test_what_is_read_can_be_compared_with_the_text_layer(docs: Path, config: Config, database: str) -> None:
     shutil.copy(SAMPLES / "report.pdf", docs)
     run_quietly(changed(config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
@@ -193,6 +194,7 @@ class Refusing:
         monkeypatch.setattr(Store, "record_page", record)
 
 
+@pytest.mark.slow
 def test_a_result_that_the_database_refuses_costs_its_page_alone(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +206,7 @@ def test_a_result_that_the_database_refuses_costs_its_page_alone(
     assert error["message"].endswith("IntegrityError: CHECK constraint failed")
 
 
+@pytest.mark.slow
 def test_a_page_of_which_nothing_can_be_stored_ends_the_run_with_its_name(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,6 +200,7 @@ prune.prune(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_kill_amid_pruning_loses_nothing(path: Path) -> None:
     with Store(path) as store:
         run_id = new_run(store)

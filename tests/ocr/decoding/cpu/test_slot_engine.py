@@ -88,6 +88,7 @@ def test_a_knowing_draft_saves_steps(reader: Reader, plain: Plain) -> None:
     assert 0.9 * written < steps["malicious"] <= steps["none"] <= written
 
 
+@pytest.mark.slow
 def test_pages_are_pulled_when_slots_are_free_and_come_as_they_finish(reader: Reader) -> None:
     pulled: list[int] = []
 
@@ -107,6 +108,7 @@ def test_pages_are_pulled_when_slots_are_free_and_come_as_they_finish(reader: Re
     ]
 
 
+@pytest.mark.slow
 def test_a_source_that_is_not_ready_does_not_hold_up_the_others(reader: Reader, plain: Plain) -> None:
     engine = Engine(reader, prompt=PROMPT, num_slots=4)
     being_read: list[int] = []

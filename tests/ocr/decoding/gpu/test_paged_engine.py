@@ -91,6 +91,7 @@ def expected(stopping: Reader) -> list[Transcript]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("slots", [1, 3, 8])
 def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots: int, lag: int) -> None:

@@ -96,6 +96,7 @@ def test_a_turned_page_is_levelled_before_it_is_cut(angle: float) -> None:
     assert len(found.parts) >= 4
 
 
+@pytest.mark.slow
 def test_grain_and_print_from_the_back_do_not_close_the_gaps() -> None:
     page = pages.two_columns().astype(np.float64)
     back = np.roll(page[:, ::-1], 7, axis=0)

@@ -140,12 +140,14 @@ def test_the_random_model_is_the_published_one_at_full_size(
     assert (device.type, dtype) == ("cpu", torch.float32)
 
 
+@pytest.mark.slow
 def test_nothing_to_read_is_said(reader: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no page")
     with pytest.raises(ConfigError, match="no page was read"):
         bench(str(tmp_path), "--model", str(reader), *SETS)
 
 
+@pytest.mark.slow
 def test_the_gpu_and_its_bound_are_printed(
     reader: Path, tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,12 +140,14 @@ def test_one_bad_page_costs_itself_only() -> None:
     assert [len(batch) for batch in flow.encoder.batches] == [6, 3, 3, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_bug_does_not_make_batches_smaller() -> None:
     flow = Encoding(FakeEncoder(fault=bad(0)), 2)
     flow.run(0, 1, 2, 3)
     assert flow.encoder.batches == [[0, 1], [0], [1], [2, 3]]
 
 
+@pytest.mark.slow
 def test_without_memory_graphs_are_freed_and_then_batches_are_halved() -> None:
     def too_many(batch: list[int]) -> Exception | None:
         return RuntimeError(OUT_OF_MEMORY) if len(batch) > 2 else None

@@ -225,6 +225,7 @@ def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool,
     assert found[2].layer.text.startswith("The Hillside Reading Room"), "a kill costs nothing"
 
 
+@pytest.mark.slow
 def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tasks, "render_task", worker_pid)
