@@ -1,6 +1,6 @@
-"""Makes operators of functions that launch Triton kernels, so that torch.compile and CUDA graphs take them as they are.
+"""Registers functions that launch Triton kernels as operators, so that torch.compile and CUDA graphs can trace them.
 
-What torch.library.custom_op makes imports torch._dynamo when it is first called, which took 2 to 5 s of a start.
+Operators made by torch.library.custom_op import torch._dynamo when first called, which took 2 to 5 s of a start.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ _LIBRARY: Any = torch.library.Library("ocrbatch", "FRAGMENT")  # type: ignore[no
 def cuda_operator(
     name: str, fake: Callable[..., Any], *, mutates: Sequence[str] = ()
 ) -> Callable[[Function], Function]:
-    """Decorates a function of CUDA tensors; what is called then is the operator ocrbatch::name, without a gradient.
+    """Decorates a function of CUDA tensors: calls then go to the operator ocrbatch::name, which has no gradient.
 
-    fake: returns empty tensors of the shapes that the function returns, for tracing. mutates: the names of arguments
-    that are written to. The function's annotations give the operator's schema. Its current device is that of its first
-    tensor.
+    fake: returns empty tensors of the function's output shapes, for tracing. mutates: the names of arguments that are
+    written to. The function's annotations give the operator's schema. It runs with the device of its first tensor as
+    the current one.
     """
 
     def decorate(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""What the encoder hands to the language model."""
+"""The encoder's outputs, which go to the language model."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ import torch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedViews:
-    """One page's views on one path (global or tiles).
+    """The encoded views of one page on one path (global or tiles).
 
-    tokens_NTD: [N, g*g, D]. cells: [N, h, W] int16, what the character head sees in each view; None without
+    tokens_NTD: [N, g*g, D]. cells: [N, h, W] int16, the characters that the head reads in each view; None without
     such a head, or where other views of the page show its characters larger.
     """
 
@@ -19,15 +19,16 @@ class EncodedViews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionTokens:
-    """One page in the language model's embedding space.
+    """The tokens of one page in the language model's embedding space.
 
     tokens_TD: [T, D] on the encoder's device and in its dtype: local raster with a newline a row,
         global raster with a newline a row, separator (deepseek-ocr order).
-    num_local: how many of the T belong to the local raster (0 for an untiled page).
+    num_local: number of the T tokens that belong to the local raster (0 for an untiled page).
     grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
     cells_HW: int16, the class of the character in each 4 x 16 px cell of the tiles joined (of the global view, for
-        an untiled page): 0 none, 1 one without a class of its own, then the model's characters. On the encoder's
-        device, or on the CPU where pipeline.device.run_encoder made it. None for a model without a character head.
+        an untiled page): 0 none, 1 a character without a class of its own, then the model's characters. On the
+        encoder's device, or on the CPU where pipeline.device.run_encoder made it. None for a model without a character
+        head.
     """
 
     tokens_TD: torch.Tensor

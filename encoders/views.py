@@ -1,4 +1,4 @@
-"""What tiling hands to the encoder: pixels only, no torch, so render workers start fast."""
+"""Page views, as tiling hands them to the encoder: pixels only, no torch, so render workers start fast."""
 
 from dataclasses import dataclass
 

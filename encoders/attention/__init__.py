@@ -28,11 +28,11 @@ def grid_attention(
     num_heads: int,
     key_axes: Tensor | None = None,
 ) -> Tensor:
-    """Attention among all tokens of a page: the projection of its S x S tokens -> [B, S, S, C], E = 3 * C.
+    """Returns the attention among all tokens of a page: their projection [B, S, S, E] -> [B, S, S, C], E = 3 * C.
 
-    Softmax over q.k*scale + q.row(q, k) + q.col(q, k). qkv_BSSE: q, k and v, each by heads, as one nn.Linear gives
-    them. rows_qkd, cols_qkd: [S, S, d], the vector for query q and key k, of q - k alone. key_axes: [S * S, 2 * S],
-    one-hot row and column of each key, with which the operators do without a bias of every pair of tokens.
+    Softmax over q.k*scale + q.row(q, k) + q.col(q, k). qkv_BSSE: q, k and v, each split into heads, as one nn.Linear
+    returns them. rows_qkd, cols_qkd: [S, S, d], the vector for query q and key k; depends on q - k alone. key_axes:
+    [S * S, 2 * S], one-hot row and column of each key; with it the operators need no bias for every pair of tokens.
     """
     arguments = (qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads)
     kernel, device = "grid_attention", qkv_BSSE.device
@@ -47,12 +47,12 @@ def grid_attention(
 def window_attention(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
-    """Attention within the windows of a page: the projection of its S x S tokens -> [B, S, S, C], E = 3 * C.
+    """Returns the attention within the windows of a page: its projection [B, S, S, E] -> [B, S, S, C], E = 3 * C.
 
-    qkv_BSSE: q, k and v, each by heads, as one nn.Linear gives them. Windows of rows_qkd.shape[0] tokens a side begin
-    at the upper left. SAM fills the page with zeros to whole windows before that projection, so a filled position's
-    q, k and v are its bias, qkv_bias_E; its key takes part in the softmax.
-    rows_qkd, cols_qkd: [window, window, d], the vector for query q and key k, of q - k alone.
+    qkv_BSSE: q, k and v, each split into heads, as one nn.Linear returns them. Windows of rows_qkd.shape[0] tokens a
+    side start at the upper left. SAM pads the page with zeros to whole windows before that projection, so q, k and v
+    of a padded position are the projection's bias, qkv_bias_E; its key takes part in the softmax.
+    rows_qkd, cols_qkd: [window, window, d], the vector for query q and key k; depends on q - k alone.
     """
     arguments = (qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
     kernel, device = "window_attention", qkv_BSSE.device

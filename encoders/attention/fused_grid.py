@@ -1,6 +1,6 @@
-"""Launches the kernels for attention among all tokens of a page, and makes one operator of them.
+"""Launches the kernels for attention among all tokens of a page, as one operator.
 
-torch.compile and CUDA graphs take it as it is. Import only where Triton is installed. Run once outside a graph capture:
+torch.compile and CUDA graphs can trace it. Import only where Triton is installed. Run once outside a graph capture:
 the first call compiles.
 """
 
@@ -19,7 +19,7 @@ MAX_SIDE = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridConfig:
-    """block_m: queries of a program, a power of two from 16. rows: grid rows in a block of keys."""
+    """Launch parameters. block_m: queries a program, a power of two from 16. rows: grid rows in a block of keys."""
 
     block_m: int
     num_warps: int
@@ -28,9 +28,9 @@ class GridConfig:
 
 
 def best_rows(side: int) -> int:
-    """Grid rows in a block of keys: the fewest padding keys in blocks of at most 128, 64 if that is a draw.
+    """Returns the grid rows in a block of keys that pad least, in blocks of at most 128; on a tie, nearest to 64.
 
-    With a side of 40 three rows fill 120 of 128 places and the last block 40: 89 % against one row's 62 %.
+    With a side of 40, three rows fill 120 of 128 places and the last block 40: 89 % used, against 62 % with one row.
     """
     fitting = [rows for rows in range(1, side + 1) if rows == 1 or power_of_two(rows * side) <= 128]
 
@@ -42,12 +42,12 @@ def best_rows(side: int) -> int:
 
 
 def default_config(side: int) -> GridConfig:
-    """Fastest of those measured on an H200: small blocks, of which several share a multiprocessor."""
+    """Returns the fastest of those measured on an H200: small blocks, several of which share a multiprocessor."""
     return GridConfig(block_m=64, num_warps=4, num_stages=3, rows=best_rows(side))
 
 
 def supports(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> bool:
-    """Whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
+    """Returns whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
     side, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
     if not takes((qkv_BSSE, rows_qkd, cols_qkd)):
         return False
@@ -62,7 +62,10 @@ def launch(
     num_heads: int,
     config: GridConfig,
 ) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous. Copies a projection that is not contiguous."""
+    """Returns the attention: [B, S, S, 3 * C] -> [B, S, S, C], contiguous.
+
+    Copies a projection that is not contiguous.
+    """
     B, side, _, E = qkv_BSSE.shape
     head_dim, tokens = rows_qkd.shape[-1], side * side
     out = torch.empty(B, side, side, E // 3, dtype=qkv_BSSE.dtype, device=qkv_BSSE.device)
@@ -94,11 +97,11 @@ def _fake(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, nu
 def grid_attention(
     qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
-    """launch() with the side's own configuration."""
+    """Calls launch() with the default configuration for the side."""
     return launch(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads, default_config(rows_qkd.shape[0]))
 
 
 def attend(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
+    """Returns the attention, through the operator: [B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
     out: Tensor = grid_attention(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads)
     return out

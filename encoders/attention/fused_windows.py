@@ -1,4 +1,4 @@
-"""Launches the kernel for the windows of a page, and makes one operator of it, as fused_grid.py does for all of it.
+"""Launches the kernel for attention within the windows of a page, as one operator.
 
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
@@ -17,9 +17,9 @@ MAX_WINDOW = 16  # side
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowConfig:
-    """block_m: queries of a pass. parts: one to three blocks of keys that together hold a window's, powers of two.
+    """Launch parameters. block_m: queries a pass. parts: one to three blocks, powers of two, that hold a window's keys.
 
-    running: softmax taken on from part to part, for fewer registers. max_registers: of a thread.
+    running: a running softmax from block to block, which needs fewer registers. max_registers: per thread.
     """
 
     block_m: int
@@ -31,7 +31,7 @@ class WindowConfig:
 
 
 def window_parts(window: int) -> tuple[int, ...]:
-    """The fewest places in at most three blocks: 196 keys take 128 + 64 + 16."""
+    """Returns the fewest key places in at most three blocks: 196 keys take 128 + 64 + 16."""
     places = -(-(window * window) // 16) * 16
     bits = [1 << bit for bit in reversed(range(4, 9)) if places >> bit & 1]
     return tuple(bits) if len(bits) <= 3 else (power_of_two(places),)
@@ -44,7 +44,7 @@ def default_window_config(window: int) -> WindowConfig:
 def supports(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> bool:
-    """Whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
+    """Returns whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
     window, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
     if not takes((qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd)):
         return False
@@ -60,7 +60,10 @@ def launch(
     num_heads: int,
     config: WindowConfig,
 ) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous. Copies a projection that is not contiguous."""
+    """Returns the attention: [B, S, S, 3 * C] -> [B, S, S, C], contiguous.
+
+    Copies a projection that is not contiguous.
+    """
     B, S, _, E = qkv_BSSE.shape
     window, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
     assert sum(config.parts) >= window * window, "every key has a place"
@@ -93,7 +96,7 @@ def _fake(
 def window_attention(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
-    """launch() with the window's own configuration."""
+    """Calls launch() with the default configuration for the window."""
     config = default_window_config(rows_qkd.shape[0])
     return launch(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads, config)
 
@@ -101,6 +104,6 @@ def window_attention(
 def attend(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
+    """Returns the attention, through the operator: [B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
     out: Tensor = window_attention(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
     return out

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Triton kernels: attention among all of a page's tokens, straight out of their projection.
+"""Triton kernels for attention among all tokens of a page, read straight from their projection.
 
 qkv: [B, SIDE, SIDE, 3, H, D], contiguous. Token m lies in grid row m // SIDE and column m % SIDE; N = SIDE * SIDE.
 Score of query m and key n, before the softmax:
@@ -18,10 +18,10 @@ def position_terms(
     qkv, rel_h, rel_w, rows, cols,
     H: tl.constexpr, SIDE: tl.constexpr, D: tl.constexpr, BLOCK_S: tl.constexpr,
 ):  # fmt: skip
-    """The last two terms, in units of log2: rows [B, H, SIDE, N] by key row and query, cols [B, H, N, SIDE].
+    """Computes the last two terms, in units of log2: rows [B, H, SIDE, N] by key row and query, cols [B, H, N, SIDE].
 
-    One program: the row terms of the queries in one grid row, for which rel_h is one tile, and the column terms of
-    those in the grid column of the same number. BLOCK_S >= SIDE.
+    One program does the row terms of the queries in one grid row, for which rel_h is one tile, and the column terms of
+    those in the grid column of the same index. BLOCK_S >= SIDE.
     """
     N: tl.constexpr = SIDE * SIDE
     TOKEN: tl.constexpr = 3 * H * D
@@ -51,11 +51,11 @@ def grid_attention(
     H: tl.constexpr, SIDE: tl.constexpr, D: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_M queries of one head against all keys, ROWS grid rows of keys at a time.
+    """Attends BLOCK_M queries of one head, a program, to all keys, ROWS grid rows of keys at a time.
 
-    A block of keys then always has the same columns, so the column term is one tile for the whole loop, and the
-    row term is ROWS numbers a query. blocks_of: qkv as [B, N, 3 * H * D] in blocks of [1, BLOCK_N, D], BLOCK_N >=
-    ROWS * SIDE; what a block holds beyond its rows gets no weight, and beyond its page it holds zeros.
+    Every block of keys then has the same columns, so the column term is one tile for the whole loop and the row term
+    ROWS numbers a query. blocks_of: qkv as [B, N, 3 * H * D] in blocks of [1, BLOCK_N, D], BLOCK_N >= ROWS * SIDE;
+    keys of a block beyond its rows get no weight, and beyond the page they are zeros.
     """
     N: tl.constexpr = SIDE * SIDE
     TOKEN: tl.constexpr = 3 * H * D
@@ -65,7 +65,7 @@ def grid_attention(
     batch, head = page // H, page % H
     m = tl.program_id(0) % programs * BLOCK_M + tl.arange(0, BLOCK_M)
     in_m = m < N
-    near = tl.minimum(m, N - 1)  # what is read for queries beyond the page does not matter
+    near = tl.minimum(m, N - 1)  # queries beyond the page may read anything
     d = tl.arange(0, D)
     j = tl.arange(0, BLOCK_N)
     rows += page.to(tl.int64) * SIDE * N
@@ -82,7 +82,7 @@ def grid_attention(
         value = blocks_of.load([batch, first * SIDE, (2 * H + head) * D]).reshape(BLOCK_N, D)
         row = tl.load(rows + first * N + near)
         score = tl.dot(query, key.T, input_precision="ieee") * (scale * LOG2_E) + col
-        if ROWS == 1:  # the same for every key here: it goes with the peak
+        if ROWS == 1:  # the term is the same for every key here, so it joins the peak
             new_peak = tl.maximum(peak, tl.max(score, 1) + row)
             weight = tl.exp2(score - (new_peak - row)[:, None])
         else:

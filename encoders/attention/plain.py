@@ -9,7 +9,7 @@ from torch.nn import functional
 
 
 def position_terms(q: Tensor, rows_qkd: Tensor, cols_qkd: Tensor) -> tuple[Tensor, Tensor]:
-    """Row and column terms of q [B, H, N, d], each [B, H, side, side, side]: query row, query column, key's."""
+    """Returns row and column terms of q [B, H, N, d], each [B, H, side, side, side]: query row, query column, key's."""
     side = rows_qkd.shape[0]
     grid = q.reshape(*q.shape[:2], side, side, q.shape[-1])
     rows = torch.einsum("bnhwd,hkd->bnhwk", grid, rows_qkd)
@@ -20,7 +20,7 @@ def position_terms(q: Tensor, rows_qkd: Tensor, cols_qkd: Tensor) -> tuple[Tenso
 def bias_attention(
     q: Tensor, k: Tensor, v: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float
 ) -> Tensor:
-    """q, k, v: [B, H, N, d] -> [B, H, N, d]. Stores a bias of N x N a head: for windows."""
+    """Returns the attention of q, k, v: [B, H, N, d] -> [B, H, N, d]. Stores an N x N bias per head: for windows."""
     rows, cols = position_terms(q, rows_qkd, cols_qkd)
     bias = (rows[..., :, None] + cols[..., None, :]).reshape(*q.shape[:3], k.shape[2])
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)
@@ -35,7 +35,7 @@ def augmented_attention(
     scale: float,
     key_axes: Tensor,
 ) -> Tensor:
-    """The same without an N x N bias: the row and column terms become further channels of query and key.
+    """Returns what bias_attention() does, without an N x N bias: row and column terms become channels of query and key.
 
     key_axes: [N, 2*side], one-hot row and one-hot column of every key.
     """
@@ -45,14 +45,14 @@ def augmented_attention(
     axes = key_axes.to(k.dtype).expand(B, H, N, 2 * side)
     query = torch.cat([q * scale, rows.reshape(B, H, N, side), cols.reshape(B, H, N, side)], dim=-1)
     key = torch.cat([k, axes], dim=-1)
-    if v.device.type == "cpu":  # its fused kernel wants equal widths; the other one stores N x N scores
+    if v.device.type == "cpu":  # its fused kernel needs equal widths; the other stores N x N scores
         padded = functional.pad(v, (0, 2 * side))
         return functional.scaled_dot_product_attention(query, key, padded, scale=1.0)[..., :d]
     return functional.scaled_dot_product_attention(query, key, v, scale=1.0)
 
 
 def split_windows(x: Tensor, fill_E: Tensor, window: int) -> Tensor:
-    """[B, S, S, E] -> [B * count^2, window, window, E]; fill_E stands in what the last windows have beyond S."""
+    """Returns the windows of a page: [B, S, S, E] -> [B * count^2, window, window, E], filled with fill_E beyond S."""
     B, side, _, E = x.shape
     count = -(-side // window)
     pad = count * window - side
@@ -65,11 +65,11 @@ def split_windows(x: Tensor, fill_E: Tensor, window: int) -> Tensor:
 
 
 def join_windows(x: Tensor, window: int, side: int) -> Tensor:
-    """The inverse of split_windows, what lies beyond the side dropped: -> [B, side, side, E]."""
+    """Returns the inverse of split_windows, without what lies beyond the side: -> [B, side, side, E]."""
     count = -(-side // window)
     x = x.view(-1, count, count, window, window, x.shape[-1]).transpose(2, 3)
     joined = x.reshape(x.shape[0], count * window, count * window, x.shape[-1])[:, :side, :side]
-    return joined.contiguous()  # or the linear layer that follows would multiply row by row of the page
+    return joined.contiguous()  # or the next linear layer would multiply each row of the page separately
 
 
 def grid_attention(
@@ -80,7 +80,7 @@ def grid_attention(
     num_heads: int,
     key_axes: Tensor | None,
 ) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C]. key_axes: as for augmented_attention; None stores a bias."""
+    """Returns a page's attention: [B, S, S, 3 * C] -> [B, S, S, C]. key_axes: for augmented_attention; None: a bias."""
     B, side, _, E = qkv_BSSE.shape
     q, k, v = qkv_BSSE.reshape(B, side * side, 3, num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
     if key_axes is None:
@@ -93,7 +93,10 @@ def grid_attention(
 def window_attention(
     qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
 ) -> Tensor:
-    """[B, S, S, 3 * C] -> [B, S, S, C]; windows of rows_qkd.shape[0] a side, positions beyond S hold the bias."""
+    """Returns the attention in windows of rows_qkd.shape[0] a side: [B, S, S, 3 * C] -> [B, S, S, C].
+
+    Positions beyond S hold the bias.
+    """
     window, side = rows_qkd.shape[0], qkv_BSSE.shape[1]
     windows = split_windows(qkv_BSSE, qkv_bias_E, window)
     out = grid_attention(windows, rows_qkd, cols_qkd, scale, num_heads, None)

@@ -1,4 +1,4 @@
-"""Which tensors the Triton kernels here and in encoders.pointwise take, and what turns them off."""
+"""Decides which tensors the Triton kernels here and in encoders.pointwise take, and turns kernels off that fail."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -20,15 +20,15 @@ def kernels_allowed() -> bool:
 
 
 def kernel_allowed(kernel: str, device: torch.device) -> bool:
-    """Outside of plain_only(), and as long as it has not failed on this device."""
+    """Returns True outside plain_only(), as long as the kernel has not failed on this device."""
     return not _plain and (kernel, device) not in _failed
 
 
 def give_up(kernel: str, device: torch.device, error: Exception) -> None:
-    """To be called for whatever a kernel raised when it was launched: PyTorch's operators take its place from now on.
+    """Turns a kernel off after its launch raised: PyTorch's operators take its place from now on.
 
-    Triton compiles at the first launch, so that a missing C compiler or too little shared memory shows only then.
-    Raises the error again if it is not the kernel's own: no memory, or a capture in progress, which it has ended.
+    Triton compiles at the first launch, so a missing C compiler or too little shared memory shows only then. Raises the
+    error again if it is not the kernel's own: out of memory, or during a graph capture, which it has ended.
     """
     if isinstance(error, torch.OutOfMemoryError):
         raise error
@@ -43,10 +43,10 @@ def give_up(kernel: str, device: torch.device, error: Exception) -> None:
 
 @contextmanager
 def plain_only() -> Iterator[None]:
-    """Within it only PyTorch's own operators run, for comparisons in tests and benchmarks.
+    """Lets only PyTorch's own operators run within it, for comparisons in tests and benchmarks.
 
-    One switch for the whole process: not for use while another thread encodes. A graph captured or compiled
-    before keeps the kernels it was captured with.
+    One switch for the whole process: not for use while another thread encodes. A graph captured or compiled earlier
+    keeps the kernels it was captured with.
     """
     global _plain
     before, _plain = _plain, True
@@ -57,7 +57,7 @@ def plain_only() -> Iterator[None]:
 
 
 def takes(tensors: Sequence[Tensor]) -> bool:
-    """On NVIDIA from Ampere on, one and the same 16-bit type, no gradient wanted."""
+    """Returns whether all are on NVIDIA from Ampere on, of the same 16-bit type, and need no gradient."""
     first = tensors[0]
     if first.device.type != "cuda" or torch.version.hip is not None:
         return False
@@ -71,5 +71,5 @@ def takes(tensors: Sequence[Tensor]) -> bool:
 
 
 def power_of_two(count: int) -> int:
-    """The smallest one that is at least count, and at least 16, as matrix instructions want."""
+    """Returns the smallest power of two that is at least count, and at least 16, which matrix instructions need."""
     return max(16, 1 << (count - 1).bit_length())

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Triton kernel: attention within the windows of a page, straight out of the projection of its tokens.
+"""Triton kernel for attention within the windows of a page, read straight from the projection of its tokens.
 
-qkv: [B, S, S, 3, H, D], contiguous; bias: [3, H, D], what every position beyond S holds. out: [B, S, S, H, D].
-Windows of W x W tokens begin at the upper left, count = ceil(S / W) a side. Within one, token n lies in row n // W
+qkv: [B, S, S, 3, H, D], contiguous; bias: [3, H, D], the values at every position beyond S. out: [B, S, S, H, D].
+Windows of W x W tokens start at the upper left, count = ceil(S / W) a side. Within one, token n lies in row n // W
 and column n % W; the score of query m and key n, before the softmax, is
     q_m . k_n * scale + q_m . rel_h[row_m, row_n] + q_m . rel_w[col_m, col_n]
 rel_h, rel_w: [W, W, D], contiguous, where entry (a, b) depends on a - b alone: 2*W - 1 vectors each.
@@ -16,7 +16,7 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 @triton.jit
 def distance_vectors(rel, t, SIDE: tl.constexpr, D: tl.constexpr):
-    """[T, D]: the vector of distance t - (side - 1) for each t, zeros from t = 2*side - 1."""
+    """Returns [T, D]: the vector of distance t - (side - 1) for each t, zeros from t = 2*side - 1."""
     entry = tl.where(t < SIDE, SIDE - 1 - t, (t - SIDE + 1) * SIDE)  # (0, side-1-t) or (t-side+1, 0)
     d = tl.arange(0, D)
     return tl.load(rel + entry[:, None] * D + d[None, :], mask=(t < 2 * SIDE - 1)[:, None], other=0.0)
@@ -27,9 +27,9 @@ def load_keys(
     page, bias, head, row0, col0, S, FIRST: tl.constexpr, BLOCK: tl.constexpr, BLOCK_S: tl.constexpr,
     H: tl.constexpr, W: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """Keys and values from FIRST on [BLOCK, D], and [2 * BLOCK_S, BLOCK]: their one-hot rows, then columns.
+    """Returns keys and values from FIRST on [BLOCK, D], and [2 * BLOCK_S, BLOCK]: their one-hot rows, then columns.
 
-    A key beyond the page is the bias. It can't be merged with others like it, as its position terms are its own.
+    A key beyond the page is the bias. Such keys cannot be merged, as each has position terms of its own.
     """
     d = tl.arange(0, D)
     n = FIRST + tl.arange(0, BLOCK)
@@ -51,7 +51,7 @@ def scores(
     query, positions, key, axes,
     FIRST: tl.constexpr, BLOCK: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
-    """[M, BLOCK], in units of 1 / scale. The position terms join as a product with the keys' one-hot rows and columns:
+    """Returns [M, BLOCK], in units of 1 / scale. Position terms are a product with the keys' one-hot rows and columns:
     the side is so small that this costs less than a bias of each pair of tokens."""
     score = tl.dot(query, tl.trans(key), input_precision="ieee")
     score = tl.dot(positions, axes, score, input_precision="ieee")
@@ -62,7 +62,7 @@ def scores(
 
 @triton.jit
 def fold(score, value, peak, total, sums, to_log2):
-    """A running softmax taken on by one block of keys. peak: in units of log2."""
+    """Updates a running softmax with one block of keys. peak: in units of log2."""
     new_peak = tl.maximum(peak, tl.max(score, 1) * to_log2)
     weight = tl.exp2(score * to_log2 - new_peak[:, None])
     fade = tl.exp2(peak - new_peak)
@@ -73,7 +73,7 @@ def fold(score, value, peak, total, sums, to_log2):
 
 @triton.jit
 def both_vectors(rel_h, rel_w, W: tl.constexpr, D: tl.constexpr, BLOCK_T: tl.constexpr):
-    """[2 * BLOCK_T, D]: the vectors of all distances between rows, from BLOCK_T on those between columns."""
+    """Returns [2 * BLOCK_T, D]: the vectors of all distances between rows, then, from BLOCK_T on, between columns."""
     t = tl.arange(0, 2 * BLOCK_T)
     of_rows = distance_vectors(rel_h, t, W, D)  # zeros from 2 * W - 1 on
     place = tl.where(t < BLOCK_T, 2 * W - 1, t - BLOCK_T)
@@ -84,9 +84,9 @@ def both_vectors(rel_h, rel_w, W: tl.constexpr, D: tl.constexpr, BLOCK_T: tl.con
 def position_terms(
     query, vectors, row, col, unscale, W: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr
 ):
-    """[M, 2 * BLOCK_S]: query . vector to each key row, then to each key column, over scale. row, col: the queries'.
+    """Returns [M, 2 * BLOCK_S]: query . vector to each key row, then key column, over scale. row, col: the queries'.
 
-    Beyond the window's side the keys' one-hot entries are 0, so any finite number will do there.
+    Beyond the window's side the keys' one-hot entries are 0, so any finite number will do.
     """
     by_distance = tl.dot(query, tl.trans(vectors), input_precision="ieee") * unscale
     s = tl.arange(0, 2 * BLOCK_S)
@@ -103,11 +103,11 @@ def page_windows(
     PART_0: tl.constexpr, PART_1: tl.constexpr, PART_2: tl.constexpr, RUNNING: tl.constexpr,
     BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr,
 ):  # fmt: skip
-    """One program: one head of one window, whose keys stay in shared memory while its queries pass in blocks.
+    """Attends one head of one window, a program: its keys stay in shared memory while its queries pass in blocks.
 
-    The keys make up to three blocks (0: none) that together hold W * W: 128 + 64 + 16 wastes 12 places on a window of
-    14, where a single block of 256 wastes 60. RUNNING: a running softmax over them, which needs fewer registers; else
-    all scores of a query are there at once. Queries beyond the page are not counted, so they cost nothing.
+    The keys form up to three blocks (0: none) that together hold W * W: 128 + 64 + 16 wastes 12 places on a window of
+    14, where a single block of 256 wastes 60. RUNNING: a running softmax over them, which needs fewer registers;
+    without it all scores of a query are held at once. Queries beyond the page are left out, so they cost nothing.
     BLOCK_S >= W, BLOCK_T >= 2 * W - 1.
     """
     head = tl.program_id(0) % H

@@ -18,7 +18,10 @@ from encoders.pointwise import add_norm, quick_gelu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipConfig:
-    """Defaults are the published model's. pos_grid: side of the learnt position grid, in patches."""
+    """Sizes of the encoder; defaults are the published model's.
+
+    pos_grid: side of the learnt position grid, in patches.
+    """
 
     width: int = 1024
     num_layers: int = 24
@@ -40,12 +43,12 @@ class ClipEmbeddings(nn.Module):
         return super().train(mode)
 
     def table(self, side: int) -> Tensor:
-        """Positions of the class token and of side x side patches: [1, T, D]."""
+        """Returns the positions of the class token and of side x side patches: [1, T, D]."""
         weight = self.position_embedding.weight
         return self._tables.get(side, [weight], lambda: _resize_positions(weight, side))
 
     def forward(self, features: Tensor) -> Tensor:
-        """[B, D, g, g] -> [B, T, D]."""
+        """Returns the tokens with their positions: [B, D, g, g] -> [B, T, D]."""
         B, D, side, _ = features.shape
         patches = features.flatten(2).transpose(1, 2)
         tokens = torch.cat([self.class_embedding.to(patches.dtype).expand(B, 1, D), patches], dim=1)
@@ -94,7 +97,7 @@ class ClipLayer(nn.Module):
         self.mlp = ClipMlp(config)
 
     def forward(self, x: Tensor, update: Tensor | None) -> tuple[Tensor, Tensor]:
-        """x and the update still to be added to it [B, T, D] -> the same after this layer."""
+        """Returns x and the update still to be added to it after this layer, from those before it; both [B, T, D]."""
         x, normed = add_norm(x, update, self.layer_norm1)
         x, normed = add_norm(x, self.self_attn(normed), self.layer_norm2)
         return x, self.mlp(normed)
@@ -113,7 +116,7 @@ class ClipTransformer(nn.Module):
 
 
 class ClipEncoder(nn.Module):
-    """Parameter names are the published `vision_model.*`, pre_layrnorm's spelling included."""
+    """The CLIP encoder. Parameter names are the published `vision_model.*`, pre_layrnorm's spelling included."""
 
     def __init__(self, config: ClipConfig) -> None:
         super().__init__()
@@ -123,6 +126,6 @@ class ClipEncoder(nn.Module):
         self.transformer = ClipTransformer(config)
 
     def forward(self, features: Tensor) -> Tensor:
-        """SAM features [B, D, g, g] -> [B, 1 + g*g, D], class token first."""
+        """Returns CLIP's tokens: SAM features [B, D, g, g] -> [B, 1 + g*g, D], class token first."""
         tokens: Tensor = self.transformer(self.pre_layrnorm(self.embeddings(features)))
         return tokens

@@ -23,14 +23,14 @@ from encoders.initial import normal
 from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews, UInt8Array
 
-# A cell's character is believed from this probability on: on 40 validation pages the characters counted then
-# are 1.00 times the truth (median), with every cell's likeliest class 1.04 times.
+# A cell's character is accepted from this probability on: on 40 validation pages the number of characters counted
+# then is 1.00 times the truth (median); taking every cell's likeliest class it is 1.04 times.
 _MIN_LOGPROB = math.log(0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterHeadConfig:
-    """A head that names the character in each cell of a patch (4 x 16 px at 4 cells).
+    """Configures the head that reads the character in each cell of a patch (4 x 16 px at 4 cells).
 
     num_characters: classes, the empty cell among them.
     """
@@ -42,7 +42,7 @@ class CharacterHeadConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderConfig:
-    """Defaults are the published model's. embed_dim: D, the language model's width."""
+    """Configures the encoder; defaults are the published model's. embed_dim: D, the language model's width."""
 
     sam: SamConfig = field(default_factory=SamConfig)
     clip: ClipConfig = field(default_factory=ClipConfig)
@@ -58,7 +58,7 @@ class EncoderConfig:
 
 
 class CharacterHead(nn.Module):
-    """Patch features [B, h, w, C] -> logits [B, h, w, cells, num_characters], cells left to right."""
+    """Reads characters: patch features [B, h, w, C] -> logits [B, h, w, cells, num_characters], cells left to right."""
 
     def __init__(self, width: int, config: CharacterHeadConfig) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Projector(nn.Module):
 
 
 class DeepEncoder(nn.Module):
-    """Parameter names are the published ones less `model.`, view_seperator's spelling included."""
+    """The vision encoder. Parameter names are the published ones less `model.`, view_seperator's spelling included."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -104,9 +104,10 @@ class DeepEncoder(nn.Module):
             self.vision_model.embeddings.table(side // 4)
 
     def store_channels_last(self) -> None:
-        """Lays convolutions' weights out as tensor cores read them. Position tables have four dimensions too, but stay.
+        """Stores convolution weights in the layout that tensor cores read.
 
-        So does the weight of the patches, which is used as a matrix: it would be copied in every forward.
+        Not the position tables, although they have four dimensions too, nor the weight of the patches, which is used as
+        a matrix and would be copied in every forward.
         """
         for module in self.modules():
             if isinstance(module, nn.Conv2d) and module is not self.sam_model.patch_embed.proj:
@@ -117,10 +118,10 @@ class DeepEncoder(nn.Module):
     @overload
     def encode_views(self, pixels: Tensor, return_patches: Literal[True]) -> tuple[Tensor, Tensor]: ...
     def encode_views(self, pixels: Tensor, return_patches: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Views of one resolution, uint8 [B, 3, S, S] -> tokens [B, g*g, D] in the encoder's dtype.
+        """Returns tokens [B, g*g, D] in the encoder's dtype for views of one resolution, uint8 [B, 3, S, S].
 
-        With return_patches also SAM's features before its neck [B, h, w, C], for character_logits. A CPU takes one
-        view after the other: more at once leave its caches, and the allocator asks the system for memory each time.
+        With return_patches also SAM's features before its neck [B, h, w, C], for character_logits. A CPU takes the
+        views one by one: several at once leave its caches, and the allocator asks the system for memory each time.
         """
         if pixels.device.type == "cpu" and len(pixels) > 1 and not torch.is_grad_enabled():
             encoded = [self._encode_views(view) for view in torch.split(pixels, 1)]
@@ -134,18 +135,18 @@ class DeepEncoder(nn.Module):
         return self.tokens_from_patches(patches), patches
 
     def multiply_in_bfloat16(self) -> None:
-        """SAM's blocks, most of the work, multiply in bfloat16; all else stays (encoders.bfloat16). For inference.
+        """Makes SAM's blocks, most of the work, multiply in bfloat16; all else stays (encoders.bfloat16).
 
-        The small layers behind them stay too: they would save a tenth of the time, and make six sevenths of the error.
+        For inference. The small layers after them would save a tenth of the time, and cause six sevenths of the error.
         """
         multiply_in_bfloat16(self.sam_model.blocks)
 
     def patches(self, pixels: Tensor) -> Tensor:
-        """uint8 [B, 3, S, S] -> SAM's patch features before its neck [B, h, w, C]."""
+        """Returns SAM's patch features before its neck: uint8 [B, 3, S, S] -> [B, h, w, C]."""
         return self.sam_model.patches(pixels)
 
     def tokens_from_patches(self, patches: Tensor) -> Tensor:
-        """[B, h, w, C] -> [B, g*g, D]: CLIP's tokens without the class token beside SAM's, projected."""
+        """Returns CLIP's tokens, less the class token, joined with SAM's and projected: [B, h, w, C] -> [B, g*g, D]."""
         sam = self.sam_model.downsample(patches)
         clip = self.vision_model(sam)
         features = torch.cat([clip[:, 1:], sam.flatten(2).transpose(1, 2)], dim=-1)
@@ -153,15 +154,18 @@ class DeepEncoder(nn.Module):
         return tokens
 
     def character_logits(self, patches: Tensor) -> Tensor:
-        """[B, h, w, C] -> [B, h, w, cells_per_patch, num_characters]. Needs a configured character head."""
+        """Returns logits [B, h, w, cells_per_patch, num_characters] for [B, h, w, C].
+
+        Needs a configured character head.
+        """
         assert self.character_head is not None, "this model has no character head"
         logits: Tensor = self.character_head(patches)
         return logits
 
     def read_characters(self, patches: Tensor) -> Tensor:
-        """[..., h, w, C] -> [..., h, w * cells] int16: the class of the character in each cell.
+        """Returns the class of the character in each cell: [..., h, w, C] -> [..., h, w * cells] int16.
 
-        0 where there is none, or none with a probability of 0.5. Needs a configured character head.
+        0 where there is none, or none reaches a probability of 0.5. Needs a configured character head.
         """
         logits = self.character_logits(patches).float()
         best, classes = logits.max(-1)
@@ -173,7 +177,7 @@ class DeepEncoder(nn.Module):
         return classes.flatten(-2).to(torch.int16)
 
     def assemble(self, global_TD: Tensor, local_NTD: Tensor, grid: tuple[int, int]) -> Tensor:
-        """One page's tokens in prompt order [T, D]: local raster, global raster, separator.
+        """Returns one page's tokens in prompt order [T, D]: local raster, global raster, separator.
 
         global_TD: [g*g, D]. local_NTD: [N, 100, D] tiles, row-major in a grid of (columns, rows); N may be 0.
         Each raster row ends in a newline token.
@@ -190,15 +194,15 @@ class DeepEncoder(nn.Module):
         return torch.cat([raster, newlines], dim=1).view(-1, D)
 
     def encode(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[VisionTokens]:
-        """The pages' tokens, in order. max_views: how many views share one forward, which bounds memory."""
+        """Returns the pages' tokens, in order. max_views: views that share one forward, which bounds memory."""
         global_views = self.encode_global(pages, max_views=max_views)
         local_views = self.encode_local(pages, max_views=max_views)
         return self.assemble_pages(pages, global_views, local_views)
 
     def encode_global(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[EncodedViews]:
-        """A page's one global view; sizes may differ between pages and are batched apart.
+        """Returns the encoded global view of each page; sizes may differ between pages and are batched separately.
 
-        Characters are read where there are no tiles, which show them larger.
+        Characters are read for pages without tiles; tiles show them larger.
         """
         by_size: dict[int, list[int]] = defaultdict(list)
         for index, page in enumerate(pages):
@@ -215,7 +219,7 @@ class DeepEncoder(nn.Module):
         return [encoded[index] for index in range(len(pages))]
 
     def encode_local(self, pages: Sequence[PageViews], *, max_views: int = 32) -> list[EncodedViews]:
-        """A page's tiles, N = 0 for an untiled one; all pages' tiles share their forwards."""
+        """Returns the encoded tiles of each page, N = 0 for an untiled one; all pages' tiles share their forwards."""
         counts = [page.num_tiles for page in pages]
         if sum(counts) == 0:
             nothing = self.image_newline.new_empty(0, 0, self.config.embed_dim)
@@ -249,7 +253,7 @@ class DeepEncoder(nn.Module):
     def _encode_path(
         self, views: UInt8Array, readable: Sequence[bool], max_views: int
     ) -> tuple[Tensor, list[Tensor | None]]:
-        """[N, g*g, D] tokens, and each view's characters (None where not readable, or without the head)."""
+        """Returns tokens [N, g*g, D], and each view's characters (None where not readable, or without the head)."""
         pixels = torch.from_numpy(views)
         device = self.image_newline.device
         if device.type == "cuda":
@@ -266,13 +270,13 @@ class DeepEncoder(nn.Module):
 
 
 def _as_path(cells: Sequence[Tensor | None]) -> Tensor | None:
-    """[N, h, W] of a page's views on one path, None where they were not read."""
+    """Returns [N, h, W] of a page's views on one path, None where they were not read."""
     read = [view for view in cells if view is not None]
     return torch.stack(read) if read else None
 
 
 def _joined(cells_NhW: Tensor, grid: tuple[int, int]) -> Tensor:
-    """[N, h, W] row-major tiles -> [rows * h, columns * W]."""
+    """Returns the cells of row-major tiles as one raster: [N, h, W] -> [rows * h, columns * W]."""
     columns, rows = grid
     _, height, width = cells_NhW.shape
     raster = cells_NhW.view(rows, columns, height, width).transpose(1, 2)

@@ -18,17 +18,17 @@ from encoders.types import EncodedViews
 from encoders.views import PageViews, UInt8Array
 
 TILE_PX = 640
-# Example views are windows of one noise, so far apart: drawing each on its own takes longer than encoding it.
+# Example views are windows of one noise image, this far apart: drawing each on its own takes longer than encoding it.
 _SHIFT_BYTES = 997
-# Views whose characters are read together on a GPU: their logits take 11 MB each.
+# Views whose characters are read together on a GPU: the logits of each take 11 MB.
 _READ_AT_ONCE = 32
 
 
 class DeepSeekPath(UniformPath):
-    """Views through DeepEncoder: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
+    """One path of views through DeepEncoder: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
 
-    A unit's note says whether the character head is to read it. Outputs: tokens [1, g*g, D], and for what
-    was read cells [h, W] int16.
+    A unit's note says whether the character head is to read it. Outputs: tokens [1, g*g, D], and for views that
+    were read cells [h, W] int16.
     """
 
     def __init__(self, name: str, encoder: DeepEncoder, view_px: int) -> None:
@@ -54,7 +54,7 @@ class DeepSeekPath(UniformPath):
         return [self._unit(view.view(1, 3, axis, axis), reads=False) for view in views]
 
     def forward(self, inputs: Tensors) -> Tensors:
-        """Normalises inside. Without a character head nothing needs SAM's patches."""
+        """Returns tokens, and SAM's patches only with a character head. Normalises the pixels inside the graph."""
         pixels = inputs["pixels"]
         if self._encoder.character_head is None:
             return {"tokens": self._encoder.encode_views(pixels)}
@@ -65,7 +65,7 @@ class DeepSeekPath(UniformPath):
         return self._weights()
 
     def kept(self, axis: Hashable) -> Sequence[Tensor]:
-        """The position tables for views of this size."""
+        """Returns the position tables for views of this size."""
         assert isinstance(axis, int), "the axis is a view's side in px"
         side = axis // self._encoder.config.sam.patch_px
         tables = self._encoder.sam_model.tables(side), self._encoder.vision_model.embeddings.table(side // 4)
@@ -79,7 +79,7 @@ class DeepSeekPath(UniformPath):
         return outputs | {"cells": self._encoder.read_characters(patches[0])}
 
     def finish_all(self, units: Sequence[Unit], parts: Sequence[Tensors]) -> list[Tensors]:
-        """On a GPU several views at a time: what each operation costs there is its launch."""
+        """Finishes the units of a batch, on a GPU several views at a time: there an operation costs its launch."""
         readable = [part for unit, part in zip(units, parts, strict=True) if unit.note and "patches" in part]
         if not readable or readable[0]["patches"].device.type == "cpu":
             return super().finish_all(units, parts)
@@ -93,13 +93,14 @@ class DeepSeekPath(UniformPath):
         return list(parts)
 
     def probed(self, outputs: Tensors) -> Tensors:
-        """The tokens: they are made from the patches, which are five times as large."""
+        """Returns the tokens: they are made from the patches, which are five times as large."""
         return {"tokens": outputs["tokens"]}
 
     def units(self, views: Sequence[UInt8Array], readable: Sequence[bool]) -> list[Unit]:
-        """All views [N, 3, S, S] of some pages, in order. readable: whether the page's characters are read here.
+        """Returns units for all views [N, 3, S, S] of some pages, in order.
 
-        Units share the arrays' memory, which must stay as it is until they are encoded.
+        readable: whether to read a page's characters. Units share the arrays' memory, which must not change until they
+        are encoded.
         """
         return [
             self._unit(view[None], reads=reads)
@@ -113,7 +114,7 @@ class DeepSeekPath(UniformPath):
 
 
 class PagesEncoder:
-    """Pages' views through a manager, one path at a time: those of many pages in full batches."""
+    """Encodes pages' views through a manager, one path at a time, so that views of many pages fill batches."""
 
     def __init__(
         self, encoder: DeepEncoder, paths: tuple[DeepSeekPath, DeepSeekPath], manager: EncoderGraphManager
@@ -123,13 +124,16 @@ class PagesEncoder:
         self._manager = manager
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Each page's global view, and "hit", "miss" or "eager" for it. Read where there are no tiles."""
+        """Returns each page's global view, and "hit", "miss" or "eager" for it.
+
+        Characters are read where no tiles are.
+        """
         name = self._global_path.name
         encoded = self._manager.encode({name: self._global_units(pages)})[name]
         return self._by_page(encoded, [1] * len(pages))
 
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Each page's tiles, N = 0 for an untiled page, and "hit", "miss" or "eager" for each."""
+        """Returns each page's tiles, N = 0 for an untiled page, and "hit", "miss" or "eager" for each."""
         name = self._local_path.name
         encoded = self._manager.encode({name: self._local_units(pages)})[name]
         return self._by_page(encoded, [page.num_tiles for page in pages])
@@ -144,7 +148,7 @@ class PagesEncoder:
     def _by_page(
         self, encoded: Sequence[EncodedUnit], counts: Sequence[int]
     ) -> tuple[list[EncodedViews], list[list[str]]]:
-        """counts: views of each page."""
+        """Returns the views and their uses grouped by page. counts: views of each page."""
         units = iter(encoded)
         pages = [list(islice(units, count)) for count in counts]
         return [self._joined(page) for page in pages], [[unit.use for unit in page] for page in pages]
@@ -161,12 +165,15 @@ class PagesEncoder:
 
 
 def deepseek_paths(encoder: DeepEncoder, global_px: int = 1024) -> tuple[DeepSeekPath, DeepSeekPath]:
-    """The paths "global" and "local". global_px: the usual size of a global view, which budgets are made for."""
+    """Returns the paths "global" and "local".
+
+    global_px: the usual size of a global view, which budgets are made for.
+    """
     return DeepSeekPath("global", encoder, global_px), DeepSeekPath("local", encoder, TILE_PX)
 
 
 def _tensors(value: object) -> Iterator[Tensor]:
-    """All tensors in nested tuples and dataclasses."""
+    """Yields all tensors in nested tuples and dataclasses."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list):

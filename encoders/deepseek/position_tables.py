@@ -12,8 +12,8 @@ T = TypeVar("T")
 class TableCache(Generic[T]):
     """Values derived from parameters, one per key; each remembers the weights it was made from.
 
-    An in-place update, a cast, a move or a replaced parameter is noticed. A write through `.data` cannot
-    be (it leaves no trace): call clear() after one; switching a module between train and eval does.
+    In-place updates, casts, moves and replaced parameters are noticed. A write through `.data` leaves no trace: call
+    clear() after one; switching a module between train and eval does.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class TableCache(Generic[T]):
         self._entries.clear()
 
     def get(self, key: int, sources: Sequence[Tensor], compute: Callable[[], T]) -> T:
-        """The value for key. With gradients on it is computed anew, so that they reach the sources."""
+        """Returns the value for key. With gradients enabled it is computed anew, so that they reach the sources."""
         if torch.is_grad_enabled() and any(source.requires_grad for source in sources):
             return compute()
         if torch.compiler.is_compiling():  # a traced graph cannot look at addresses

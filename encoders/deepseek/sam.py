@@ -19,7 +19,7 @@ from encoders.pointwise import add_norm, linear_gelu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamConfig:
-    """Defaults are the published model's.
+    """Sizes of the encoder; defaults are the published model's.
 
     pos_grid: side of the learnt absolute position grid, in patches. global_layers: those without windows.
     neck_channels, downsample_channels: outputs of the neck and of each strided convolution.
@@ -41,7 +41,7 @@ class SamConfig:
 
 @dataclass(frozen=True, slots=True)
 class RelPos:
-    """One block's relative positions. rows_qkd, cols_qkd: [side, side, d], the vector for query q, key k.
+    """The relative positions of one block. rows_qkd, cols_qkd: [side, side, d], the vector for query q, key k.
 
     key_axes: [N, 2*side] one-hot row and one-hot column of every key in a global block, None in a window.
     """
@@ -53,14 +53,17 @@ class RelPos:
 
 @dataclass(frozen=True, slots=True)
 class SamTables:
-    """pos_embed: [1, h, w, C]. rel_pos: one entry a block, None without relative positions."""
+    """Position tables of one resolution. pos_embed: [1, h, w, C].
+
+    rel_pos: one a block, None without relative positions.
+    """
 
     pos_embed: Tensor
     rel_pos: tuple[RelPos | None, ...]
 
 
 def resize_grid(grid: Tensor, side: int) -> Tensor:
-    """[1, n, n, C] -> [1, side, side, C], bicubic with antialiasing in float32, as published."""
+    """Returns the grid resized: [1, n, n, C] -> [1, side, side, C], bicubic, antialiased, in float32, as published."""
     if grid.shape[1] == side:
         return grid
     channels_first = grid.permute(0, 3, 1, 2).float()
@@ -71,7 +74,7 @@ def resize_grid(grid: Tensor, side: int) -> Tensor:
 
 
 def relative_table(rel_pos: Tensor, side: int) -> Tensor:
-    """[2n-1, d] -> [side, side, d]: entry (q, k) is the vector of distance q - k. Interpolated in float32."""
+    """Returns [side, side, d] for [2n-1, d]: entry (q, k) is the vector of distance q - k. Interpolated in float32."""
     length = 2 * side - 1
     if rel_pos.shape[0] != length:
         resized = functional.interpolate(rel_pos.float().t()[None], size=length, mode="linear")
@@ -81,7 +84,7 @@ def relative_table(rel_pos: Tensor, side: int) -> Tensor:
 
 
 def key_axes(side: int, like: Tensor) -> Tensor:
-    """[side*side, 2*side]: for each key its row, then its column, one-hot."""
+    """Returns [side*side, 2*side]: for each key its row, then its column, one-hot."""
     eye = torch.eye(side, device=like.device, dtype=like.dtype)
     rows = eye[:, None, :].expand(side, side, side)
     cols = eye[None, :, :].expand(side, side, side)
@@ -108,16 +111,19 @@ class SamAttention(nn.Module):
             self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
 
     def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """[B, h, w, C] -> [B, h, w, C]."""
+        """Returns the attention's output: [B, h, w, C] -> [B, h, w, C]."""
         qkv: Tensor = self.qkv(x)
-        if rel_pos is not None:  # in its own number format, where the product has another one
+        if rel_pos is not None:  # in the tables' dtype, which the product's may not be
             qkv = qkv.to(rel_pos.rows_qkd.dtype)
         attended = self._attend_within_windows(qkv, rel_pos) if self.window else self._attend(qkv, rel_pos)
         projected: Tensor = self.proj(attended)
         return projected
 
     def _attend_within_windows(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """[B, h, w, 3C] -> [B, h, w, C]. The page ends in zeros where its last windows reach beyond it."""
+        """Returns [B, h, w, C] for [B, h, w, 3C].
+
+        The page is padded with zeros where its last windows reach beyond it.
+        """
         if rel_pos is None:
             windows = self._attend(split_windows(qkv, self.qkv.bias, self.window), None)
             return join_windows(windows, self.window, qkv.shape[1])
@@ -125,7 +131,7 @@ class SamAttention(nn.Module):
         return window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
 
     def _attend(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """[B, h, w, 3C] -> [B, h, w, C]."""
+        """Returns attention among all patches: [B, h, w, 3C] -> [B, h, w, C]."""
         if rel_pos is not None:
             rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
             return grid_attention(qkv, rows, cols, self.scale, self.num_heads, rel_pos.key_axes)
@@ -147,7 +153,7 @@ class SamMlp(nn.Module):
 
 
 class SamBlock(nn.Module):
-    """window: side of its attention windows, 0 for a global block."""
+    """One transformer block. window: side of its attention windows, 0 for a global block."""
 
     def __init__(self, config: SamConfig, window: int) -> None:
         super().__init__()
@@ -158,9 +164,9 @@ class SamBlock(nn.Module):
         self.mlp = SamMlp(config)
 
     def forward(self, x: Tensor, update: Tensor, rel_pos: RelPos | None) -> tuple[Tensor, Tensor]:
-        """x and the update still to be added to it [B, h, w, C] -> the same after this block.
+        """Returns x and the update still to be added to it after this block, from those before it; both [B, h, w, C].
 
-        Left to the next block's normalisation, the addition costs no pass over memory of its own.
+        Left to the next block's norm, the addition costs no extra pass over memory.
         """
         x, normed = add_norm(x, update, self.norm1)
         x, normed = add_norm(x, self.attn(normed, rel_pos), self.norm2)
@@ -175,7 +181,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 def split_patches(pixels: Tensor, patch_px: int) -> Tensor:
-    """[B, 3, S, S] -> [B, h, w, 3 * patch_px^2]: each patch's pixels, in the order of a convolution's weights."""
+    """Returns each patch's pixels, ordered as a convolution's weights: [B, 3, S, S] -> [B, h, w, 3 * patch_px^2]."""
     B, channels, side_px, _ = pixels.shape
     side = side_px // patch_px
     grid = pixels.reshape(B, channels, side, patch_px, side, patch_px)
@@ -183,19 +189,19 @@ def split_patches(pixels: Tensor, patch_px: int) -> Tensor:
 
 
 class SamPatchEmbed(nn.Module):
-    """A convolution whose stride is its size: one matrix product over patches, which is faster as such."""
+    """A convolution whose stride is its kernel size, computed as one matrix product over patches, which is faster."""
 
     def __init__(self, config: SamConfig) -> None:
         super().__init__()
         self.proj = nn.Conv2d(3, config.width, kernel_size=config.patch_px, stride=config.patch_px)
 
     def forward(self, patches: Tensor) -> Tensor:
-        """Normalised pixels of patches [B, h, w, 3 * patch_px^2] -> [B, h, w, C]."""
+        """Returns features [B, h, w, C] for the normalised pixels of patches [B, h, w, 3 * patch_px^2]."""
         return functional.linear(patches, self.proj.weight.flatten(1), self.proj.bias)
 
 
 class SamEncoder(nn.Module):
-    """Parameter names are the published `sam_model.*`."""
+    """The SAM encoder. Parameter names are the published `sam_model.*`."""
 
     def __init__(self, config: SamConfig) -> None:
         super().__init__()
@@ -221,7 +227,7 @@ class SamEncoder(nn.Module):
         return super().train(mode)
 
     def tables(self, side: int) -> SamTables:
-        """Position tables for views of side x side patches."""
+        """Returns the position tables for views of side x side patches."""
         sources = [self.pos_embed]
         for name, parameter in self.blocks.named_parameters():
             if name.endswith(("rel_pos_h", "rel_pos_w")):
@@ -245,7 +251,7 @@ class SamEncoder(nn.Module):
         )
 
     def patches(self, pixels: Tensor) -> Tensor:
-        """uint8 [B, 3, S, S] -> patch features before the neck [B, h, w, C]."""
+        """Returns patch features before the neck: uint8 [B, 3, S, S] -> [B, h, w, C]."""
         x: Tensor = self.patch_embed(self._normalised(split_patches(pixels, self.config.patch_px)))
         tables = self.tables(x.shape[1])
         update = tables.pos_embed
@@ -254,14 +260,14 @@ class SamEncoder(nn.Module):
         return x + update
 
     def _normalised(self, pixels: Tensor) -> Tensor:
-        """uint8 -> -1 to 1 (mean and deviation of 0.5) in the weights' type, where half integers are exact."""
+        """Returns uint8 pixels as -1..1 (mean and deviation of 0.5) in the weights' dtype, exact for half integers."""
         return pixels.to(self.patch_embed.proj.weight.dtype).sub_(127.5).mul_(1 / 127.5)
 
     def downsample(self, patches: Tensor) -> Tensor:
-        """[B, h, w, C] -> [B, C', h/4, w/4]."""
+        """Returns the neck's output after the strided convolutions: [B, h, w, C] -> [B, C', h/4, w/4]."""
         features: Tensor = self.net_3(self.net_2(self.neck(patches.permute(0, 3, 1, 2))))
         return features
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """uint8 [B, 3, S, S] -> features [B, C', S/64, S/64]."""
+        """Returns features [B, C', S/64, S/64] for uint8 [B, 3, S, S]."""
         return self.downsample(self.patches(pixels))

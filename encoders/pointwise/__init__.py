@@ -1,4 +1,4 @@
-"""What lies between the matrix products, bound by memory: residual sums, norms and activations, each in one pass.
+"""Memory-bound operations between the matrix products: residual sums, norms and activations, each in one pass.
 
 Triton kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted and Triton is installed; everything
 else, and everything within encoders.attention.plain_only(), goes to PyTorch's operators. So does everything on a
@@ -22,10 +22,10 @@ __all__ = ["add_norm", "fused", "linear_gelu", "quick_gelu"]
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
-    """A residual sum and the norm that follows: (x + delta, norm(x + delta)), each of x's shape.
+    """Returns a residual sum and the norm that follows: (x + delta, norm(x + delta)), each of x's shape.
 
     delta: x's shape, or 1 in its first dimension, as position tables have; None for (x, norm(x)). norm: over the last
-    dimension. The kernel norms the sum as it is in float32, before it is rounded to be returned.
+    dimension. The kernel norms the float32 sum, before it is rounded for the output.
     """
     if fused is not None and kernel_allowed("add_norm", x.device) and fused.supports_norm(x, delta, norm):
         try:
@@ -36,10 +36,10 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tenso
 
 
 def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
-    """gelu(linear(x)). 16-bit on a GPU it is one matrix product with that at its end: a pass over memory less.
+    """Returns gelu(linear(x)). In 16 bits on a GPU one matrix product ends in the gelu: one pass over memory less.
 
-    That product has gelu in its tanh form, whose difference to erf's is far below what rounding the linear layer's
-    result first costs: errors of 0.0017 and 0.0026 against float64, for 768 to 3,072 channels in bfloat16.
+    That product uses gelu's tanh form. Its difference from the erf form is far below the error of rounding the linear
+    layer's result first: errors of 0.0017 and 0.0026 against float64, for 768 to 3,072 channels in bfloat16.
     """
     if kernels_allowed() and takes((x, linear.weight, linear.bias)):
         rows = x.reshape(-1, x.shape[-1])
@@ -49,7 +49,7 @@ def linear_gelu(x: Tensor, linear: nn.Linear) -> Tensor:
 
 
 def quick_gelu(x: Tensor, *, inplace: bool = False) -> Tensor:
-    """x * sigmoid(1.702 * x), CLIP's activation. inplace: x may be overwritten; what is returned counts."""
+    """Returns x * sigmoid(1.702 * x), CLIP's activation. inplace: x may be overwritten; use the returned tensor."""
     if inplace and fused is not None and kernel_allowed("quick_gelu", x.device) and fused.supports(x):
         try:
             return fused.quick_gelu(x)

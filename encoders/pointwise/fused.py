@@ -1,4 +1,4 @@
-"""Launches the Triton kernels, and makes operators of them that torch.compile and CUDA graphs take as they are.
+"""Launches the Triton kernels as operators, which torch.compile and CUDA graphs can trace.
 
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
@@ -18,7 +18,7 @@ ACTIVATION_BLOCK = 2048  # elements of a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormConfig:
-    """rows: of a program, a power of two."""
+    """Launch parameters of the norm. rows: per program, a power of two."""
 
     rows: int
     num_warps: int
@@ -29,19 +29,19 @@ def block_width(width: int) -> int:
 
 
 def default_norm_config(width: int) -> NormConfig:
-    """Fastest of those measured on an H200 at 768 and 1,024 channels: 16 bytes a thread, and one row a program."""
+    """Returns the fastest measured on an H200 at 768 and 1,024 channels: 16 bytes a thread, and one row a program."""
     if width <= 512:
         return NormConfig(rows=2, num_warps=1)
     return NormConfig(rows=1, num_warps=min(8, block_width(width) // 256))
 
 
 def supports(x: Tensor) -> bool:
-    """Whether quick_gelu() takes it: 16-bit on NVIDIA from Ampere on, contiguous, no gradient wanted."""
+    """Returns whether quick_gelu() takes it: 16-bit on NVIDIA from Ampere on, contiguous, no gradient wanted."""
     return takes((x,)) and x.is_contiguous()
 
 
 def supports_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> bool:
-    """Whether add_norm() takes these; a subclass of LayerNorm may compute something else."""
+    """Returns whether add_norm() takes these; a subclass of LayerNorm may compute something else."""
     if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
         return False
     if not takes((x, norm.weight, norm.bias) if delta is None else (x, delta, norm.weight, norm.bias)):
@@ -54,7 +54,7 @@ def supports_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> bool:
 def launch_norm(
     x: Tensor, delta: Tensor | None, weight: Tensor, bias: Tensor, eps: float, config: NormConfig
 ) -> tuple[Tensor, Tensor]:
-    """x: [..., C] -> (x + delta, its norm), contiguous; x itself without delta. delta: x's shape or [1, ...]."""
+    """Returns (x + delta, its norm) for x [..., C], contiguous; x itself without delta. delta: x's shape or [1, ..]."""
     x, width = x.contiguous(), x.shape[-1]
     rows = x.numel() // width
     normed = torch.empty_like(x)
@@ -87,12 +87,12 @@ def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
 
 @cuda_operator("norm", _fake_norm)
 def norm_op(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """An operator of its own, as none may return its input."""
+    """Returns the norm alone; an operator of its own, as none may return its input."""
     return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
-    """(x + delta, norm(x + delta)), contiguous; x itself without delta."""
+    """Returns (x + delta, norm(x + delta)), contiguous; x itself without delta."""
     if delta is None:
         return x, norm_op(x, norm.weight, norm.bias, norm.eps)
     total, normed = add_norm_op(x, delta, norm.weight, norm.bias, norm.eps)
@@ -100,7 +100,7 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tenso
 
 
 def launch_quick_gelu(x: Tensor) -> None:
-    """x: contiguous, any shape; overwritten."""
+    """Overwrites x with its quick gelu. x: contiguous, any shape."""
     if x.numel():
         programs = -(-x.numel() // ACTIVATION_BLOCK)
         kernels.quick_gelu[(programs,)](x, x.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
@@ -116,6 +116,6 @@ def quick_gelu_op(x: Tensor) -> None:
 
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """x, overwritten. x: contiguous, any shape."""
+    """Returns x, overwritten with its quick gelu. x: contiguous, any shape."""
     quick_gelu_op(x)
     return x

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Triton kernels bound by memory: every element is read and written once, in between all is float32."""
+"""Memory-bound Triton kernels: each element is read and written once, and computed in float32 in between."""
 
 import triton
 import triton.language as tl
@@ -12,11 +12,11 @@ def add_norm(
     x, delta, weight, bias, total, normed, rows, delta_rows, eps,
     C: tl.constexpr, BLOCK_C: tl.constexpr, ROWS: tl.constexpr, ADD: tl.constexpr, REPEAT: tl.constexpr,
 ):  # fmt: skip
-    """One program: ROWS rows of C channels, BLOCK_C >= C a power of two.
+    """Adds and norms ROWS rows of C channels a program; BLOCK_C >= C, a power of two.
 
-    x, total, normed: [rows, C]; delta: the same, or [delta_rows, C] with REPEAT; all contiguous. Without ADD there is
-    no delta, and total is not written. rows < 2^31. The mean is taken off before
-    squares are summed, as the values are held anyway.
+    x, total, normed: [rows, C]; delta: [rows, C], or [delta_rows, C] with REPEAT; all contiguous. Without ADD there is
+    no delta, and total is not written. rows < 2^31. The mean is subtracted before the squares are summed, as the values
+    are in registers anyway.
     """
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, BLOCK_C)
@@ -42,7 +42,7 @@ def add_norm(
 
 @triton.jit
 def quick_gelu(x, count, BLOCK: tl.constexpr):
-    """x * sigmoid(1.702 x) into x. One program: BLOCK elements."""
+    """Overwrites x with x * sigmoid(1.702 x). One program: BLOCK elements."""
     start = tl.program_id(0).to(tl.int64) * BLOCK
     i = tl.arange(0, BLOCK)
     there = i < count - start

@@ -1,4 +1,4 @@
-"""The operators between the matrix products, by PyTorch's own, on any device and with gradients."""
+"""The operations between the matrix products by PyTorch's own operators, on any device and with gradients."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ QUICK_GELU_SLOPE = 1.702
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
-    """x + delta and its norm over the last dimension, each of x's shape."""
+    """Returns x + delta and its norm over the last dimension, each of x's shape."""
     total = x if delta is None else x + delta
     return total, norm(total)
 
