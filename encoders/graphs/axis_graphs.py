@@ -1,4 +1,4 @@
-"""One path and axis: which batches its units make, which of its graphs are used, and running either way."""
+"""One path and axis: groups its units into batches, picks a graph for each, and runs it replayed or eagerly."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -20,10 +20,9 @@ from encoders.graphs.stats import PathStats
 
 
 class AxisGraphs:
-    """wanted: the sizes to capture, ascending. capture: None where everything runs eagerly.
+    """The graphs of one path and axis. wanted: the sizes to capture, ascending. capture: None runs everything eagerly.
 
-    staging: what inputs go through on their way to the device. observed: how often batches of so many tokens
-    were asked for.
+    staging: carries inputs to the device. observed: how often batches of each number of tokens were requested.
     """
 
     def __init__(
@@ -50,22 +49,22 @@ class AxisGraphs:
 
     @property
     def num_bytes(self) -> int:
-        """Of the graphs and their buffers."""
+        """Returns the bytes of the graphs and their buffers."""
         return 0 if self.store is None else self.store.num_bytes
 
     @property
     def sizes(self) -> list[int]:
-        """Tokens of the graphs that are in use, ascending."""
+        """Returns the tokens of the graphs that are in use, ascending."""
         return [] if self.store is None else sorted(self.store.graphs)
 
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
-        """The units as batches. Counts what was asked for, for choosing budgets later."""
+        """Returns the units as batches, and counts what was requested, so that budgets can be chosen later."""
         sizes, tokens = self.sizes, [unit.tokens for unit in units]
         captured = bool(sizes and self.wanted)
         bound = self.wanted[-1] if captured else self.path.most_tokens(self.axis, self._settings.max_items)
         latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
         if self._on_demand and sum(tokens) > max(sizes, default=0):
-            # Of so many nothing was measured: they are not to be cut up for graphs.
+            # Nothing was measured for this many, so they are not cut up to fit graphs.
             sizes, latencies = [], None
         if bound:
             full, rest = divmod(sum(tokens), bound)
@@ -78,7 +77,7 @@ class AxisGraphs:
         )
 
     def pick(self, units: Sequence[Unit]) -> tuple[Graph | None, Use]:
-        """The smallest graph that holds the units and beats eager for them, and how the units are to be counted."""
+        """Returns the smallest graph that holds the units and beats eager for them, and how to count the units."""
         if self.store is None or self._trials is None:
             return None, "eager"
         tokens = sum(unit.tokens for unit in units)
@@ -98,17 +97,20 @@ class AxisGraphs:
         return None, "eager" if beaten else "miss"
 
     def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
-        """The units' rows, as copies that no later replay touches. Raises torch.OutOfMemoryError without room."""
+        """Returns the units' rows, as copies that no later replay touches.
+
+        Raises torch.OutOfMemoryError without room.
+        """
         return self._runner.replay(graph, units)
 
     def eager(self, units: Sequence[Unit]) -> Tensors:
-        """The same without a graph and without padding, in parts if memory does not suffice for all."""
+        """Returns the units' rows, run without a graph or padding, in several batches if memory is short for one."""
         return self._runner.eager(units)
 
     def settle(self, seen: Mapping[int, int] | None) -> None:
-        """Keeps the captured graphs that win and that agree with eager; of these, with seen, the best for it.
+        """Keeps the captured graphs that win and agree with eager; given `seen`, the best of these for it.
 
-        seen: how often batches of so many tokens are expected. Empty: as a long queue makes them.
+        seen: how often to expect batches of each number of tokens. Empty: as a long queue produces them.
         """
         if self._trials is None or not self.sizes:
             return
@@ -119,9 +121,9 @@ class AxisGraphs:
             self._keep(budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs))
 
     def grow(self, add: Callable[[GraphStore, int], None]) -> bool:
-        """Captures the sizes that are due, and keeps those that win and agree with eager. add: how one is captured.
+        """Captures the sizes that are due, and keeps those that win and agree with eager.
 
-        Whether anything was captured.
+        Returns whether it captured any. add: captures one size.
         """
         if self._trials is None or not self._on_demand:
             return False
@@ -134,11 +136,11 @@ class AxisGraphs:
         return grown
 
     def drop(self, size: int) -> bool:
-        """Frees a graph that is not to be used again; False if it is gone already."""
+        """Frees a graph that must not be used again; returns False if it is gone already."""
         return self._trials is not None and self._trials.refuse(size)
 
     def close(self) -> None:
-        """Frees all graphs and buffers, and forgets what was measured; what was observed is kept."""
+        """Frees all graphs and buffers, and forgets what was measured; keeps what was observed."""
         if self.store is not None:
             self.store.close()
         self._trials = self._new_trials()
@@ -153,7 +155,7 @@ class AxisGraphs:
         return not chosen or len(self.sizes) < self._settings.max_graphs
 
     def _grow_by(self, size: int, trials: Trials, add: Callable[[GraphStore, int], None]) -> None:
-        """Captures and tries one size. If it is the largest all others are captured again, into larger buffers."""
+        """Captures and tries one size. If it is the largest, captures all others again, into larger buffers."""
         assert self.store is not None, "trials without a store"
         again: list[int] = []
         if size > max(self.sizes, default=0):
@@ -173,14 +175,14 @@ class AxisGraphs:
         return Trials(self.store, self._capture, self._runner, self._settings, self.stats)
 
     def _keep(self, sizes: Sequence[int]) -> None:
-        """Frees the other graphs."""
+        """Frees all graphs but those of these sizes."""
         assert self.store is not None, "graphs without a store"
         for size in set(self.sizes) - set(sizes):
             self.store.drop(size)
 
 
 def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:
-    """Indices of the units of each axis, in order."""
+    """Returns the indices of the units of each axis, in order."""
     indices: dict[Hashable, list[int]] = {}
     for index, unit in enumerate(units):
         indices.setdefault(unit.axis, []).append(index)

@@ -1,4 +1,4 @@
-"""Finds replays that cannot be believed, and gives their graphs up."""
+"""Finds replays whose results cannot be trusted, and drops their graphs."""
 
 import logging
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """Each kind of trouble is logged once a path; the statistics count the rest."""
+    """Checks replays. Each kind of failure is logged once a path; the statistics count the rest."""
 
     def __init__(self, settings: GraphSettings) -> None:
         self._settings = settings
@@ -24,7 +24,10 @@ class Guard:
     def sample(
         self, state: AxisGraphs, graph: Graph, units: Sequence[Unit], outputs: Tensors
     ) -> Tensors | None:
-        """Compares every parity_every-th replay with eager. What eager returned, where the graph is given up for it."""
+        """Compares every parity_every-th replay with eager.
+
+        Returns eager's outputs if the graph is dropped, else None.
+        """
         every = self._settings.parity_every
         if not every or state.stats.replays % every:
             return None
@@ -32,7 +35,7 @@ class Guard:
             expected = state.eager(units)
             apart = difference(outputs, expected)
             right = apart <= self._settings.parity_tolerance or not all_finite(state.path.probed(expected))
-        except torch.OutOfMemoryError:  # what was replayed is none the worse for it
+        except torch.OutOfMemoryError:  # the replay's own results are still good
             state.stats.skipped_checks += 1
             return None
         state.stats.parity_checks += 1
@@ -43,7 +46,7 @@ class Guard:
         return expected
 
     def retry(self, state: AxisGraphs, graph: Graph, units: Sequence[Unit]) -> Tensors:
-        """What eager returns for a replay that was not finite. If that is not either, the graph is not to blame."""
+        """Returns eager's outputs for a replay that was not finite. If those are not finite either, the graph stays."""
         outputs = state.eager(units)
         state.stats.eager_batches += 1
         if all_finite(state.path.probed(outputs)):

@@ -1,4 +1,4 @@
-"""The encoder graph manager: units of any number of pages in, outputs in the same order out."""
+"""The encoder graph manager: takes units of any number of pages, and returns outputs in the same order."""
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -28,14 +28,14 @@ __all__ = ["EncodedUnit", "EncoderGraphManager"]
 class EncoderGraphManager:
     """Runs each path's units in full batches, through graphs where they were measured to win.
 
-    For one thread, and one stream as the current one: graphs share a memory pool, so replays must follow each
-    other, and inputs, replays and the copies of outputs are ordered by the current stream alone. Work on
-    another stream must wait for this one before it reads outputs. Other threads may use the device; those that
-    capture graphs as well, or empty PyTorch's caches, do so within encoders.graphs.capturing.gate, as this one does.
+    For one thread, and one current stream: graphs share a memory pool, so replays must follow each other, and only the
+    current stream orders inputs, replays and the copies of outputs. Work on another stream must wait for this one
+    before it reads outputs. Other threads may use the device; those that also capture graphs, or empty PyTorch's
+    caches, do so within encoders.graphs.capturing.gate, as this manager does.
 
-    capture: how to capture; by default CUDA graphs on a CUDA device, and otherwise nothing is captured: all
-    units run eagerly, in the same batches and with the same statistics. staging: what units in host memory go
-    through; by default pinned slots on a CUDA device, elsewhere nothing.
+    capture: how to capture; by default CUDA graphs on a CUDA device. Elsewhere nothing is captured by default: all
+    units run eagerly, in the same batches and with the same statistics. staging: carries units from host memory to the
+    device; by default pinned slots on a CUDA device, elsewhere None.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EncoderGraphManager:
         elif capture is None and device.type == "cuda":
             capture = CudaGraphCapture(device)
         self._capture = capture
-        # Without graphs nothing can exceed their limit, whatever the budgets are.
+        # Without graphs nothing can exceed their memory limit, whatever the budgets are.
         self._settings = settings if capture is not None else replace(settings, memory_limit=None)
         if staging is None and device.type == "cuda":
             staging = Staging(CudaTransfers(device))
@@ -74,10 +74,10 @@ class EncoderGraphManager:
     ) -> None:
         """Captures and times the graphs of these axes, and keeps those that win and agree with eager.
 
-        Units of other axes run eagerly. histogram: how often batches of so many tokens are expected, by path
-        and axis; by default what this manager has seen, and before that full batches with any
-        remainder. It counts where budgets are "auto"; calling this again captures and chooses anew. Raises
-        BudgetError for a budget that memory_limit can never hold, where there are graphs at all.
+        Units of other axes run eagerly. histogram: how often to expect batches of each number of tokens, by path and
+        axis; by default what this manager has seen, and before that full batches with any remainder. It matters where
+        budgets are "auto"; calling this again captures and chooses anew. Raises BudgetError for a budget that
+        memory_limit can never hold, if graphs are captured at all.
         """
         self._require_open()
         states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
@@ -103,10 +103,10 @@ class EncoderGraphManager:
                 self._stats[state.path.name].capture_seconds += time.perf_counter() - start
 
     def capture_due(self) -> bool:
-        """Where settings say capture_after, captures the sizes that came so often, and keeps those that win.
+        """Captures the sizes that came often enough, if settings set capture_after; returns whether any was captured.
 
-        To be called between encodes, at any time. Until then, and for all other sizes, units run eagerly. Sizes that
-        the user lists are warm_up()'s alone. Whether anything was captured.
+        Call it between encodes, at any time. Graphs that do not win are dropped. Until then, and for all other sizes,
+        units run eagerly. Sizes that the user lists are captured by warm_up() alone.
         """
         self._require_open()
         grown = False
@@ -119,10 +119,10 @@ class EncoderGraphManager:
         return grown
 
     def encode(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
-        """Each path's outputs, in the order of its units; a path without units has none.
+        """Returns each path's outputs, in the order of its units; none for a path without units.
 
-        A batch that does not fit into memory runs eagerly in halves. Raises UnitError for a unit that is not
-        made for its path, ManagerClosedError after close(), torch.OutOfMemoryError if one unit does not fit.
+        A batch that does not fit into memory runs eagerly in halves. Raises UnitError for a unit that does not fit
+        its path, ManagerClosedError after close(), torch.OutOfMemoryError if one unit does not fit into memory.
         """
         self._require_open()
         for name, its_units in units.items():
@@ -144,7 +144,7 @@ class EncoderGraphManager:
         return {name: [done[name][index] for index in range(len(units[name]))] for name in units}
 
     def stats(self) -> dict[str, PathStats]:
-        """Counts of each path so far; after close() as they were then."""
+        """Returns each path's counts so far; after close(), as they were then."""
         for name, stats in () if self._closed else self._stats.items():
             states = [state for (path, _), state in self._axes.items() if path == name]
             stats.graph_bytes = sum(state.num_bytes for state in states)
@@ -152,7 +152,7 @@ class EncoderGraphManager:
         return self._stats
 
     def close(self) -> None:
-        """Frees all graphs and buffers. A closed manager can only tell its statistics; closing twice is harmless."""
+        """Frees all graphs and buffers. A closed manager still returns its statistics; closing twice is harmless."""
         if not self._closed:
             self.stats()
             with working():
@@ -164,7 +164,7 @@ class EncoderGraphManager:
             self._closed = True
 
     def _launch(self, name: str, units: Sequence[Unit], replayed: list[Replayed]) -> dict[int, EncodedUnit]:
-        """All batches of a path under way, by the units' indices. Appends its replays, to be looked at later."""
+        """Launches all batches of a path; returns its units by index. Appends the replays, to be checked later."""
         path = self._paths[name]
         done: dict[int, EncodedUnit] = {}
         for axis, indices in by_axis(units).items():
@@ -173,7 +173,7 @@ class EncoderGraphManager:
                 members = [indices[index] for index in batch.indices]
                 chosen = [units[index] for index in members]
                 outputs, graph, use = self._run(state, chosen)
-                if graph is not None:  # before finish() takes outputs away
+                if graph is not None:  # before finish() removes outputs
                     replayed.append(
                         Replayed(
                             graphs=state,
@@ -192,14 +192,14 @@ class EncoderGraphManager:
         stats.eager += uses.count("eager")
 
     def _run(self, state: AxisGraphs, units: Sequence[Unit]) -> tuple[Tensors, Graph | None, Use]:
-        """One batch, and the graph if it was replayed."""
+        """Runs one batch; returns its outputs, the graph if it was replayed, and the use."""
         stats = self._stats[state.path.name]
         graph, use = state.pick(units)
         outputs: Tensors = {}
         if graph is not None:
             try:
                 outputs = state.replay(graph, units)
-            except torch.OutOfMemoryError:  # no room for its outputs: perhaps for those of half as many
+            except torch.OutOfMemoryError:  # no room for its outputs: there may be for half as many
                 graph, use = None, "eager"
         if graph is None:
             outputs = state.eager(units)
@@ -235,7 +235,7 @@ class EncoderGraphManager:
     def _add(self, store: GraphStore, size: int) -> None:
         """Captures a graph, if memory_limit allows it.
 
-        What one that is left out took comes back only when all graphs are freed: they are captured again then.
+        The memory of a graph that is left out comes back only when all graphs are freed: they are captured again then.
         """
         if store.add(size, self._room()) or (self._room() or 0) >= 0:
             return
@@ -247,7 +247,7 @@ class EncoderGraphManager:
             its.add(kept, self._room())
 
     def _room(self) -> int | None:
-        """Bytes that memory_limit leaves."""
+        """Returns the bytes that memory_limit leaves, None for no limit."""
         if self._settings.memory_limit is None or self._capture is None:
             return None
         stores = [state.store for state in self._axes.values() if state.store is not None]

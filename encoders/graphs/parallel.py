@@ -1,4 +1,4 @@
-"""Data parallel: units are shared out to ranks, encoded there, and gathered on all in their order."""
+"""Data parallelism: shares units among ranks, encodes them there, and gathers the outputs on every rank in order."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,9 @@ Layout = dict[str, tuple[torch.dtype, tuple[int, ...]]]
 
 
 def assign(sizes: Sequence[int], ranks: int) -> list[list[int]]:
-    """Indices of each rank's units, ascending: the longest first, to the rank that has least so far.
+    """Returns the indices of each rank's units, ascending: the longest first, to the rank with the least so far.
 
-    sizes: of their inputs, as a measure of the work. There may be fewer units than ranks: some get none.
+    sizes: of their inputs, as a measure of the work. With fewer units than ranks some ranks get none.
     """
     loads = [0] * ranks
     shares: list[list[int]] = [[] for _ in range(ranks)]
@@ -33,12 +33,12 @@ def gather(
     device: torch.device,
     group: dist.ProcessGroup | None = None,
 ) -> list[dict[str, Tensor]]:
-    """All ranks' outputs in the order of the units, on every rank; every rank must call it, with units or without.
+    """Returns all ranks' outputs in the order of the units, on every rank; every rank must call it, even without units.
 
-    outputs: this rank's, in the order of its share; units may differ in shape and in what they have. Shapes
-    are the tensors' own, never computed from a configuration, so newlines and separators cannot shift them.
-    device: where the results lie, and what the group's backend can send from. Without an initialised group
-    there is one rank. Raises ValueError, on every rank, if one has not as many outputs as its share has units.
+    outputs: this rank's, in the order of its share; units may differ in shape and in their tensors' names. Shapes are
+    the tensors' own, never computed from a configuration, so newlines and separators cannot shift them. device: for the
+    results, one that the group's backend can send from. Without an initialised group there is one rank. Raises
+    ValueError, on every rank, if any rank has not as many outputs as its share has units.
     """
     mine = [_layout(output) for output in outputs]
     layouts: list[Any] = [mine]
@@ -67,7 +67,7 @@ def encode_shared(
     device: torch.device,
     group: dist.ProcessGroup | None = None,
 ) -> list[dict[str, Tensor]]:
-    """All units' outputs, in order: each rank, given the same units, encodes its share of them."""
+    """Returns all units' outputs, in order: each rank, given the same units, encodes its share of them."""
     distributed = _is_distributed()
     shares = assign(sizes, dist.get_world_size(group) if distributed else 1)
     mine = [units[index] for index in shares[dist.get_rank(group) if distributed else 0]]
@@ -79,7 +79,7 @@ def _is_distributed() -> bool:
 
 
 def _layout(output: Outputs) -> Layout:
-    """Type and shape of each tensor, by name, in the order in which they are sent."""
+    """Returns the dtype and shape of each tensor, by name, in the order in which they are sent."""
     return {name: (output[name].dtype, tuple(output[name].shape)) for name in sorted(output)}
 
 
@@ -88,7 +88,7 @@ def _num_bytes(layout: Layout) -> int:
 
 
 def _unpack(sent: Tensor, layout: Layout) -> dict[str, Tensor]:
-    """The tensors that these bytes are, each in memory of its own."""
+    """Returns the tensors that these bytes hold, each in memory of its own."""
     lengths = [dtype.itemsize * math.prod(shape) for dtype, shape in layout.values()]
     parts = torch.split(sent, lengths)
     return {
@@ -103,7 +103,7 @@ def _exchange(
     device: torch.device,
     group: dist.ProcessGroup | None,
 ) -> list[Tensor]:
-    """Every rank's tensors end to end, one row a rank. Sent as bytes: not every backend knows every type."""
+    """Returns every rank's tensors end to end, one row a rank. Sent as bytes: not every backend knows every dtype."""
     pieces = [torch.empty(0, dtype=torch.uint8, device=device)]
     for output in outputs:
         pieces += [output[name].to(device).contiguous().view(-1).view(torch.uint8) for name in sorted(output)]

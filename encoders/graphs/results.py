@@ -1,4 +1,4 @@
-"""What comes back from batches: each unit's own rows, and which replays cannot be believed."""
+"""Results of batches: each unit's own rows, and the replays that cannot be trusted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from encoders.graphs.path import GraphPath, Tensors, Unit, Use
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EncodedUnit:
-    """outputs: the unit's own rows; the units of a batch share memory, which no later call touches.
+    """The result of one unit. outputs: its own rows; units of a batch share memory, which no later call touches.
 
-    use: whether it was replayed ("hit"), had no fitting graph ("miss"), or was not to be ("eager").
+    use: "hit" if it was replayed, "miss" if no graph fitted, "eager" if no graph was to be used.
     """
 
     outputs: Tensors
@@ -23,9 +23,9 @@ class EncodedUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replayed:
-    """A replay whose finiteness is looked at once all batches are under way.
+    """A replay whose finiteness is checked once all batches have been launched.
 
-    members: its units' indices. checksum: on the device, finite if what it returned is.
+    members: its units' indices. checksum: on the device, finite if all of its outputs are.
     """
 
     graphs: AxisGraphs
@@ -35,7 +35,7 @@ class Replayed:
 
 
 def not_finite(replayed: Sequence[Replayed]) -> list[Replayed]:
-    """Waits for the device, once for all replays."""
+    """Returns the replays with outputs that are not finite. Waits for the device once for all of them."""
     if not replayed:
         return []
     flags = torch.stack([entry.checksum for entry in replayed]).isfinite().tolist()
@@ -45,6 +45,6 @@ def not_finite(replayed: Sequence[Replayed]) -> list[Replayed]:
 def finished(
     path: GraphPath, members: Sequence[int], units: Sequence[Unit], outputs: Tensors, use: Use
 ) -> dict[int, EncodedUnit]:
-    """Each member's own rows, by its index."""
+    """Returns each member's own rows, by its index."""
     parts = path.finish_all(units, path.split(outputs, units))
     return {index: EncodedUnit(outputs=part, use=use) for index, part in zip(members, parts, strict=True)}

@@ -1,4 +1,4 @@
-"""How the graph manager may work."""
+"""Settings of the graph manager."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ Budgets = Sequence[int] | Literal["auto"] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSettings:
-    """Raises GraphSettingsError for values that cannot be meant.
+    """Settings of the graph manager. Raises GraphSettingsError for values that make no sense.
 
     graphs: "auto" captures on a device that can; "off" runs everything eagerly.
-    budgets: tokens of the graphs, a list for each path by its name. "auto" instead of a list, or of the whole,
-        chooses from the sizes observed; None, or no entry, makes sizes that double.
-    max_items: units in a batch at most. max_graphs: graphs a path and axis at most where sizes are chosen.
-    memory_limit: bytes for graphs and their buffers, None for no limit. Two slots for staged input, each of the
-        largest batch's, come on top.
-    parity_every: every so many replays one is compared with eager; 0 never.
-    parity_tolerance: largest relative difference (L2), or share of differing integers.
-    repeats: timed runs of which the median counts.
-    capture_after: sizes that are not listed are captured by capture_due() alone, each once so many batches came that
-        it is the smallest for; None: by warm_up() alone.
-    due_tokens: the largest size so captured. Above 4 views of 1024 px, or 16 of 640 px, an H200 computes for longer
-        than the host takes to launch.
+    budgets: tokens of the graphs, a list for each path by its name. "auto" in place of one list, or of all of them,
+        chooses from the sizes observed; None, or no entry, generates sizes that double.
+    max_items: most units in a batch. max_graphs: most graphs for a path and axis where sizes are chosen.
+    memory_limit: bytes for graphs and their buffers, None for no limit. Two slots for staged input, each as large as
+        the largest batch, come on top.
+    parity_every: one replay in this many is compared with eager; 0 for none.
+    parity_tolerance: largest relative difference (L2) allowed, or share of integers that differ.
+    repeats: number of timed runs; the median counts.
+    capture_after: captures sizes that are not listed only in capture_due(), each once this many batches came that it is
+        the smallest size for; None: only in warm_up().
+    due_tokens: the largest size captured that way. Above 4 views of 1024 px, or 16 of 640 px, an H200 computes for
+        longer than the host takes to launch.
     """
 
     graphs: Literal["auto", "off"] = "auto"
@@ -40,7 +40,7 @@ class GraphSettings:
     due_tokens: int = 1600
 
     def budgets_of(self, path: str) -> Budgets:
-        """The path's list, "auto", or None."""
+        """Returns the path's list, "auto", or None."""
         return self.budgets.get(path) if isinstance(self.budgets, Mapping) else self.budgets
 
     def __post_init__(self) -> None:

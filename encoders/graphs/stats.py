@@ -1,4 +1,4 @@
-"""What the graphs did, counted for each path."""
+"""Counters of what the graphs did, for each path."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -6,17 +6,16 @@ from typing import Any
 
 @dataclass(slots=True)
 class PathStats:
-    """Units: hits were replayed, misses had no fitting graph, eager ones were not to be or not worth it.
+    """Counts of one path. hits: units replayed; misses: no graph fitted; eager: not to be replayed, or not worth it.
 
-    replays, eager_batches: how often the device ran. split_batches: eager batches halved because memory did
-    not suffice for them. replayed_tokens, padding_tokens: real and padded tokens of all replays.
-    parity_checks, parity_failures: replays compared with eager; skipped_checks: those for which memory did not
-    suffice. nan_traps: replays that were not finite where eager was; nonfinite_batches: where eager was not
-    either. stale_graphs: replays refused because memory had moved; recaptures: graphs captured again for it.
-    dropped_graphs: given up at run time. losing_graphs: captured, but slower than eager. capture_seconds:
-    warm-up, capture and timing, recaptures included. graph_bytes: static buffers, and what graphs added to the
-    memory that all share. budgets: captured sizes in tokens, by axis; left_out: those that memory_limit or an
-    error forbade.
+    replays, eager_batches: how often the device ran. split_batches: eager batches halved because they did not fit into
+    memory. replayed_tokens, padding_tokens: real and padded tokens of all replays. parity_checks, parity_failures:
+    replays compared with eager; skipped_checks: comparisons that did not fit into memory. nan_traps: replays that were
+    not finite where eager was; nonfinite_batches: where eager was not either. stale_graphs: replays refused because
+    memory had moved; recaptures: graphs captured again for that reason. dropped_graphs: given up at run time.
+    losing_graphs: captured, but slower than eager. capture_seconds: warm-up, capture and timing, recaptures included.
+    graph_bytes: static buffers, and what graphs added to the memory they all share. budgets: captured sizes in tokens,
+    by axis; left_out: sizes ruled out by memory_limit or an error.
     """
 
     hits: int = 0
@@ -47,17 +46,17 @@ class PathStats:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the units; 0 without any."""
+        """Returns the hits' share of the units; 0 without any."""
         return self.hits / self.units if self.units else 0.0
 
     @property
     def padding_share(self) -> float:
-        """Padding among all tokens replayed; 0 without any."""
+        """Returns the padding's share of all tokens replayed; 0 without any."""
         total = self.replayed_tokens + self.padding_tokens
         return self.padding_tokens / total if total else 0.0
 
     def merge(self, other: "PathStats") -> "PathStats":
-        """Both together, as of two ranks or two runs. Sizes of an axis are united."""
+        """Returns the sum of both, as of two ranks or two runs. Sizes of an axis are united."""
         merged = PathStats()
         for entry in fields(self):
             mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
@@ -66,13 +65,13 @@ class PathStats:
         return merged
 
     def as_dict(self) -> dict[str, Any]:
-        """All counts and the two shares, ready for JSON."""
+        """Returns all counts and the two shares, ready for JSON."""
         return asdict(self) | {"hit_rate": self.hit_rate, "padding_share": self.padding_share}
 
     def summary(self) -> dict[str, Any]:
-        """All of it as a run's record should say it, ready for JSON.
+        """Returns all of it as a run's record states it, ready for JSON.
 
-        Shares to three places, seconds to two, memory in MiB to one, beside the bytes.
+        Shares to three decimals, seconds to two, memory in MiB to one, beside the bytes.
         """
         return self.as_dict() | {
             "units": self.units,

@@ -1,4 +1,4 @@
-"""Token budgets: which batch sizes are captured."""
+"""Token budgets: chooses which batch sizes are captured."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,10 @@ from encoders.graphs.errors import BudgetError
 
 
 def generate(least: int, most: int) -> list[int]:
-    """Doubles from least while <= most, then most itself. Raises BudgetError if least is no size or above most."""
+    """Returns the doublings of least up to most, then most itself.
+
+    Raises BudgetError if least is no size or above most.
+    """
     if least < 1 or most < least:
         raise BudgetError(f"budgets cannot run from {least} to {most} tokens: raise max_items or the largest")
     sizes = []
@@ -19,14 +22,14 @@ def generate(least: int, most: int) -> list[int]:
 
 
 def generate_finely(least: int, most: int) -> list[int]:
-    """As generate(), with the middle of every doubling that is a multiple of least."""
+    """Returns the sizes of generate(), with the middle of every doubling that is a multiple of least."""
     doubled = generate(least, most)
     middles = [size * 3 // 2 for size in doubled if (size // least) % 2 == 0 and size * 3 // 2 < most]
     return sorted({*doubled, *middles})
 
 
 def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
-    """The user's list for a path, whose smallest unit has `least` tokens. Raises BudgetError with the remedy."""
+    """Returns the user's list for a path with a smallest unit of `least` tokens. Raises BudgetError with the remedy."""
     if isinstance(budgets, str):
         raise BudgetError(f"budgets of {path} is {budgets!r}: give a list of tokens, or auto")
     if not budgets:
@@ -49,16 +52,16 @@ def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
 
 
 def assumed(unit: int, most: int) -> dict[int, int]:
-    """How often to expect batches of so many tokens where nothing is known, as choose() takes it.
+    """Returns how often to expect batches of each number of tokens where nothing is known, in the form choose() takes.
 
-    A long queue gives full batches and one remainder, each of which is as likely: half of all batches are full.
+    A long queue yields full batches and one remainder, all remainders equally likely: half of all batches are full.
     """
     remainders = range(unit, most, unit)
     return dict.fromkeys(remainders, 1) | {most: max(1, len(remainders))}
 
 
 def smallest_fitting(sizes: Sequence[int], tokens: int) -> int | None:
-    """The least of the ascending sizes that holds so many tokens; None if there is none."""
+    """Returns the smallest of the ascending sizes that holds this many tokens; None if there is none."""
     place = bisect_left(sizes, tokens)
     return sizes[place] if place < len(sizes) else None
 
@@ -69,10 +72,10 @@ def choose(
     candidates: Sequence[int],
     max_graphs: int,
 ) -> list[int]:
-    """The sizes of least total latency, ascending; of equal ones the fewest.
+    """Returns the sizes of least total latency, ascending; of equal choices the one with fewest sizes.
 
-    histogram: how often each batch size was seen. Every batch runs in the smallest chosen size that holds it;
-    those above all candidates are left out of account. latency_of: of a full batch of a candidate's size.
+    histogram: how often each batch size was seen. Every batch runs in the smallest chosen size that holds it; batches
+    above all candidates are ignored. latency_of: of a full batch of a candidate's size.
     """
     sizes = sorted(set(candidates))
     seen = (
@@ -82,7 +85,7 @@ def choose(
         return []
     below = [sum(count for size, count in seen.items() if size <= candidate) for candidate in sizes]
     last = next(i for i, count in enumerate(below) if count == below[-1])
-    # best[j]: (cost, sizes) of serving all batches up to sizes[j], which is chosen, with as many graphs as the round.
+    # best[j]: (cost, sizes) of serving all batches up to sizes[j], the last one chosen, with one graph more each round.
     best: dict[int, tuple[float, tuple[int, ...]]] = {
         j: (below[j] * latency_of(sizes[j]), (sizes[j],)) for j in range(len(sizes))
     }

@@ -1,4 +1,4 @@
-"""Units into batches, for one path and axis."""
+"""Packs units into batches, for one path and axis."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from encoders.graphs.batching.latency import Latencies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """indices: of its units, ascending. size: the graph's tokens; None for a batch to run eagerly."""
+    """A batch. indices: of its units, ascending. size: tokens of its graph; None if it runs eagerly."""
 
     indices: tuple[int, ...]
     tokens: int
@@ -17,13 +17,13 @@ class Batch:
 
     @property
     def padding(self) -> int:
-        """Tokens computed for nothing."""
+        """Returns the number of padding tokens."""
         return 0 if self.size is None else self.size - self.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a batch may hold. sizes: captured ones, ascending, none above max_tokens; may be empty."""
+    """Limits of a batch. sizes: captured ones, ascending, none above max_tokens; may be empty."""
 
     max_tokens: int
     max_items: int
@@ -37,11 +37,11 @@ def pack(
     items: Sequence[int] | None = None,
     latencies: Latencies | None = None,
 ) -> list[Batch]:
-    """Every unit in exactly one batch, the fullest batches first; the same input gives the same batches.
+    """Returns batches with every unit in exactly one, fullest first; the same input gives the same batches.
 
-    tokens, items: of each unit (items: 1 unless told). With latencies the batches of least total time are
-    found (exactly, where all units are equal); without, the fewest, then those of least padding. A unit
-    beyond the bounds goes alone, without a size.
+    tokens, items: of each unit (items: 1 by default). With latencies it finds the batches of least total time (exactly,
+    if all units are equal); without, the fewest, then those of least padding. A unit beyond the bounds gets a batch of
+    its own, without a size.
     """
     counts = [1] * len(tokens) if items is None else items
     inside: list[int] = []
@@ -59,19 +59,19 @@ def pack(
 
 
 def total_seconds(batches: Iterable[Batch], latencies: Latencies) -> float:
-    """What the batches take, by the latencies measured."""
+    """Returns the seconds the batches take, by the latencies measured."""
     return sum(latencies.cost(batch.size, batch.tokens) for batch in batches)
 
 
 def _pack_equal(indices: Sequence[int], unit: int, bounds: Bounds, latencies: Latencies) -> list[Batch]:
-    """Units of one size: the cheapest way to cover their number with graphs and eager runs."""
+    """Packs units of one size: the cheapest way to cover their number with graphs and eager runs."""
     num = len(indices)
     most = min(bounds.max_tokens // unit, bounds.max_items)
     options = _undominated(
         [(latencies.replay[size], min(size // unit, most)) for size in bounds.sizes if size >= unit]
         + [(latencies.eager_at(count * unit), count) for count in range(1, most + 1)]
     )
-    best: list[tuple[float, int]] = [(0.0, 0)]  # seconds for so many units, and units in the last batch
+    best: list[tuple[float, int]] = [(0.0, 0)]  # by number of units: seconds, and units in the last batch
     for count in range(1, num + 1):
         best.append(
             min((best[max(0, count - held)][0] + seconds, -min(held, count)) for seconds, held in options)
@@ -91,7 +91,7 @@ def _pack_equal(indices: Sequence[int], unit: int, bounds: Bounds, latencies: La
 
 
 def _undominated(options: list[tuple[float, int]]) -> list[tuple[float, int]]:
-    """(seconds, units) without those that another beats: no slower, and no fewer units."""
+    """Returns the (seconds, units) that no other beats by being no slower and holding no fewer units."""
     kept: list[tuple[float, int]] = []
     for seconds, held in sorted(options, key=lambda option: (option[0], -option[1])):
         if not kept or held > kept[-1][1]:
@@ -106,7 +106,7 @@ def _pack_mixed(
     bounds: Bounds,
     latencies: Latencies | None,
 ) -> list[Batch]:
-    """Units of several sizes: the best of first-fit decreasing and of filling in order, for every size as limit."""
+    """Packs units of several sizes: the best of first-fit decreasing and filling in order, with every size as limit."""
     if not indices:
         return []
     largest = max(tokens[index] for index in indices)
@@ -143,7 +143,7 @@ def _fill(
     max_items: int,
     look_back: bool,
 ) -> list[list[int]]:
-    """Each unit into the first batch with room: of all batches if look_back, else of the last one alone."""
+    """Puts each unit into the first batch with room: of all batches if look_back, else of the last one alone."""
     bins: list[list[int]] = []
     room: list[tuple[int, int]] = []
     for index in order:

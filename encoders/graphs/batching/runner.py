@@ -1,4 +1,4 @@
-"""Running the batches of one path, replayed or eagerly."""
+"""Runs the batches of one path, replayed or eagerly."""
 
 import logging
 from collections.abc import Sequence
@@ -15,7 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 class Runner:
-    """store: of the graphs, None without any. staging: what inputs go through on their way to the device, if at all."""
+    """Runs batches of one path. store: the graphs, None without any.
+
+    staging: carries inputs to the device, if given.
+    """
 
     def __init__(
         self,
@@ -32,7 +35,10 @@ class Runner:
         self._stats = stats
 
     def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
-        """The units' rows, as copies that no later replay touches. Raises torch.OutOfMemoryError without room."""
+        """Returns the units' rows, as copies that no later replay touches.
+
+        Raises torch.OutOfMemoryError without room.
+        """
         assert self._store is not None, "a graph without a store"
         assert self._store.buffers is not None, "a graph without buffers"
         self._store.buffers.write(units, self._staging)
@@ -40,19 +46,22 @@ class Runner:
         return {name: output[: self._num_rows(name, units)].clone() for name, output in graph.outputs.items()}
 
     def forward(self, units: Sequence[Unit]) -> Tensors:
-        """Eagerly, without padding, in one batch. Raises torch.OutOfMemoryError if it does not fit."""
+        """Runs the units eagerly, without padding, in one batch. Raises torch.OutOfMemoryError if it does not fit."""
         if self._staging is None:
             return self._path.forward(self._path.collate(units, self._device))
         return self._path.forward(self._staging.collate(self._path.pieces(units), self._device))
 
     def eager(self, units: Sequence[Unit]) -> Tensors:
-        """The same in as many halves as memory demands. Raises torch.OutOfMemoryError if one unit does not fit."""
+        """Runs the units eagerly, in as many halves as memory demands.
+
+        Raises torch.OutOfMemoryError if one does not fit.
+        """
         try:
             return self.forward(units)
         except torch.OutOfMemoryError:
             if len(units) == 1:
                 raise
-        # Only now, when the failed forward's tensors are gone with its traceback.
+        # Only here, once the failed forward's tensors are freed with its traceback.
         if not self._stats.split_batches:
             logger.warning(
                 "a batch of %d units of path %s does not fit into memory: it runs in halves; lower max_items",

@@ -1,4 +1,4 @@
-"""Which graphs of one path and axis are worth having: measured against eager, and compared with it."""
+"""Trials of the graphs of one path and axis: measured against eager, and compared with it."""
 
 import logging
 import math
@@ -20,12 +20,12 @@ from encoders.graphs.stats import PathStats
 
 logger = logging.getLogger(__name__)
 
-# A graph that won by less was measured to lose now and then (5 views in graphs of 4 and 1 on an H200).
+# A graph that won by less sometimes lost when measured again (5 views in graphs of 4 and 1 on an H200).
 MARGIN = 1.05
 
 
 class Trials:
-    """latencies: as measured. losing: sizes slower than eager. refused: those, and all that must not come back."""
+    """Measures graphs. losing: sizes slower than eager. refused: those, and all others that must not come back."""
 
     def __init__(
         self, store: GraphStore, capture: Capture, runner: Runner, settings: GraphSettings, stats: PathStats
@@ -40,22 +40,22 @@ class Trials:
         self._stats = stats
 
     def try_all(self) -> None:
-        """Frees the graphs that lose or are wrong. Measures each size, captured or not, eagerly as well."""
+        """Frees the graphs that lose or are wrong. Measures each size eagerly as well, captured or not."""
         path, axis = self._store.path, self._store.axis
         sizes = sorted(self._store.graphs)
         for size in sorted({*_eager_sizes(path.unit_tokens(axis), sizes[-1]), *sizes}):
             units = path.examples(axis, size)
             tokens = sum(unit.tokens for unit in units)
-            # In one batch: one that has to be halved is what a graph must win against.
+            # In one batch: a batch that has to be halved is what a graph must beat.
             self.latencies.eager[tokens] = self._seconds(partial(self._runner.forward, units), "eager", size)
             if size in sizes:
                 self._time(size, units)
         self._select(sizes)
 
     def try_new(self, size: int, least: int) -> None:
-        """The same for one graph whose eager runs are not measured yet. least: tokens of the fewest it is there for.
+        """Tries one new graph, whose eager runs are not measured yet. least: the fewest tokens it is meant for.
 
-        Both ways take turns, as this may be in the middle of a run, with other work on the device.
+        Both ways take turns, as this may happen in the middle of a run, with other work on the device.
         """
         path, axis = self._store.path, self._store.axis
         for tokens in sorted({path.unit_tokens(axis), least} - {size}):
@@ -74,7 +74,7 @@ class Trials:
             self.refuse(size)
 
     def refuse(self, size: int) -> bool:
-        """Frees a graph that is not to be used again; False if it is gone already."""
+        """Frees a graph that must not be used again; returns False if it is gone already."""
         self.refused.add(size)
         if size not in self._store.graphs:
             return False
@@ -82,7 +82,7 @@ class Trials:
         return True
 
     def _in_turn(self, size: int, units: Sequence[Unit]) -> list[float] | None:
-        """Seconds of eager runs and of replays of these units; None where memory does not suffice."""
+        """Returns the seconds of eager runs and of replays of these units; None if memory does not suffice."""
         eager = partial(self._runner.forward, units)
         replay = partial(self._runner.replay, self._store.graphs[size], units)
         try:
@@ -93,12 +93,12 @@ class Trials:
         return None
 
     def _time(self, size: int, units: Sequence[Unit]) -> None:
-        """Replays, with their copies in and out, as eager runs are."""
+        """Times replays of these units, with copies in and out, as for eager runs."""
         run = partial(self._runner.replay, self._store.graphs[size], units)
         self.latencies.replay[size] = self._seconds(run, "replays", size)
 
     def _seconds(self, run: Run, what: str, size: int) -> float:
-        """Infinite for what memory does not suffice for."""
+        """Returns the seconds of a run, infinite if it does not fit into memory."""
         try:
             return self._capture.measure(run, self._settings.repeats)
         except torch.OutOfMemoryError as error:
@@ -117,7 +117,7 @@ class Trials:
                 self._verify(size)
 
     def _verify(self, size: int) -> None:
-        """Frees a graph that does not return what eager returns, on random units, if memory suffices to tell."""
+        """Frees a graph whose outputs on random units differ from eager's, if memory suffices for the comparison."""
         units = self._store.path.examples(self._store.axis, size)
         try:
             apart = difference(
@@ -135,7 +135,7 @@ class Trials:
 
 
 def _eager_sizes(unit: int, largest: int) -> list[int]:
-    """Doubling, and halfway between: few launches take as long as fewer, so that no line runs from 4 views to 8."""
+    """Returns doubling sizes and those halfway: few launches take constant time, so time is not linear from 4 views to 8."""
     doubling = budgets.generate(unit, largest)
     between = [(low + high) // 2 // unit * unit for low, high in pairwise(doubling)]
     return [*doubling, *between]

@@ -1,4 +1,4 @@
-"""Which sizes are to be captured, from the settings and what a path says of itself."""
+"""Chooses the sizes to capture, from the settings and from what a path says of itself."""
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from encoders.graphs.settings import GraphSettings
 
 
 def user_budgets(paths: Sequence[GraphPath], settings: GraphSettings) -> dict[str, list[int]]:
-    """The user's list of each path that has one. Raises BudgetError for nonsense, with the remedy."""
+    """Returns the user's list of each path that has one. Raises BudgetError, with the remedy, for one without sense."""
     known = [path.name for path in paths]
     for name in settings.budgets if isinstance(settings.budgets, Mapping) else ():
         if name not in known:
@@ -27,9 +27,9 @@ def user_budgets(paths: Sequence[GraphPath], settings: GraphSettings) -> dict[st
 def wanted_sizes(
     path: GraphPath, axis: Hashable, settings: GraphSettings, chosen: Sequence[int] | None
 ) -> list[int]:
-    """Sizes in tokens, ascending; budgets that hold the same are one. chosen: the user's, None to generate.
+    """Returns sizes in tokens, ascending; equivalent budgets are one. chosen: the user's, None to generate them.
 
-    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit, which is to be None where
+    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit, which must be None where
     nothing is captured.
     """
     if chosen is None:
@@ -52,9 +52,9 @@ def wanted_sizes(
 def due_sizes(
     wanted: Sequence[int], observed: Mapping[int, int], known: Container[int], settings: GraphSettings
 ) -> Iterator[int]:
-    """Sizes to capture now, the largest first: those that enough batches came for.
+    """Yields the sizes to capture now, largest first: those that enough batches came for.
 
-    wanted: ascending. observed: how often batches of so many tokens came. known: sizes that were tried.
+    wanted: ascending. observed: how often batches of each number of tokens came. known: sizes already tried.
     """
     for below, size in reversed(list(pairwise([0, *wanted]))):
         if size > settings.due_tokens or size in known or settings.capture_after is None:

@@ -1,4 +1,4 @@
-"""The memory that graphs of one path and axis own: inputs and outputs, as long as the largest graph's."""
+"""The memory that graphs of one path and axis own: inputs and outputs, as large as the largest graph needs."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -13,7 +13,7 @@ META = torch.device("meta")
 
 
 class StaticBuffers:
-    """Smaller graphs read and write prefixes of the same tensors, whose addresses never change."""
+    """Static inputs and outputs. Smaller graphs use prefixes of the same tensors, whose addresses never change."""
 
     def __init__(self, path: GraphPath, axis: Hashable, budget: int, device: torch.device) -> None:
         self._path = path
@@ -27,7 +27,7 @@ class StaticBuffers:
         return sum(tensor.nbytes for tensor in (*self.inputs.values(), *self.outputs.values()))
 
     def prefix(self, tokens: int) -> Tensors:
-        """The inputs of a graph of so many tokens."""
+        """Returns the inputs of a graph of this many tokens."""
         wanted = self._path.buffers(self._axis, tokens, META)
         views = {name: self.inputs[name][: like.shape[0]] for name, like in wanted.items()}
         for name, like in wanted.items():
@@ -39,13 +39,13 @@ class StaticBuffers:
         return views
 
     def write(self, units: Sequence[Unit], staging: Staging | None = None) -> None:
-        """Lays the units' inputs at the front, and restores the padding that the write before left behind them.
+        """Writes the units' inputs to the front, and restores the padding that the previous write left behind them.
 
-        staging: what they go through on their way to a device.
+        staging: carries them to the device.
         """
         pieces = self._path.pieces(units)
         dirty = {name: max(num_rows(parts), self._dirty.get(name, 0)) for name, parts in pieces.items()}
-        self._dirty |= dirty  # also if the copies fail half-way
+        self._dirty |= dirty  # even if the copies fail half-way
         if staging is not None:
             staging.write(pieces, self.inputs)
         else:
@@ -57,7 +57,7 @@ class StaticBuffers:
             self._dirty[name] = used
 
     def own(self, outputs: Mapping[str, Tensor]) -> Tensors:
-        """Prefixes of the owned output buffers, shaped like these outputs; the largest come first."""
+        """Returns prefixes of the owned output buffers, shaped like these outputs; the largest come first."""
         owned = {}
         for name, like in outputs.items():
             if name not in self.outputs:
@@ -72,7 +72,7 @@ class StaticBuffers:
 
 
 def check_units(path: GraphPath, units: Sequence[Unit], templates: dict[Hashable, Tensors]) -> None:
-    """Raises UnitError for a unit that is not made for its path's buffers. templates: kept between calls."""
+    """Raises UnitError for a unit that does not match its path's buffers. templates: kept between calls."""
     for unit in units:
         path.check(unit)
         if unit.axis not in templates:
@@ -92,10 +92,10 @@ def check_units(path: GraphPath, units: Sequence[Unit], templates: dict[Hashable
 
 
 def input_rows(path: GraphPath, units: Sequence[Unit]) -> dict[str, int]:
-    """How many rows of each buffer the units fill: a video's frames may overflow where its tokens do not."""
+    """Returns how many rows of each buffer the units fill: a video's frames may overflow where its tokens do not."""
     return {name: num_rows(parts) for name, parts in path.pieces(units).items()}
 
 
 def have_room(inputs: Mapping[str, Tensor], rows: Mapping[str, int]) -> bool:
-    """Whether a graph's inputs can hold so many rows."""
+    """Returns whether a graph's inputs have room for this many rows."""
     return all(rows[name] <= tensor.shape[0] for name, tensor in inputs.items())

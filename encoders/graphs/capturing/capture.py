@@ -1,4 +1,4 @@
-"""Capturing a forward at a fixed size, and replaying it. CUDA graphs, or the same steps run eagerly."""
+"""Captures a forward at a fixed size, and replays it: CUDA graphs, or the same steps run eagerly."""
 
 import contextlib
 import time
@@ -28,8 +28,9 @@ _VERSION_OF = attrgetter("_version")
 class Graph:
     """A forward captured for `tokens` tokens.
 
-    inputs, outputs: prefixes of the static buffers. watched, kept: what was captured beside them, kept alive.
-    buffer_stamps, watched_stamps: what they were at capture. recaptures: how often it replaced a stale one.
+    inputs, outputs: prefixes of the static buffers. watched, kept: tensors captured beside them, kept alive.
+    buffer_stamps, watched_stamps: their addresses and versions at capture. recaptures: how often it replaced a stale
+    one.
     """
 
     tokens: int
@@ -44,9 +45,9 @@ class Graph:
     recaptures: int = 0
 
     def check(self, buffers: StaticBuffers, watched: Sequence[Tensor]) -> None:
-        """Raises GraphStaleError if a buffer or a watched tensor is not where and what it was at capture.
+        """Raises GraphStaleError if a buffer or a watched tensor has moved or changed since capture.
 
-        A weight changed in place counts as well: tables made from it may have been captured.
+        A weight changed in place counts too: tables made from it may have been captured.
         """
         if _buffer_stamps(buffers, self.inputs, self.outputs) != self.buffer_stamps:
             raise GraphStaleError(
@@ -59,9 +60,9 @@ class Graph:
 
 
 class Capture(ABC):
-    """Captures forwards on one device. poison: outputs are filled with NaN before every replay, for tests.
+    """Captures forwards on one device. poison: fills outputs with NaN before every replay, for tests.
 
-    It may be changed at any time: the graphs are the same.
+    poison may change at any time: the graphs are the same.
     """
 
     def __init__(
@@ -77,16 +78,16 @@ class Capture(ABC):
 
     @property
     def pool_bytes(self) -> int:
-        """Memory of all graphs beside their static buffers, as long as one of them is left."""
+        """Returns the bytes of all graphs beside their static buffers, as long as one of them is left."""
         return 0
 
     def free_unused(self) -> None:  # noqa: B027 (nothing to do is right for most)
-        """Gives memory back that no graph and no tensor holds any more."""
+        """Frees memory that no graph and no tensor holds any more."""
 
     def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
-        """The path's forward at this size. The first one of some buffers must be the largest.
+        """Returns the path's forward captured at this size. The first one into a set of buffers must be the largest.
 
-        Meanwhile no other thread is at work on the device (encoders.graphs.capturing.gate).
+        No other thread works on the device meanwhile (encoders.graphs.capturing.gate).
         """
         inputs = buffers.prefix(tokens)
         with capturing(), torch.inference_mode():
@@ -111,21 +112,21 @@ class Capture(ABC):
         )
 
     def replay(self, graph: Graph) -> None:
-        """Runs the graph on what its inputs hold; its outputs are overwritten."""
+        """Runs the graph on the contents of its inputs; overwrites its outputs."""
         if self.poison:
             for output in graph.outputs.values():
                 _fill_with_nonsense(output)
         graph.launch()
 
     def measure(self, run: Run, repeats: int) -> float:
-        """Median seconds of so many runs, each from an idle stream to an idle stream, after one that does not count."""
+        """Returns the median seconds of several runs, from idle stream to idle stream, after one that does not count."""
         (seconds,) = self.measure_in_turn([run], repeats)
         return seconds
 
     def measure_in_turn(self, runs: Sequence[Run], repeats: int) -> list[float]:
-        """The same for several that are to be compared: one of each in every round.
+        """Returns the median seconds of several runs to be compared: one of each in every round.
 
-        Whatever else the device and the host are busy with meanwhile slows all of them down alike.
+        Other work of the device and the host meanwhile slows all of them down alike.
         """
         for run in runs:
             run()
@@ -140,7 +141,7 @@ class Capture(ABC):
         return list(map(median, seconds))
 
     def synchronize(self) -> None:
-        """Waits for the current stream, where there is one; not for what other threads have the device do."""
+        """Waits for the current stream, if there is one; not for work that other threads gave the device."""
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
 
@@ -149,23 +150,23 @@ class Capture(ABC):
 
     @abstractmethod
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-        """How to replay the run, and how to free it."""
+        """Records the run; returns functions that replay it and free it."""
 
 
 class EagerCapture(Capture):
-    """Runs the forward on the padded static buffers, launch by launch: the same results and rules on any device."""
+    """Runs the forward eagerly on the padded static buffers: the same results and rules on any device."""
 
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
         return run, lambda: None
 
 
 class CudaGraphCapture(Capture):
-    """CUDA graphs out of one memory pool. They share it, so they must be replayed on one stream at a time.
+    """Captures CUDA graphs into one memory pool. They share it, so they must be replayed on one stream at a time.
 
-    A graph uses what others captured before it left free. PyTorch gives the pool back only when none is left, and
-    the next graph then begins another one. What other threads gave the device before may still run: only this one's
-    calls are held to the rules of capture, and only its stream is waited for, which is why torch.cuda.graph is not
-    used: it waits for the device.
+    A graph uses what earlier captures left free. PyTorch frees the pool only when no graph is left, and the next graph
+    then starts another one. Work that other threads gave the device before may still run: only this thread's calls must
+    obey the rules of capture, and only its stream is waited for. torch.cuda.graph is not used because it waits for the
+    whole device.
     Source: pytorch.org/docs/stable/notes/cuda.html#cuda-graphs.
     """
 
@@ -181,7 +182,7 @@ class CudaGraphCapture(Capture):
 
     @property
     def pool_bytes(self) -> int:
-        """What the device's allocator has reserved for the graphs, by failed captures as well."""
+        """Returns the bytes that the device's allocator has reserved for the graphs, by failed captures as well."""
         segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
         own = (segment for segment in segments if segment["segment_pool_id"] in self._pool.handles)
         return sum(int(segment["total_size"]) for segment in own)
@@ -201,14 +202,14 @@ class CudaGraphCapture(Capture):
 
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
         graph, pool = torch.cuda.CUDAGraph(), self._pool.handle()
-        torch.cuda.empty_cache()  # what is free for a stream may be what the graph's pool lacks
+        torch.cuda.empty_cache()  # memory free for a stream may be what the graphs' pool lacks
         with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
             try:
                 graph.capture_begin(pool=pool, capture_error_mode="thread_local")
                 try:
                     run()
                 except BaseException:
-                    with contextlib.suppress(RuntimeError):  # the first error says why
+                    with contextlib.suppress(RuntimeError):  # the first error explains it
                         graph.capture_end()
                     raise
                 graph.capture_end()
@@ -218,7 +219,7 @@ class CudaGraphCapture(Capture):
         self._pool.captured(pool)
 
         def release() -> None:
-            if self._replayed_on is not None:  # perhaps another thread's
+            if self._replayed_on is not None:  # may be another thread's stream
                 self._replayed_on.synchronize()
             with working():
                 graph.reset()
@@ -236,7 +237,7 @@ def _fill_with_nonsense(output: Tensor) -> None:
 
 
 def _buffer_stamps(buffers: StaticBuffers, inputs: Tensors, outputs: Tensors) -> list[Stamp]:
-    """Where the whole buffers are, and what the graph's prefixes of them are."""
+    """Returns the stamps of the whole buffers, and of the graph's prefixes of them."""
     pairs = [(buffers.inputs[name], view) for name, view in inputs.items()]
     pairs += [(buffers.outputs[name], view) for name, view in outputs.items()]
     return [
@@ -245,9 +246,9 @@ def _buffer_stamps(buffers: StaticBuffers, inputs: Tensors, outputs: Tensors) ->
 
 
 def _watched_stamps(watched: Sequence[Tensor]) -> Stamps:
-    """Addresses and versions: there are hundreds, and this is asked before every replay, so no loop in Python."""
+    """Returns addresses and versions. There are hundreds, checked before every replay, so no loop in Python."""
     try:
         versions = list(map(_VERSION_OF, watched))
-    except RuntimeError:  # inference tensors have none
+    except RuntimeError:  # inference tensors have no version
         versions = [0 if tensor.is_inference() else tensor._version for tensor in watched]
     return list(map(Tensor.data_ptr, watched)), versions

@@ -1,4 +1,4 @@
-"""Whether what a graph returned can be believed."""
+"""Checks of a graph's outputs: whether they are finite, and how far they are from eager's."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 def checksum(outputs: Mapping[str, Tensor]) -> Tensor:
-    """A float32 [] on the outputs' device, finite just if all their values are: one reduction each, and no wait.
+    """Returns a float32 [] on the outputs' device, finite only if all their values are: one reduction each, no wait.
 
-    Sums are at least in float32, which values that a model can mean do not overflow.
+    Sums are at least in float32, which sensible values of a model do not overflow.
     """
     sums = [
         value.sum(dtype=torch.promote_types(value.dtype, torch.float32)).float()
@@ -23,16 +23,19 @@ def checksum(outputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def all_finite(outputs: Mapping[str, Tensor]) -> bool:
-    """Waits for the device."""
+    """Returns whether all outputs are finite. Waits for the device."""
     return bool(checksum(outputs).isfinite())
 
 
-# Numbers compared at once: 32 MB in float64, of which there are a few copies.
+# Numbers compared at once: 32 MB in float64, and there are a few copies.
 _SLICE = 1 << 22
 
 
 def difference(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> float:
-    """The largest over all outputs: relative L2 difference, or share of differing integers; NaN if one holds it."""
+    """Returns the largest relative L2 difference, or share of differing integers, over all outputs.
+
+    NaN if any has one.
+    """
     worst = 0.0
     for name, mine in ours.items():
         apart = _apart(mine, theirs[name])
@@ -43,7 +46,7 @@ def difference(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> floa
 
 
 def _apart(mine: Tensor, other: Tensor) -> Tensor:
-    """Of one output: a float64 [], in slices of rows, as copies of the whole may not fit beside it."""
+    """Returns the difference of one output: a float64 [], in slices of rows, as whole copies may not fit beside it."""
     rows = max(1, _SLICE * len(mine) // max(1, mine.numel()))
     apart, size = torch.zeros(2, dtype=torch.float64, device=mine.device).unbind()
     for one, its in zip(torch.split(mine, rows), torch.split(other, rows), strict=True):

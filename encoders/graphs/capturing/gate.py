@@ -1,7 +1,7 @@
 """Keeps other threads off the device while one of them captures CUDA graphs; process-wide.
 
-PyTorch lets threads compute at once, but not beside a capture: emptying its caches then is an internal error, and so
-is a wait for the whole device, which its own torch.cuda.graph begins with.
+PyTorch lets threads compute at the same time, but not during a capture: emptying its caches then is an internal error,
+and so is waiting for the whole device, which its own torch.cuda.graph starts with.
 """
 
 import threading
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 
 class _Own(threading.local):
-    """A thread's part. depth: how many working() it is in. counts: whether it is one of those at work."""
+    """A thread's state. depth: how many working() it is in. counts: whether it counts as one of those at work."""
 
     depth = 0
     counts = False
@@ -19,10 +19,10 @@ class _Own(threading.local):
 
 
 class Gate:
-    """Any number of threads at work, or one that captures. Without a capture nobody waits.
+    """Admits any number of threads at work, or one that captures. Without a capture nobody waits.
 
-    Who wants to capture waits for those at work, and whoever comes then waits for the capture. After each capture
-    all that waited to work go on before the next one; captures go in the order in which they came.
+    A thread that wants to capture waits for those at work, and threads that come later wait for the capture. After each
+    capture all threads that waited to work proceed before the next one; captures run in the order in which they came.
     """
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class Gate:
         self._working = _Working(self)
 
     def working(self) -> AbstractContextManager[None]:
-        """Around work on the device. May be nested, also within capturing(), where it does nothing."""
+        """Returns a context for work on the device. May be nested, also within capturing(), where it does nothing."""
         return self._working
 
     @contextmanager
     def capturing(self) -> Iterator[None]:
-        """Around a capture and what is run for it before. May be nested.
+        """Holds off other threads during a capture and its warm-up. May be nested.
 
-        Within working() it is as if the thread left that and came again: others may work or capture in between.
+        Within working() the thread gives its place up and takes it back: others may work or capture in between.
         """
         own = self._own
         if own.captures:
@@ -62,14 +62,14 @@ class Gate:
                 self._enter()
 
     def come(self) -> None:
-        """Begins working()."""
+        """Enters working()."""
         own = self._own
         if not own.depth and not own.captures:
             self._enter()
         own.depth += 1
 
     def go(self) -> None:
-        """Ends it."""
+        """Leaves working()."""
         own = self._own
         own.depth -= 1
         if not own.depth:
@@ -84,7 +84,10 @@ class Gate:
             self._own.counts = True
 
     def _wait_for_admission(self) -> None:
-        """Who admits this thread counts it as working, so that the next capture cannot come first."""
+        """Waits until admitted.
+
+        The admitting thread counts this one as working, so that the next capture cannot come first.
+        """
         before = self._num_admissions
         self._num_waiting += 1
         try:
@@ -115,7 +118,7 @@ class Gate:
                 self._changed.wait_for(
                     lambda: self._capturers[0] is turn and not self._capturing and not self._num_working
                 )
-            except BaseException:  # interrupted: whoever waited for this capture must not go on waiting
+            except BaseException:  # interrupted: threads that waited for this capture must not wait on
                 self._capturers.remove(turn)
                 if not self._capturing:
                     self._admit()
@@ -136,7 +139,7 @@ class Gate:
 
 
 class _Working(AbstractContextManager[None]):
-    """Entered for every step of decoding: a generator for each takes longer than the gate itself."""
+    """The context of working(), entered for every step of decoding; a generator costs more than the gate itself."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -152,16 +155,16 @@ _GATE = Gate()
 
 
 def working() -> AbstractContextManager[None]:
-    """Around a batch or a step on the device: waits while another thread captures graphs, or is about to.
+    """Returns a context for a batch or step on the device; waits while another thread captures, or is about to.
 
-    May be nested, also within capturing(). What is waited for meanwhile must not be a thread that may capture.
+    May be nested, also within capturing(). Within it, never wait for a thread that may capture.
     """
     return _GATE.working()
 
 
 def capturing() -> AbstractContextManager[None]:
-    """Around the capture of a CUDA graph, its warm-up included: waits until no other thread is within working().
+    """Returns a context for the capture of a CUDA graph, warm-up included; waits until no other thread is in working().
 
-    The thread's own working() is given up until then and taken back in the end.
+    The thread's own working() is given up until then and restored at the end.
     """
     return _GATE.capturing()

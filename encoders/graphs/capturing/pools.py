@@ -1,4 +1,4 @@
-"""The memory pool that CUDA graphs share, and a new one where PyTorch would refuse the old."""
+"""The memory pool that CUDA graphs share, replaced where PyTorch would refuse it."""
 
 import contextlib
 from collections import Counter
@@ -10,16 +10,16 @@ import torch
 if TYPE_CHECKING:
     from torch.cuda import _POOL_HANDLE
 
-# The allocator of pinned memory looks at a graph whose capture failed for as long as the process lives.
+# The allocator of pinned memory refers to a graph whose capture failed for as long as the process lives.
 _FAILED: list[torch.cuda.CUDAGraph] = []
 
 
 class SharedPool:
-    """Hands out one pool for all captures, as long as it can be captured into.
+    """Provides one pool for all captures, as long as it can be captured into.
 
-    PyTorch refuses a pool whose last graph is gone, as long as its side for pinned memory is not emptied as well
+    PyTorch refuses a pool whose last graph is gone, unless its side for pinned memory is emptied as well
     (`use_count > 0 INTERNAL ASSERT FAILED`), and one that a failed capture has left open (`already recording to
-    mempool_id`). handles: of all so far. new: makes one.
+    mempool_id`). handles: of all pools so far. new: makes a pool.
     Source: aten/src/ATen/core/CachingHostAllocator.h, begin_allocate_to_pool; ATen/cuda/CUDAGraph.cpp, capture_end.
     """
 
@@ -30,31 +30,32 @@ class SharedPool:
         self._num_graphs: Counter[_POOL_HANDLE] = Counter()
 
     def handle(self) -> "_POOL_HANDLE":
-        """For the next capture."""
+        """Returns the pool for the next capture."""
         if self._current is None:
             self._current = self._new()
             self.handles.add(self._current)
         return self._current
 
     def captured(self, handle: "_POOL_HANDLE") -> None:
-        """A graph was captured into it."""
+        """Notes that a graph was captured into the pool."""
         self._num_graphs[handle] += 1
 
     def released(self, handle: "_POOL_HANDLE") -> None:
-        """One of its graphs was reset."""
+        """Notes that one of the pool's graphs was reset."""
         self._num_graphs[handle] -= 1
         if not self._num_graphs[handle] and handle == self._current:
             self._current = None
 
     def failed(self, handle: "_POOL_HANDLE", graph: torch.cuda.CUDAGraph, device_index: int) -> None:
-        """A capture into it failed and was ended; later ones go elsewhere, what was captured before stays.
+        """Notes that a capture into the pool failed and was ended: later ones use another, graphs captured before stay.
 
-        The device's allocator is told that it is over: else it would keep back what other streams are done with.
+        Tells the device's allocator that it is over, which would otherwise keep memory back that other streams have
+        released.
         """
         if handle == self._current:
             self._current = None
         _FAILED.append(graph)
-        with contextlib.suppress(RuntimeError):  # the first error says why
+        with contextlib.suppress(RuntimeError):  # the first error explains it
             graph.reset()
-        with contextlib.suppress(RuntimeError):  # it may know
+        with contextlib.suppress(RuntimeError):  # it may know already
             torch._C._cuda_endAllocateToPool(device_index, handle)

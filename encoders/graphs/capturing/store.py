@@ -1,4 +1,4 @@
-"""The captured graphs of one path and axis: captured, replaced when stale, freed."""
+"""The captured graphs of one path and axis: captures them, replaces stale ones, frees them."""
 
 import logging
 import time
@@ -14,12 +14,12 @@ from encoders.graphs.stats import PathStats
 
 logger = logging.getLogger(__name__)
 
-# A graph whose memory moves again and again costs more in captures than it saves.
+# A graph whose memory keeps moving costs more in captures than it saves.
 MAX_RECAPTURES = 3
 
 
 class GraphStore:
-    """Of a path and axis, by a capture. graphs: by their tokens. buffers: None as long as nothing is captured."""
+    """The graphs of a path and axis. graphs: by their tokens. buffers: None as long as nothing is captured."""
 
     def __init__(
         self, path: GraphPath, axis: Hashable, device: torch.device, capture: Capture, stats: PathStats
@@ -35,7 +35,10 @@ class GraphStore:
 
     @property
     def num_bytes(self) -> int:
-        """Of the buffers, and what the graphs added to the memory that all share; 0 without graphs."""
+        """Returns the bytes of the buffers and of what the graphs added to the memory they all share.
+
+        0 without graphs.
+        """
         return self._grown + self.buffer_bytes
 
     @property
@@ -43,13 +46,13 @@ class GraphStore:
         return 0 if self.buffers is None else self.buffers.num_bytes
 
     def input_bytes(self, size: int) -> int:
-        """Of the input buffers of a graph of this size."""
+        """Returns the bytes of the input buffers of a graph of this size."""
         return sum(like.nbytes for like in self.path.buffers(self.axis, size, META).values())
 
     def add(self, size: int, room: int | None) -> bool:
-        """Captures one size, the largest first; False if it is left out, as it cannot be or adds more than room, bytes.
+        """Captures one size, largest first; returns False if it is left out: it failed, or adds more than `room` bytes.
 
-        One that adds nothing always has room: smaller ones use the memory of larger ones.
+        A size that adds nothing always has room: smaller ones use the memory of larger ones.
         """
         held = self._held()
         if self.buffers is None and room is not None and self.input_bytes(size) > room:
@@ -67,12 +70,12 @@ class GraphStore:
                 self._leave_out(size, f"it takes more than the {room} bytes left")
         if not self.graphs:
             self.buffers = None
-        if size not in self.graphs:  # only now: an exception holds what the capture held
+        if size not in self.graphs:  # only here: an exception keeps what the capture held
             self.capture.free_unused()
         return size in self.graphs
 
     def sound(self, graph: Graph) -> Graph | None:
-        """The graph, a fresh one if what it was captured with has moved, or None if that cannot be."""
+        """Returns the graph, a fresh one if memory it was captured with has moved, or None if that fails."""
         assert self.buffers is not None, "a graph without buffers"
         try:
             graph.check(self.buffers, self.path.watched(self.axis))
@@ -95,7 +98,7 @@ class GraphStore:
         self.buffers = None
 
     def label(self, size: int) -> str:
-        """The graph's name in messages."""
+        """Returns the graph's name in messages."""
         return f"encoder graph of {size} tokens, path {self.path.name}, axis {self.axis}"
 
     def _held(self) -> int:

@@ -1,8 +1,8 @@
-"""Input from pageable host memory to the device, while the device is busy with the batch before.
+"""Copies inputs from pageable host memory to the device while the device is busy with the previous batch.
 
-Slot by slot in turn: the host waits until the slot's last copy has left it and lays the pieces into its pinned
+It uses the slots in turn: the host waits until the slot's last copy has left it and writes the inputs into its pinned
 memory; the copy stream waits until the slot's device memory was read and copies all inputs at once; the compute
-stream waits for that and copies on into the targets, in its own order, so that no replay under way is touched.
+stream waits for that and copies them into the targets, in its own order, so that no running replay is disturbed.
 """
 
 import logging
@@ -17,13 +17,16 @@ from encoders.graphs.inputs.transfers import Event, Transfers
 
 logger = logging.getLogger(__name__)
 
-# Where an input begins in a slot: what CUDA aligns allocations to, and a multiple of every dtype's size.
+# Inputs start in a slot at multiples of this: CUDA's alignment of allocations, and a multiple of every dtype's size.
 ALIGNMENT_BYTES = 256
 
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """copied: the last copy out of host. read: the last look at device, or its allocation."""
+    """A slot of host and device memory. copied: the last copy out of host.
+
+    read: the last read of device, or its making.
+    """
 
     host: Tensor
     device: Tensor
@@ -41,12 +44,12 @@ class _Span:
     dtype: torch.dtype
 
     def of(self, memory: Tensor) -> Tensor:
-        """The input, as a view of a slot's bytes."""
+        """Returns the input, as a view of a slot's bytes."""
         return memory[self.start : self.start + self.num_bytes].view(self.dtype).view(self.shape)
 
 
 class Staging:
-    """Slots that grow to the largest batch. For one thread, and one stream as the current one."""
+    """Staging slots that grow to the largest batch. For one thread and one current stream."""
 
     def __init__(self, transfers: Transfers, num_slots: int = 2) -> None:
         self._transfers = transfers
@@ -57,14 +60,14 @@ class Staging:
 
     @property
     def num_bytes(self) -> int:
-        """Device memory of all slots; as much is held on the host."""
+        """Returns the bytes of device memory of all slots; the host holds as much."""
         return sum(slot.device.nbytes for slot in self._slots)
 
     def write(self, pieces: Mapping[str, Sequence[Tensor]], targets: Mapping[str, Tensor]) -> None:
-        """Lays each input's pieces end to end at the front of its target, on the current stream.
+        """Writes each input's pieces end to end to the front of its target, on the current stream.
 
-        pieces: may be changed or freed once this returns, if they lie on the host. Inputs with pieces on the
-        device are copied from there one by one. Raises torch.OutOfMemoryError if the slots cannot grow.
+        pieces: on the host, they may be changed or freed once this returns. Inputs with pieces on the device are copied
+        from there one by one. Raises torch.OutOfMemoryError if the slots cannot grow.
         """
         hosted = {name: parts for name, parts in pieces.items() if _is_hosted(parts)}
         with torch.inference_mode():
@@ -75,7 +78,7 @@ class Staging:
                 self._send(hosted, spans, size, targets)
 
     def collate(self, pieces: Mapping[str, Sequence[Tensor]], device: torch.device) -> dict[str, Tensor]:
-        """Each input's pieces end to end in memory of their own on the device."""
+        """Returns each input's pieces end to end, in new memory on the device."""
         inputs = {
             name: torch.empty((num_rows(parts), *parts[0].shape[1:]), dtype=parts[0].dtype, device=device)
             for name, parts in pieces.items()
@@ -110,7 +113,7 @@ class Staging:
         slot.read = self._transfers.mark()
 
     def _free_slot(self, size: int) -> _Slot:
-        """The next slot, whose host memory holds nothing that is still to be copied."""
+        """Returns the next slot, whose host memory holds nothing still to be copied."""
         if not self._slots or any(slot.device.nbytes < size for slot in self._slots):
             self._grow(size)
         slot = self._slots[self._next]
@@ -120,13 +123,13 @@ class Staging:
         return slot
 
     def _grow(self, size: int) -> None:
-        """All slots at once, so that no later batch of this size waits for memory."""
+        """Grows all slots at once, so that no later batch of this size waits for memory."""
         self.close()
         slots = [
             _Slot(host=self._host_memory(size), device=self._transfers.device_memory(size))
             for _ in range(self._num_slots)
         ]
-        allocated = self._transfers.mark()  # what used this memory before may still run
+        allocated = self._transfers.mark()  # earlier work that used this memory may still run
         for slot in slots:
             slot.read = allocated
         self._slots = slots
@@ -154,12 +157,12 @@ def _is_hosted(parts: Sequence[Tensor]) -> bool:
 
 
 def num_rows(parts: Sequence[Tensor]) -> int:
-    """Of all parts together."""
+    """Returns the rows of all parts together."""
     return sum(part.shape[0] for part in parts)
 
 
 def _layout(pieces: Mapping[str, Sequence[Tensor]]) -> tuple[dict[str, _Span], int]:
-    """Each input's place in a slot, and the bytes of all."""
+    """Returns each input's place in a slot, and the bytes of all."""
     spans = {}
     end = 0
     for name, parts in pieces.items():

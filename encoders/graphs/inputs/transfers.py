@@ -1,4 +1,4 @@
-"""The streams, events and memory of input copies: what staging needs of a device."""
+"""The streams, events and memory of input copies that staging needs of a device."""
 
 from typing import Protocol
 
@@ -7,39 +7,39 @@ from torch import Tensor
 
 
 class Event(Protocol):
-    """A place in a stream's work."""
+    """A point in a stream's work."""
 
     def synchronize(self) -> None:
-        """The host waits until the stream got there."""
+        """Makes the host wait until the stream has reached this point."""
 
 
 class Transfers(Protocol):
-    """A copy stream beside the compute stream, which is the current one."""
+    """A copy stream beside the current stream, which computes."""
 
     def host_memory(self, num_bytes: int) -> Tensor:
-        """Page-locked uint8 [num_bytes]. Raises RuntimeError if there is none."""
+        """Returns page-locked uint8 [num_bytes]. Raises RuntimeError if there is none."""
 
     def device_memory(self, num_bytes: int) -> Tensor:
-        """uint8 [num_bytes], which earlier work of the compute stream may still use."""
+        """Returns uint8 [num_bytes], which earlier work of the compute stream may still use."""
 
     def send(self, target: Tensor, source: Tensor) -> Event:
-        """Copies from the host on the copy stream, without a wait; the event is behind the copy."""
+        """Copies from the host on the copy stream, without waiting; returns an event after the copy."""
 
     def lay(self, target: Tensor, source: Tensor) -> None:
         """Copies within the device on the compute stream."""
 
     def mark(self) -> Event:
-        """An event behind what the compute stream was given so far."""
+        """Returns an event after all work given to the compute stream so far."""
 
     def hold_copies(self, event: Event) -> None:
-        """What the copy stream is given from now on begins after the event."""
+        """Makes later work of the copy stream wait for the event."""
 
     def hold_compute(self, event: Event) -> None:
-        """What the compute stream is given from now on begins after the event."""
+        """Makes later work of the compute stream wait for the event."""
 
 
 class CudaTransfers:
-    """A copy stream of one CUDA device. Slots' memory belongs to the compute stream, which waits for every copy."""
+    """A copy stream of one CUDA device. Slot memory belongs to the compute stream, which waits for every copy."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -69,7 +69,7 @@ class CudaTransfers:
         torch.cuda.current_stream(self._device).wait_event(_of_cuda(event))
 
     def _recorded(self, stream: torch.cuda.Stream) -> Event:
-        # A host that waits leaves its core to others.
+        # Blocking, so that a waiting host leaves its core to others.
         event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         event.record(stream)
         return event
