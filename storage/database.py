@@ -1,4 +1,4 @@
-"""Opening the database: to write, to read, or not at all when it is not ours."""
+"""Opens the database for writing or reading, or refuses it when it is not ours."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def open_for_writing(path: str) -> Database:
 
     Raises: NotADatabaseError, DatabaseVersionError (both leave the file as it was), DatabaseAccessError.
     """
-    # SQLite opens what may not be written all the same, and says so at the first write.
+    # SQLite opens a file it may not write all the same, and says so only at the first write.
     if os.path.isfile(path) and not os.access(path, os.W_OK, effective_ids=True):
         raise _read_only(path, "no permission to write")
     with explained(path):
@@ -36,7 +36,7 @@ def open_for_writing(path: str) -> Database:
             _check_writable_version(db, path)
             db.conn.execute("PRAGMA journal_mode = WAL")
             db.conn.execute("PRAGMA synchronous = NORMAL")
-            # A migration may make a table anew: dropping the old one must not take what refers to it along.
+            # A migration may rebuild a table: dropping the old one must not delete the rows that refer to it.
             db.conn.execute("PRAGMA foreign_keys = OFF")
             _migrate(db)
             db.conn.execute("PRAGMA foreign_keys = ON")
@@ -47,10 +47,10 @@ def open_for_writing(path: str) -> Database:
 
 
 def open_beside(path: str) -> Database:
-    """Returns a second connection to a database that is open for writing: for small writes of another thread.
+    """Returns a second connection to a database that is open for writing: for small writes from another thread.
 
-    It never brings the log into the file, which waits for the disk; the first one does that, and others may write
-    meanwhile. Raises: DatabaseAccessError.
+    It never checkpoints the log into the file, which waits for the disk; the first connection does, and others may
+    write meanwhile. Raises: DatabaseAccessError.
     """
     with explained(path):
         db = _connect(path, "mode=rw")
@@ -78,7 +78,7 @@ def open_for_reading(path: str) -> Database:
 
 
 def check_exists(path: str) -> None:
-    """Raises: DatabaseNotFoundError."""
+    """Raises DatabaseNotFoundError if there is no file at the path."""
     if not os.path.exists(path):
         raise DatabaseNotFoundError(
             f"{path}: no such database; check --db, or make one with `ocrbatch run PATH --db {path}`"
@@ -87,10 +87,10 @@ def check_exists(path: str) -> None:
 
 @contextlib.contextmanager
 def held_for_upkeep(path: str) -> Iterator[Database]:
-    """The database to write to, under the run lock. Never creates one.
+    """Yields the database for writing, under the run lock. Never creates one.
 
-    Where a run died, that is noted: the lock's file, which tells it, is not left to the next run.
-    Raises: DatabaseNotFoundError, DatabaseBusyError while a run holds it, and what open_for_writing does.
+    Marks a run that died as interrupted, because the lock file that shows its death is gone for the next run.
+    Raises: DatabaseNotFoundError, DatabaseBusyError while a run holds it, and what open_for_writing raises.
     """
     check_exists(path)
     with run_lock(path) as died, contextlib.closing(open_for_writing(path)) as db, explained(path):
@@ -102,9 +102,9 @@ def held_for_upkeep(path: str) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def transaction(db: Database, path: str) -> Iterator[sqlite3.Connection]:
-    """One write transaction: all of it or, whatever is raised, nothing.
+    """Runs one write transaction: commits all of it or, whatever is raised, nothing.
 
-    It takes the write lock at once: a transaction that starts by reading cannot wait for another writer.
+    It takes the write lock at once: a transaction that starts with a read cannot wait for another writer.
     """
     with explained(path):
         db.conn.execute("BEGIN IMMEDIATE")
@@ -119,7 +119,7 @@ def transaction(db: Database, path: str) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turns what SQLite says about the file into an error that says what to do; bugs stay as they are."""
+    """Turns SQLite's errors about the file into errors that say what to do; bugs stay as they are."""
     try:
         yield
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError):
@@ -168,7 +168,7 @@ def _connect(path: str, mode: str) -> Database:
     uri = f"{Path(os.path.realpath(path)).as_uri()}?{mode}"
     conn = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     try:
-        conn.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first look into the file
+        conn.execute("SELECT count(*) FROM sqlite_master").fetchone()  # SQLite first reads the file here
         return Database(conn, execute_plugins=False)
     except BaseException:
         conn.close()
@@ -176,12 +176,12 @@ def _connect(path: str, mode: str) -> Database:
 
 
 def _connect_reader(path: str) -> Database:
-    # Not mode=ro: such a connection cannot remove the -wal and -shm files it makes, and leaves them about.
+    # Not mode=ro: such a connection cannot remove the -wal and -shm files that it creates, and leaves them behind.
     # SQLite opens the file read-only by itself where it may not write; query_only does the rest.
     try:
         return _connect(path, "mode=rw")
     except sqlite3.OperationalError as error:
-        # A database in WAL mode needs those files even to be read. In a folder where they cannot be made
+        # A database in WAL mode needs those files even to be read. In a folder where they cannot be created
         # (read-only media, a full disk) nobody else is writing either, unless a WAL is there.
         name = getattr(error, "sqlite_errorname", "")
         no_access = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))

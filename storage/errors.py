@@ -1,8 +1,8 @@
-"""What can go wrong with the database. Every message names the file and says what to do."""
+"""Errors of the database. Every message names the file and says what to do."""
 
 
 class StorageError(Exception):
-    """Anything about the database that the user can act on."""
+    """Base of all database errors that the user can act on."""
 
 
 class DatabaseNotFoundError(StorageError):
@@ -26,7 +26,7 @@ class DatabaseAccessError(StorageError):
 
 
 class DatabaseGoneError(StorageError):
-    """A database that a run writes to was deleted, renamed or replaced. is_side_file: one of its side files was."""
+    """A database that a run writes to was deleted, renamed or replaced. is_side_file: it was one of its side files."""
 
     def __init__(self, message: str, *, is_side_file: bool = False) -> None:
         super().__init__(message)
@@ -34,8 +34,8 @@ class DatabaseGoneError(StorageError):
 
 
 class SelectionError(StorageError):
-    """What was asked for names no run, date or status."""
+    """The selection names no run, date or status."""
 
 
 class ExportPathError(StorageError):
-    """The export cannot be written where it was asked for."""
+    """The export cannot be written to the path given."""

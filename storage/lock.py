@@ -2,8 +2,8 @@
 
 The lock is flock(2) on a file beside the database, never on the database itself: SQLite keeps POSIX locks
 there, which any close() of the same file in this process would drop. The kernel releases it however the
-process ends, kill -9 included; a lock file left behind is harmless, whoever's it is. On NFS flock works between
-hosts only where the server's lock daemon does; SQLite's WAL does not work over a network file system at all, so
+process ends, kill -9 included; a lock file left behind is harmless, whoever owns it. On NFS flock works between
+hosts only if the server's lock daemon does; SQLite's WAL does not work on a network file system at all, so
 the database belongs on a local disk.
 """
 
@@ -21,21 +21,21 @@ from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.strings.masking import mask_secrets
 from storage.strings.printable import one_line
 
-# A reader that asks whether a run is under way holds the lock for an instant: try again before giving up.
+# A reader that checks for a run holds the lock for an instant, so try again before giving up.
 TRIES = 5
 PAUSE_S = 0.1
 _OWNER_CHARACTERS = 400
 
 
 def lock_path(database: str) -> str:
-    """Returns the lock file's path: beside the file that a symbolic link leads to."""
+    """Returns the lock file's path: beside the file that a symbolic link points to."""
     return os.path.realpath(database) + ".lock"
 
 
 class RunLock:
     """Holds the database for one run. Raises: DatabaseBusyError, DatabaseAccessError.
 
-    died: whether its last holder died; who ends in order, by whatever error, takes the lock's file away.
+    died: whether its last holder died; a holder that ends in order, even with an error, removes the lock file.
     """
 
     def __init__(self, database: str) -> None:
@@ -46,9 +46,9 @@ class RunLock:
         self._sign()
 
     def renew(self) -> None:
-        """Takes the lock anew where somebody removed its file: another run would begin.
+        """Takes the lock again if somebody removed its file, as another run could start.
 
-        Raises: DatabaseBusyError where one has begun; DatabaseAccessError where the file cannot be made.
+        Raises: DatabaseBusyError if one has started; DatabaseAccessError if the file cannot be created.
         """
         if not _still_there(self._descriptor, self._path):
             renewed = _acquire(self._path, self._database)
@@ -57,21 +57,21 @@ class RunLock:
             self._sign()
 
     def release(self) -> None:
-        # Removed while held, so that nobody can hold a lock on a file that is no longer there: see _acquire.
+        # Removed while held, so that nobody can hold a lock on a file that no longer exists: see _acquire.
         with contextlib.suppress(OSError):
             if _still_there(self._descriptor, self._path):
                 os.unlink(self._path)
         os.close(self._descriptor)
 
     def _sign(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk, or another user's file: locked all the same
+        with contextlib.suppress(OSError):  # a full disk, or another user's file; the lock holds all the same
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
 
 
 @contextlib.contextmanager
 def run_lock(database: str) -> Iterator[bool]:
-    """Holds the database meanwhile; gives whether its last holder died. Raises: as RunLock."""
+    """Holds the database within it; yields whether its last holder died. Raises what RunLock raises."""
     lock = RunLock(database)
     try:
         yield lock.died
@@ -80,12 +80,12 @@ def run_lock(database: str) -> Iterator[bool]:
 
 
 def owner(database: str) -> str | None:
-    """Returns who holds the database ("process 12 on host since ...: command"); None if nobody does."""
+    """Returns who holds the database ("process 12 on host since ...: command"), None if nobody does."""
     return (_written(lock_path(database)) or "unknown") if is_locked(database) else None
 
 
 def is_locked(database: str) -> bool:
-    """Returns whether a run holds the database; True where that cannot be found out."""
+    """Returns whether a run holds the database; True if that cannot be determined."""
     try:
         descriptor = os.open(lock_path(database), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -121,11 +121,11 @@ def _acquire(path: str, database: str) -> int:
 
 
 def _open(path: str, database: str) -> int:
-    # No link is followed: what it leads to would be emptied.
+    # No link is followed: its target would be truncated.
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o644)
-    except PermissionError as error:  # another user's file can be locked by whom it lets read
+    except PermissionError as error:  # another user's file can be locked by anyone who may read it
         with contextlib.suppress(OSError):
             return os.open(path, os.O_RDONLY | flags)
         raise _cannot_lock(path, database, error) from error
@@ -134,7 +134,7 @@ def _open(path: str, database: str) -> int:
 
 
 def _replaceable(descriptor: int, path: str) -> bool:
-    """Returns whether a file left behind by another user, in which we cannot say who we are, was removed."""
+    """Returns whether a file that another user left behind, in which we cannot write our identity, was removed."""
     if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
         return False
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What goes into the database. Plain records: storage knows none of the other packages' types."""
+"""The records that go into the database. Plain data: storage knows no types of the other packages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 PAGE_STATUSES = (
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined",
 )  # fmt: skip
-# A page of these needs no look; one of the next is not read again under the same settings.
+# A page with one of these statuses needs no look; one of the next is not read again under the same settings.
 FINE_STATUSES = ("ok", "blank", "embedded")
 DONE_STATUSES = (*FINE_STATUSES, "doubtful")
 DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
@@ -14,10 +14,10 @@ DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run as it starts.
+    """One run at its start.
 
     config: the resolved configuration as JSON values; values of secret keys are masked when stored.
-    model: the model's name as given. versions: name -> version of what took part.
+    model: the model's name as given. versions: name -> version of each component involved.
     """
 
     settings_hash: str
@@ -29,11 +29,11 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """One file as a run found it: the path and what lies behind it.
+    """One file as a run found it: its path and its content.
 
     sha256: of the whole content; None where the file could not be read.
     status: one of DOCUMENT_STATUSES. num_pages: pages or frames found. reason: why it is not "ok".
-    given: the path as it was named, by which a row of an earlier version may go; None where nobody knows.
+    given: the path as it was named, which a row of an earlier version may use; None if unknown.
     """
 
     path: str
@@ -50,7 +50,7 @@ class FileRecord:
 class BlockRecord:
     """One region of a page.
 
-    box_px: (x0, y0, x1, y1) in page pixels, None where there is none. confidence: 0..1, None if not known.
+    box_px: (x0, y0, x1, y1) in page pixels, None if there is none. confidence: 0..1, None if unknown.
     """
 
     label: str
@@ -87,12 +87,12 @@ class PageRecord:
     """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
 
     settings_hash: of everything that decides the text. blocks: in reading order.
-    confidence: 0..1. width_px, height_px, dpi: the page as it was rendered, upright.
+    confidence: 0..1. width_px, height_px, dpi: of the page as rendered, upright.
     rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
     document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
-    layer_agreement: 0..1, how far text and text layer agree, None where they were not compared. script: ISO 15924
-    code of a script that the model was not trained for. doubt: why the text may be wrong or incomplete, None where
-    nothing says so; a "doubtful" page has one, and one that was cut short or repeats itself may.
+    layer_agreement: 0..1, how far text and text layer agree, None if they were not compared. script: ISO 15924
+    code of a script that the model was not trained on. doubt: why the text may be wrong or incomplete, None if
+    nothing suggests so; a "doubtful" page has one, and one that was cut short or repeats itself may.
     """
 
     sha256: str
@@ -122,26 +122,26 @@ class PageRecord:
 
     @property
     def seconds(self) -> float:
-        """What the page cost: the sum of its shares of every stage."""
+        """Returns the seconds the page cost: the sum of its shares of every stage."""
         return sum(timing.share_s for timing in self.timings)
 
 
-# Categories of errors that struck all pages in the model's computation, whichever of them was the reason.
+# Categories of errors that hit all pages in the model's computation, whichever of them caused it.
 LOST_CATEGORIES = ("device_lost", "model_ended")
-# That of a page that was alone in the model when the whole process died.
+# Category of a page that was alone in the model when the whole process died.
 PROCESS_DIED = "process_died"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlan:
-    """What a run has to do with the pages of a document; page indices, ascending.
+    """The work of a run on the pages of a document; page indices, ascending.
 
     done: has an ok, blank, embedded or doubtful attempt under these settings. given_up: tried under them as often as
-    allowed. doubtful: of done those whose current attempt is, or was cut short with a text that is less in doubt.
-    kept: of given_up those whose current attempt is of other settings, which read the page to its end.
-    last: of to_read those that the model had when one run died: to be read after the others, together.
-    alone: of to_read those that were being computed when the model was lost at last, or when several runs died, and how
-    often that happened to each; one of them may be the reason. To be read after all others, one by one.
+    allowed. doubtful: the done pages whose current attempt is doubtful, or was cut short with a text less in doubt.
+    kept: the given-up pages whose current attempt has other settings, which read the page to its end.
+    last: the pages to read that were in the model when one run died: read after the others, together.
+    alone: the pages to read that were being computed when the model was finally lost, or when several runs died, and
+    how often that happened to each; one of them may be the cause. Read after all others, one by one.
     """
 
     to_read: tuple[int, ...]

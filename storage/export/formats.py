@@ -1,4 +1,4 @@
-"""Every export format by name, and where an export goes."""
+"""The export formats by name, and the files that an export is written to."""
 
 import contextlib
 import os
@@ -26,12 +26,12 @@ FORMATS: dict[str, Callable[[Iterable[PageRow], TextIO], int]] = {
 
 
 def export(db: Database, format_name: str, stream: TextIO, selection: Selection | None = None) -> int:
-    """Writes the selected pages, None for all, to a stream, page by page; returns the number of pages."""
+    """Writes the selected pages (None: all) to a stream, page by page; returns the number of pages."""
     return FORMATS[format_name](export_rows(db, selection), stream)
 
 
 def export_to_file(db: Database, format_name: str, path: str, selection: Selection | None = None) -> int:
-    """Writes the selected pages, None for all, to a UTF-8 file that appears, whole, at the end; returns their number.
+    """Writes the selected pages (None: all) to a UTF-8 file that appears, whole, at the end; returns their number.
 
     Raises: ExportPathError where the file cannot be written, or is the database itself.
     """
@@ -48,10 +48,10 @@ def export_to_file(db: Database, format_name: str, path: str, selection: Selecti
 
 
 def export_to(db: Database, format_name: str, path: str, selection: Selection | None = None) -> int:
-    """Writes the selected pages to a file, or where path is a folder, or ends in a slash, to a file for each document.
+    """Writes the selected pages to a file or, where path is a folder or ends in a slash, to one file per document.
 
-    A document's file is called as it, with the format's ending after its own (report.pdf.md); folders below the one
-    that all listed files share are made as well. Returns the number of pages. Raises: ExportPathError.
+    A document's file keeps its name, with the format's ending added (report.pdf.md); folders below the one that all
+    listed files share are created as well. Returns the number of pages. Raises: ExportPathError.
     """
     if not path.endswith(os.sep) and not os.path.isdir(path):
         return export_to_file(db, format_name, path, selection)
@@ -68,7 +68,7 @@ def export_to(db: Database, format_name: str, path: str, selection: Selection | 
 
 
 def _shared_folder(db: Database) -> str:
-    """The deepest folder above all listed files."""
+    """Returns the deepest folder above all listed files."""
     with explained(database_path(db)):
         rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
     return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])

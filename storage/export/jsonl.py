@@ -1,4 +1,4 @@
-"""JSON Lines: one object a page, with everything the database holds about its current attempt."""
+"""JSON Lines: one object per page, with everything the database holds about its current attempt."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from storage.export.rows import PageRow
 
 
 def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes one line a page; returns the number of pages."""
+    """Writes one line per page; returns the number of pages."""
     number = 0
     for row in rows:
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")

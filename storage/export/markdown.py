@@ -1,4 +1,4 @@
-"""Markdown: a heading a document, its pages in order, a comment before each."""
+"""Markdown: a heading per document, its pages in order, a comment before each."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -10,7 +10,7 @@ from storage.strings.printable import one_line
 
 
 def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes the documents; returns the number of pages. A page that is not fine says why."""
+    """Writes the documents; returns the number of pages. A page that is not fine states why."""
     number = 0
     for (path, _, superseded), pages in groupby(
         rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
@@ -27,12 +27,12 @@ def write(rows: Iterable[PageRow], stream: TextIO) -> int:
 
 
 def _heading(path: str) -> str:
-    """A name is no markup, not even that of a table."""
+    """Returns a document's heading; no name may act as markup, not even that of a table."""
     return inert(one_line(path)).replace("<", "&lt;")
 
 
 def _comment(page: PageRow) -> str:
     label = f"page {page['page']}"
     reason = shortfall(page)
-    # Two hyphens may end a comment; an error's message may hold anything.
+    # Two hyphens may end a comment, and an error message may hold anything.
     return label if reason is None else f"{label}: {reason}".replace("--", "- -").replace(">", "&gt;")

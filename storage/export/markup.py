@@ -1,26 +1,26 @@
-"""What a page says, in markdown that only says it: no renderer runs, loads or links what a document asks for.
+"""Makes a page's markdown inert: no renderer runs, loads or links what a document asks for.
 
-Headings, lists, emphasis and the tags of tables are what the model writes and stay. A tag of any other name, or one
-with attributes, is text of the document; so is an image from anywhere but the export's own folder, which a renderer
-would load, and a link with a scheme that runs something.
+Headings, lists, emphasis and table tags are the model's own markup and stay. Any other tag, or one with attributes, is
+text of the document; so is an image from outside the export's own folder, which a renderer would load, and a link with
+a scheme that runs something.
 """
 
 import re
 
 _ALLOWED = r"table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center"
 _SPAN = r"\s+(?:col|row)span\s*=\s*[\"']?\d{1,4}[\"']?"
-# Where CommonMark and HTML see a tag, comment or instruction begin.
+# Where CommonMark and HTML recognise the start of a tag, comment or instruction.
 _OPENING = re.compile(rf"<(?!/?(?:{_ALLOWED})(?:{_SPAN}){{0,2}}\s*/?>)(?=[A-Za-z/!?])", re.IGNORECASE)
-# A character reference would be read as the character after all that stands here was looked for.
+# A character reference would be decoded after the text was searched for everything listed here.
 _REFERENCE = re.compile(r"&(?=#\d|#[xX][\dA-Fa-f]|[A-Za-z][A-Za-z\d]*;)")
 _OWN_IMAGE = r"\[\]\(images/\d+_\d+\.jpg\)"
 _IMAGE = re.compile(rf"!(?=\[)(?!{_OWN_IMAGE})")
-# A target with a scheme, by name or hidden behind characters that browsers drop; but for those that only show a page.
+# A target with a scheme, named or hidden behind characters that browsers drop, except those that only show a page.
 _LINK = re.compile(r"\](?=[(:]\s*+<?+(?!(?:https?|mailto):)[^/?#)>\n]{0,2000}:)", re.IGNORECASE)
 
 
 def inert(markdown: str) -> str:
-    """Returns the markdown with what would be more than text, tables and layout written as text."""
+    """Returns the markdown with everything beyond text, tables and layout written as text."""
     text = _OPENING.sub("&lt;", _REFERENCE.sub("&amp;", markdown))
-    # References, not backslashes: one that stands before would take their meaning away.
+    # References, not backslashes: a backslash in front would cancel these.
     return _LINK.sub("&#93;", _IMAGE.sub("&#33;", text))

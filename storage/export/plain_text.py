@@ -8,7 +8,7 @@ from storage.strings.printable import one_line
 
 
 def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes the pages; returns their number. A page that is not fine says why in square brackets."""
+    """Writes the pages; returns their number. A page that is not fine states why in square brackets."""
     number = 0
     for row in rows:
         mark = " (superseded)" if row["superseded"] else ""

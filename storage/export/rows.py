@@ -14,7 +14,7 @@ from storage.strings.printable import one_line
 
 
 class BlockRow(TypedDict):
-    """box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None."""
+    """One block. box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None."""
 
     label: str
     box: list[int] | None
@@ -31,9 +31,9 @@ class ErrorRow(TypedDict):
 class PageRow(TypedDict):
     """One page of one file. page: 1-based. timings: stage -> the page's share in seconds.
 
-    text, markdown, confidence and error are None where there is none; a page not read yet is "pending".
-    source, rung, rotation_deg, layer_agreement, script, doubt: as storage.types.PageRecord has them; None where the
-    page was not read yet. superseded: the path has other content by now.
+    text, markdown, confidence and error are None where absent; a page not read yet is "pending".
+    source, rung, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord; None where the page was
+    not read yet. superseded: the path has other content by now.
     """
 
     path: str
@@ -58,9 +58,9 @@ class PageRow(TypedDict):
 def export_rows(db: Database, selection: Selection | None = None) -> Iterator[PageRow]:
     """Yields the selected pages, None for every page of every listed file, ordered by path (bytewise) then page.
 
-    One page is in memory at a time, and all are of the moment of the first. Two files of equal content
-    are both there; a vanished file is, unless a present one has its content. Documents without pages
-    (broken, encrypted, skipped) are not: `status` counts them. What a path held before follows what it holds.
+    One page is in memory at a time, and all come from one snapshot. Two files of equal content both appear; a vanished
+    file does unless a present one has its content. Documents without pages (broken, encrypted, skipped) do not appear:
+    `status` counts them. Content that a path held earlier follows its present content.
     """
     chosen = selection or Selection()
     with explained(database_path(db)):
@@ -88,7 +88,7 @@ def export_rows(db: Database, selection: Selection | None = None) -> Iterator[Pa
 
 
 def _merged(db: Database, selection: Selection) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Returns the rows and whether each is superseded; both queries are streamed, as of one moment."""
+    """Yields the rows and whether each is superseded; both queries are streamed from one snapshot."""
     prepare(db, selection)
     current = zip(selected(db, "results", selection), repeat(False))
     if not selection.superseded:

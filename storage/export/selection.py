@@ -1,4 +1,4 @@
-"""Which pages an export takes."""
+"""Selects the pages of an export."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from storage.queries.statistics import database_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """Pages whose text is of these runs (both ends count), or was stored from a time on (UTC, ISO 8601)."""
+    """Selects pages by the runs that read them (both ends included), or by a time stored from on (UTC, ISO 8601)."""
 
     first_run: int = 0
     last_run: int | None = None
@@ -24,11 +24,11 @@ class Since:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """By default every page of every listed file.
+    """The pages to export; by default every page of every listed file.
 
-    since: None for all. statuses: of pages; empty: all. wants_path: is told a file's path as it is stored.
-    superseded: whether what paths held before they got other content is there as well. max_confidence: pages without
-    a confidence are left out then.
+    since: None for all. statuses: of pages; empty: all. wants_path: takes a file's path as stored, returns whether to
+    include it. superseded: also include content that paths held before their present one. max_confidence: leaves out
+    pages above it, and pages without a confidence.
     """
 
     since: Since | None = None
@@ -39,15 +39,15 @@ class Selection:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it leaves anything out."""
+        """Returns whether it leaves anything out."""
         narrow = (self.since, self.wants_path, self.max_confidence)
         return bool(self.statuses) or any(part is not None for part in narrow)
 
 
 def parse_since(db: Database, text: str) -> Since:
-    """Returns what "last", a run's number, or a date or time in ISO 8601 (UTC unless it says so) stands for.
+    """Returns what "last", a run's number, or an ISO 8601 date or time (UTC unless it says otherwise) stands for.
 
-    "last" is the last run that stored a page and is over; a number that run and all later ones.
+    "last" is the last finished run that stored a page; a number means that run and all later ones.
     Raises: SelectionError.
     """
     if text == "last":
@@ -65,7 +65,7 @@ def parse_since(db: Database, text: str) -> Since:
 
 
 def prepare(db: Database, selection: Selection) -> None:
-    """Makes what `selected` needs; SQLite takes it only while no query is under way."""
+    """Creates what `selected` needs; SQLite allows it only while no query is running."""
     if selection.wants_path is not None:
         db.conn.create_function("wants_path", 1, selection.wants_path)
 
@@ -76,14 +76,14 @@ def selected(db: Database, view: str, selection: Selection) -> Iterator[dict[str
     if selection.wants_path is not None:
         conditions.append("wants_path(path)")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    # The views' joins leave the order to SQLite; path and page are unique indices, so that nothing is sorted.
+    # The views' joins leave the order to SQLite; path and page are unique indices, so nothing has to be sorted.
     order = "path, page_index" if view == "results" else "path, document_id, page_index"
     rows: Iterator[dict[str, Any]] = db.query(f"SELECT * FROM {view}{where} ORDER BY {order}", values)
     return rows
 
 
 def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
-    """Returns conditions and their values; the plus keeps SQLite from taking another index, and sorting."""
+    """Returns conditions and their values; the plus keeps SQLite from choosing another index and sorting."""
     conditions: list[str] = []
     values: dict[str, Any] = {}
     if (since := selection.since) is not None:

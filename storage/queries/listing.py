@@ -1,4 +1,4 @@
-"""Every file the database knows, one after the other: what became of it and of its pages."""
+"""Lists every file in the database with its status and that of its pages."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from storage.types import PAGE_STATUSES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtfulPage:
-    """A page whose text may be wrong or incomplete. page: 1-based. doubt: why, in words."""
+    """A page whose text may be wrong or incomplete. page: 1-based. doubt: the reason, in words."""
 
     page: int
     status: str
@@ -31,11 +31,11 @@ class UnsurePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
-    """status: one of DOCUMENT_STATUSES, or "superseded" for content that a path held before it got other content.
+    """A file with its status: one of DOCUMENT_STATUSES, or "superseded" for content that its path no longer holds.
 
-    num_pages: in the document; pages: status -> those of them that were asked for. reason: why it is not "ok".
-    older_pages: those whose current attempt is of other settings than the last run's that found the content.
-    doubtful: its pages whose text is in doubt, by page. low_confidence: others that were read with a low one.
+    num_pages: in the document; pages: status -> number of those that were asked for. reason: why it is not "ok".
+    older_pages: those whose current attempt has other settings than the last run that found the content.
+    doubtful: its pages whose text is in doubt, in order. low_confidence: other pages read with a low confidence.
     """
 
     path: str
@@ -53,7 +53,7 @@ class FileStatus:
 
 
 def file_statuses(db: Database) -> Iterator[FileStatus]:
-    """Yields them by path (bytewise), what a path held before after what it holds."""
+    """Yields the files by path (bytewise), content that a path held earlier after its present content."""
     with explained(database_path(db)):
         below = _low_confidence(db)
         rows = db.conn.execute(_FILES)
@@ -73,7 +73,7 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
 
 
 def _low_confidence(db: Database) -> float:
-    """What counted as low in the last run; 0 where no run was."""
+    """Returns the confidence that counted as low in the last run; 0 if there was no run."""
     sql = "SELECT json_extract(config, '$.store.low_confidence') FROM runs ORDER BY id DESC LIMIT 1"
     (found,) = db.conn.execute(sql).fetchone() or (None,)
     return 0.0 if found is None else float(found)

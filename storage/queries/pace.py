@@ -1,4 +1,4 @@
-"""How fast earlier runs were: what a plan's estimate is made of."""
+"""The speed of earlier runs, which a plan's estimate is based on."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ _RUNS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """seconds_per_page: of the last runs together, loading the model included. num_pages: that they read.
+    """The speed of the last runs together. seconds_per_page: includes loading the model. num_pages: that they read.
 
-    Pages whose text layer was taken instead are left out: they take next to nothing, and other runs have more or fewer.
+    Pages whose text layer was used instead are left out: they cost next to nothing, and their number differs by run.
     """
 
     seconds_per_page: float
@@ -22,7 +22,7 @@ class Pace:
 
 
 def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
-    """Returns the pace of the last ten runs that read pages with these settings, or else with this model; else None."""
+    """Returns the pace of the last ten runs that read pages with these settings, else with this model, else None."""
     with explained(database_path(db)):
         for column, value in (("settings_hash", settings_hash), ("weights_sha256", weights_sha256)):
             seconds, num_pages = db.conn.execute(_SQL.format(column=column), (value, _RUNS)).fetchone()
@@ -31,7 +31,7 @@ def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
     return None
 
 
-# Only whole numbers of this module's reach the text of the statement, and the two names above.
+# Only integers of this module, and the two names above, are put into the text of the statement.
 _SQL = """
 SELECT coalesce(sum(seconds), 0.0), coalesce(sum(num_pages), 0) FROM (
     SELECT r.seconds, count(DISTINCT a.page_id) AS num_pages FROM runs r JOIN attempts a ON a.run_id = r.id

@@ -16,9 +16,9 @@ _TERM = re.compile(r'"([^"]*)"(\*?)|([^\s"]+)')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A page that matches. page: 1-based. score: larger is better. snippet: one line, matches marked.
+    """A page that matches. page: 1-based. score: larger is better. snippet: one line with its matches marked.
 
-    doubt: why its text may be wrong or incomplete, None where nothing says so.
+    doubt: why its text may be wrong or incomplete, None where nothing suggests so.
     """
 
     path: str
@@ -32,9 +32,9 @@ class Hit:
 def to_match(query: str) -> str:
     """Returns the FTS5 expression for what a person typed; "" when it holds no letter or digit.
 
-    Every word must occur. "two words" in double quotes are a phrase, a final * stands for any ending.
+    Every word must occur. "two words" in double quotes are a phrase, a final * matches any ending.
     Nothing else is an operator: each term becomes an FTS5 string, in which only the quote is special.
-    Words after the first MAX_TERMS are not looked at.
+    Words after the first MAX_TERMS are ignored.
     """
     terms = []
     for phrase, phrase_star, word in _TERM.findall(storable(query.replace("\0", " "))):
@@ -53,10 +53,10 @@ def search(
     marks: tuple[str, str] = ("[", "]"),
     doubtful: bool = False,
 ) -> Iterator[Hit]:
-    """Yields the best hits, best first (bm25); a page with several files yields one for each.
+    """Yields the best hits, best first (bm25); a page of several files yields one for each.
 
-    marks: what stands before and after a match in the snippet. doubtful: whether pages whose text is in doubt are
-    looked through too. Any query is valid.
+    marks: strings before and after each match in the snippet. doubtful: also searches pages whose text is in doubt.
+    Any query is valid.
     """
     match = to_match(query)
     if not match:

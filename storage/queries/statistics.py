@@ -1,4 +1,4 @@
-"""What the database says about itself: runs, counts and times. For `status` and for a run's summary."""
+"""Runs, counts and times in the database, for `status` and for a run's summary."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -16,10 +16,10 @@ from storage.types import PAGE_STATUSES
 class RunStatus:
     """One run. state: "running", "finished" or "interrupted" (it was killed).
 
-    num_pages: pages that it stored attempts at. seconds: until its end, now, or, if it was killed, its last page.
-    pages_per_s: num_pages / seconds, loading the model included; None without pages.
+    num_pages: pages it stored attempts at. seconds: until its end, until now or, if it was killed, until its last page.
+    pages_per_s: num_pages / seconds, including loading the model; None without pages.
     counts: what the run itself counted, empty until it finished. encoder: statistics of each path of the
-    vision encoder; None until the run finished, and where it needed no encoder. flow: how busy the stages were, what
+    vision encoder; None until the run finished, and if it needed no encoder. flow: how busy the stages were, what
     the language model wrote, and how busy the GPU was; None until the run finished.
     """
 
@@ -52,14 +52,14 @@ class StageStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The whole database.
+    """Counts of the whole database.
 
     pages: by status, of every distinct content that a file has. documents: distinct contents by status,
     "missing" when every file with it is gone. files: paths by status. left_out_pages: pages of readable
     documents that nobody has asked for yet (page selection, maximum per document).
-    num_attempts: readings so far, retries included. superseded: contents that a path held before it got others.
-    older_pages: pages whose current attempt was made under other settings than those of the last run that found their
-    file: it did not ask for them, did not come to them, or read them worse.
+    num_attempts: readings so far, retries included. superseded: contents that a path held before its present one.
+    older_pages: pages whose current attempt has other settings than the last run that found their file: that run did
+    not ask for them, did not reach them, or read them worse.
     """
 
     database: str
@@ -80,10 +80,10 @@ class Status:
 
 
 def status(db: Database) -> Status:
-    """Returns everything `ocrbatch status` shows, as of one moment."""
+    """Returns everything `ocrbatch status` shows, from one snapshot."""
     path = database_path(db)
     with explained(path):
-        db.conn.execute("BEGIN")  # one snapshot for all counts, while a run goes on
+        db.conn.execute("BEGIN")  # one snapshot for all counts, while a run continues
         try:
             return Status(
                 database=path,
@@ -114,7 +114,7 @@ def runs(db: Database) -> list[RunStatus]:
 
 
 def pages_by_status(db: Database) -> dict[str, int]:
-    """Returns status -> distinct pages, in the order of PAGE_STATUSES, without those that do not occur."""
+    """Returns status -> number of distinct pages, in the order of PAGE_STATUSES, without statuses that do not occur."""
     counts = _counts(
         db,
         "SELECT p.status, count(*) FROM pages p"
@@ -124,7 +124,7 @@ def pages_by_status(db: Database) -> dict[str, int]:
 
 
 def stages(db: Database, run_id: int | None = None) -> list[StageStatus]:
-    """Returns the stages by total time, longest first; of one run, or of all."""
+    """Returns the stages by total time, longest first, of one run or of all."""
     where = "" if run_id is None else "WHERE run_id = :run_id"
     rows = db.query(_STAGES.format(where=where), {"run_id": run_id})
     return [StageStatus(**row) for row in rows]
@@ -134,7 +134,7 @@ def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
     last_page_at = row.pop("last_page_at")
     counts, encoder, flow = (json.loads(row.pop(name) or "null") for name in ("counts", "encoder", "flow"))
     if row["state"] == "running" and not alive:
-        row["state"] = "interrupted"  # killed, and no run has come since to say so in the file
+        row["state"] = "interrupted"  # killed, and no run has started since to record it
     if row["seconds"] is None:
         end = datetime.now(UTC).isoformat() if row["state"] == "running" else last_page_at
         row["seconds"] = _seconds(row["started_at"], end)
@@ -178,7 +178,7 @@ SELECT count(*) FROM documents d JOIN pages p ON p.document_id = d.id
 WHERE NOT p.asked AND d.status = 'ok' AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = d.id)
 """
 
-# Content that several files have was last found by the last of their runs.
+# Content that several files have counts as last found by the last of their runs.
 LAST_SETTINGS = """
 SELECT f.document_id, r.settings_hash FROM (
     SELECT document_id, max(last_run_id) AS run_id FROM files GROUP BY document_id) f
@@ -190,8 +190,8 @@ SELECT count(*) FROM ({LAST_SETTINGS}) l JOIN pages p ON p.document_id = l.docum
 JOIN attempts a ON a.id = p.current_attempt_id WHERE a.settings_hash <> l.settings_hash
 """
 
-# A page's share of a stage is summed first: a stage may have several timings on a page (paths, retries
-# within the attempt). The median is the middle or the mean of the two middles, p99 the nearest rank.
+# A page's shares of a stage are summed first: a stage may have several timings on a page (paths, retries
+# within the attempt). The median is the middle value or the mean of the two middle ones, p99 the nearest rank.
 _STAGES = """
 WITH shares AS (
     SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings {where} GROUP BY stage, attempt_id),

@@ -1,4 +1,4 @@
-"""An attempt's rows: itself, its blocks and its timings. The caller has a transaction and the page."""
+"""Writes an attempt's rows: itself, its blocks and its timings. The caller has a transaction and the page."""
 
 import sqlite3
 import time
@@ -12,7 +12,7 @@ from storage.types import PageRecord, TimingRecord
 def insert_attempt(
     conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str
 ) -> int:
-    """Returns the new attempt's id."""
+    """Writes the attempt's own row; returns its id."""
     error, text = page.error, None if page.text is None else storable(page.text)
     markdown = None if page.markdown is None else storable(page.markdown)
     values = {
@@ -60,7 +60,7 @@ def insert_blocks(conn: sqlite3.Connection, attempt_id: int, page: PageRecord) -
 
 
 def _blocks(page: PageRecord) -> list[Block]:
-    """Returns what is stored of the blocks, less their confidence."""
+    """Returns the stored part of the blocks, without their confidence."""
     return [
         (storable(block.label), *(block.box_px or (None,) * 4), storable(block.text)) for block in page.blocks
     ]
@@ -69,7 +69,7 @@ def _blocks(page: PageRecord) -> list[Block]:
 def insert_timings(
     conn: sqlite3.Connection, run_id: int, attempt_id: int, timings: Sequence[TimingRecord], began: float
 ) -> float:
-    """Adds the time since `began` as that of storing, unless one is there; returns when it ended."""
+    """Writes the timings, adding the time since `began` as "store" unless it is there; returns when it ended."""
     ended = time.perf_counter()
     if all(timing.stage != "store" for timing in timings):
         timings = (*timings, TimingRecord(stage="store", share_s=ended - began, wall_s=ended - began))

@@ -1,22 +1,21 @@
-"""Attempts at pages: which to make, how they are written, and which one is current.
+"""Attempts at pages: chooses which to make, writes them, and decides which one is current.
 
-The rule for what is kept, of the attempts under the same settings: a page read to its end ("ok", "blank", "embedded")
-before one that is doubtful, was cut short or repeats itself, that before one that failed; then the higher confidence,
-which none is lower than any; of equals the earlier. A trusted text layer counts as certain. A page that was read to its
-end is read again only where somebody forces it, and then the later run's counts. A doubtful text and one cut short are
-of one rank, because the confidence counts what is missing too: more of the half page at 0.9 is right than of the whole
-one at 0.1.
+The rule for attempts under the same settings: a page read to its end ("ok", "blank", "embedded") beats one that is
+doubtful, was cut short or repeats itself, and that beats a failed one. Within a rank the higher confidence wins, and
+any confidence beats none; of equals the earlier. A trusted text layer counts as certain. A page that was read to its
+end is read again only when forced, and then the later run's attempt counts. A doubtful text and one cut short have the
+same rank, because the confidence covers what is missing too: more is right of half a page at 0.9 than of a whole one at
+0.1.
 
-A doubtful page counts as read: it is not read again under the same settings, unless somebody asks for what failed.
+A doubtful page counts as read: it is not read again under the same settings, unless failed pages are to be retried.
 
-Confidences under different settings cannot be compared: an attempt under others takes the current one's place unless
-that is of a higher of these three ranks. So the text of a page that new settings do not read stays, with the settings
-it was made under; the page is tried under the new ones up to their own limit, and then given up without being set
-aside.
+Confidences under different settings cannot be compared: an attempt under others replaces the current one unless that
+has a higher of these three ranks. So the text of a page that new settings cannot read stays, with the settings it was
+made under; the page is tried under the new ones up to their own limit, and then given up without being quarantined.
 
-A first reading while a better one is under way is stored at once, under settings of its own (first_settings): it counts
-neither as done nor as tried, so that a run that is killed leaves the text, and the next one reads the page to its end.
-Whatever is read in the end takes its place, also where that is in doubt by then; only a failure does not.
+A first reading is stored at once while a better one is under way, under settings of its own (first_settings): it counts
+neither as done nor as tried, so that a killed run leaves its text, and the next run reads the page to its end. The
+final reading replaces it, even if that is in doubt; only a failure does not.
 """
 
 import sqlite3
@@ -30,14 +29,14 @@ from storage.types import DONE_STATUSES, FINE_STATUSES, LOST_CATEGORIES, PagePla
 
 _RANK = {"ok": 2, "blank": 2, "embedded": 2, "doubtful": 1, "truncated": 1, "repeated": 1, "failed": 0}
 _FINE_RANK = 2
-# Of an attempt without any, which may have no text: another with a text comes before it, however doubtful that is.
+# Confidence of an attempt without one, which may have no text: any other with a text ranks above it, however doubtful.
 _NO_CONFIDENCE = -1.0
 
 Merit = tuple[int, float]
 
 
 def merit(status: str, confidence: float | None) -> Merit:
-    """Returns how much an attempt is worth: its rank, and what decides between attempts under the same settings."""
+    """Returns an attempt's merit: its rank, and what decides between attempts under the same settings."""
     if status == "embedded":
         return _FINE_RANK, 1.0
     return _RANK[status], _NO_CONFIDENCE if confidence is None else confidence
@@ -53,7 +52,7 @@ def plan(
     force: bool,
     retry_failed: bool = False,
 ) -> PagePlan:
-    """Creates the pages and sorts them into read, done and given up, inside the caller's transaction."""
+    """Creates the pages and sorts them into to read, done and given up, inside the caller's transaction."""
     document = _document_id(conn, sha256)
     wanted = sorted(set(page_indices))
     conn.executemany(
@@ -81,9 +80,9 @@ def foresee(
     force: bool,
     retry_failed: bool = False,
 ) -> PagePlan:
-    """Returns what `plan` would, and writes nothing; all pages of a document that is not known are to be read.
+    """Returns what `plan` would, without writing; all pages of an unknown document are to be read.
 
-    In no order, and without the attempt that the next run writes for a page with which the last one died.
+    In no order, and without the attempt that the next run writes for a page with which the last run died.
     """
     wanted = sorted(set(page_indices))
     row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
@@ -121,8 +120,8 @@ def record(
 ) -> int:
     """Writes a run's attempts at one page with all that belongs to them, inside the caller's transaction.
 
-    Returns the id of the best of them. began: time.perf_counter() at the start of storing. attempt_limit: a page that
-    so many runs did not read to its end is quarantined, unless it has a text that is; None: never.
+    Returns the id of the best of them. began: time.perf_counter() at the start of storing. attempt_limit: quarantines a
+    page that this many runs did not read to its end, unless it has such a text; None: never.
     """
     page = attempts[0]
     assert len({(a.sha256, a.page_index, a.settings_hash) for a in attempts}) == 1, "attempts at one page"
@@ -146,9 +145,9 @@ def record(
 def record_first(
     conn: sqlite3.Connection, run_id: int, page: PageRecord, finished_at: str, began: float
 ) -> bool:
-    """Writes a reading while another is under way, inside the caller's transaction; record() forgets it again.
+    """Writes a first reading while another is under way, inside the caller's transaction; record() removes it again.
 
-    Returns whether it was kept: not where the page has a text that was read to its end. began: as record() takes it.
+    Returns whether it was kept: not if the page has a text that was read to its end. began: as for record().
     """
     page_id = _page_id(conn, page)
     settings_hash, page = page.settings_hash, replace(page, settings_hash=first_settings(page.settings_hash))
@@ -167,12 +166,12 @@ def record_first(
 
 
 def first_settings(settings_hash: str) -> str:
-    """Returns the settings of a reading that is not the last one under these."""
+    """Returns the settings hash of a reading that is not the last one under these settings."""
     return f"{settings_hash}+first"
 
 
 def _forget_first(conn: sqlite3.Connection, page_id: int, settings_hash: str) -> None:
-    """Deletes the first readings of a page that was read to its end since, but for one that counts."""
+    """Deletes the first readings of a page that was since read to its end, except one that counts."""
     conn.execute(
         "DELETE FROM attempts WHERE page_id = ? AND settings_hash = ? AND id <>"
         " (SELECT current_attempt_id FROM pages WHERE id = ?)",
@@ -181,7 +180,7 @@ def _forget_first(conn: sqlite3.Connection, page_id: int, settings_hash: str) ->
 
 
 def quarantined(conn: sqlite3.Connection, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
-    """Returns how many pages of the files that a run found are set aside, and the first of them: path, page number."""
+    """Returns how many pages of the files that a run found are quarantined, and the first: path, page number."""
     found = (
         "FROM files f JOIN pages p ON p.document_id = f.document_id"
         " WHERE f.last_run_id = ? AND p.status = 'quarantined'"
@@ -199,7 +198,7 @@ def _merit(page: PageRecord) -> Merit:
 
 
 def _point(conn: sqlite3.Connection, page_id: int, attempt_id: int, attempt: PageRecord) -> None:
-    """Makes a run's best attempt the current one, unless that is better; it is set aside no longer."""
+    """Makes a run's best attempt current, unless the current one is better; ends the page's quarantine."""
     if _is_better(conn, page_id, attempt):
         conn.execute(
             "UPDATE pages SET current_attempt_id = ?, status = ?, asked = 1 WHERE id = ?",
@@ -226,11 +225,11 @@ def _history(
     *,
     retry_failed: bool = False,
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts where it is done.
+    """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts if it is done.
 
     A run's first reading has no rung; the ladder's further ones are no runs. Nor does the first that ended with the
-    model count: others were computed beside it. page_index: of this page alone.
-    retry_failed: a doubtful reading does not count, nor does a text layer that was taken because reading failed.
+    model lost count: other pages were computed beside it. page_index: of this page alone.
+    retry_failed: a doubtful reading does not count, nor a text layer that was used because reading failed.
     """
     rows = conn.execute(
         "SELECT p.page_index, a.id, a.run_id, a.status, a.confidence, a.rung IS NULL,"
@@ -256,12 +255,12 @@ def _history(
 
 
 def _standing(run_id: int, worth: Merit) -> tuple[int, int, Merit]:
-    """What decides between the attempts of several runs: of those that are fine the later run's counts."""
+    """Returns what decides between attempts of several runs: of good ones the later run's counts."""
     return worth[0], run_id if worth[0] == _FINE_RANK else 0, worth
 
 
 def _judged(conn: sqlite3.Connection, document: int, found: PagePlan) -> PagePlan:
-    """The plan with those of the pages given up that have a text all the same, and those done that need a look."""
+    """Returns the plan with the given-up pages that have a text all the same, and the done ones that need a look."""
     if not found.given_up and not found.done:
         return found
     current = dict[int, str](
@@ -279,7 +278,7 @@ def _judged(conn: sqlite3.Connection, document: int, found: PagePlan) -> PagePla
 
 
 def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: str) -> None:
-    """Makes attempts current where the current one was made under other settings, and is of no higher rank."""
+    """Makes attempts current where the current one has other settings and no higher rank."""
     ranks = " ".join(f"WHEN '{status}' THEN {rank}" for status, rank in _RANK.items())
     conn.executemany(
         "UPDATE pages SET current_attempt_id = a.id, status = a.status FROM attempts a"
@@ -291,7 +290,7 @@ def _adopt(conn: sqlite3.Connection, attempt_ids: Sequence[int], settings_hash: 
 
 
 def _quarantine(conn: sqlite3.Connection, document: int, page_indices: Sequence[int]) -> None:
-    """Sets pages aside; their attempts stay what they are. Not those that other settings read to their end."""
+    """Quarantines pages; their attempts stay. Leaves out those that other settings read to their end."""
     conn.executemany(
         "UPDATE pages SET status = 'quarantined' WHERE document_id = ? AND page_index = ? AND EXISTS ("
         "  SELECT 1 FROM attempts c WHERE c.id = pages.current_attempt_id AND c.status NOT IN (?, ?, ?))",
@@ -315,7 +314,7 @@ def _page_id(conn: sqlite3.Connection, page: PageRecord) -> int:
 
 
 def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool:
-    """Returns whether a run's best attempt takes the current one's place."""
+    """Returns whether a run's best attempt replaces the current one."""
     row = conn.execute(
         "SELECT a.settings_hash, a.status, a.confidence"
         " FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",

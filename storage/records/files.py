@@ -1,4 +1,4 @@
-"""Files and the content behind them: how a path finds its document, and how it goes missing."""
+"""Files and the content behind them: links a path to its document, and notices when it goes missing."""
 
 import os
 import sqlite3
@@ -9,9 +9,9 @@ from storage.types import FileRecord
 
 
 def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
-    """Writes the file's row, its document's and a row for each of its pages, inside the caller's transaction.
+    """Writes the file's row, its document's and one for each of its pages, inside the caller's transaction.
 
-    Content that was at the path before is noted as superseded, until the path holds it again.
+    Content that was at the path before is marked superseded until the path holds it again.
     """
     path = storable(file.path)
     _rename(conn, path, file)
@@ -33,15 +33,15 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
             " SELECT ?, id, ? FROM documents WHERE id = ? AND sha256 IS NOT NULL",
             (path, run_id, known),
         )
-        # A document without content belongs to one file only; readable now, the file has no use for it.
+        # A document without content belongs to one file only, which no longer needs it once it is readable.
         conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
 
 
 def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
-    """Gives the rows of other names of this file its one name: earlier versions stored paths as they were given.
+    """Gives the rows with other names of this file its one name: earlier versions stored paths as they were given.
 
-    A name counts as this file's where its row has the same content, and it is either how the file was given now, or a
-    relative path that this one ends with: relative to what folder it was, nobody knows any more.
+    A name counts as this file's if its row has the same content, and it is either how the file was given now, or a
+    relative path that this one ends with: which folder it was relative to is no longer known.
     """
     if file.sha256 is None or not os.path.isabs(path):
         return
@@ -59,7 +59,7 @@ def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
 
 
 def _is_tail(name: str, path: str) -> bool:
-    """Whether an absolute path may be what a relative one was."""
+    """Returns whether an absolute path may be the file that a relative one named."""
     tail = os.path.normpath(name)
     while tail.startswith("../"):
         tail = tail[3:]
@@ -67,14 +67,14 @@ def _is_tail(name: str, path: str) -> bool:
 
 
 def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, known: int | None) -> int:
-    """Returns the id of the document with this content, made or brought up to date."""
+    """Returns the id of the document with this content, created or brought up to date."""
     values = (file.status, reason, file.kind, file.size_bytes, file.num_pages)
     if file.sha256 is None and known is not None:
         return known
     if file.sha256 is not None:
         conn.execute(
-            # One content may be looked at under several names and at bad times: what a look did not
-            # find out (kind, pages) keeps the value an earlier one did.
+            # The same content may be inspected under several names and at bad times: what an inspection did not
+            # find out (kind, pages) keeps the value of an earlier one.
             "INSERT INTO documents (sha256, status, reason, kind, size_bytes, num_pages)"
             " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (sha256) DO UPDATE SET status = excluded.status,"
             " reason = excluded.reason, kind = coalesce(excluded.kind, kind),"
@@ -90,7 +90,7 @@ def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, kn
 
 
 def _make_pages(conn: sqlite3.Connection, document: int) -> None:
-    """Gives every page of the document its row, pending and not asked for yet."""
+    """Creates a row for every page of the document, pending and not asked for yet."""
     num_pages, rows = conn.execute(
         "SELECT iif(sha256 IS NULL, 0, num_pages), (SELECT count(*) FROM pages WHERE document_id = documents.id)"
         " FROM documents WHERE id = ?",
@@ -104,9 +104,9 @@ def _make_pages(conn: sqlite3.Connection, document: int) -> None:
 
 
 def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
-    """Returns id and path of the files under roots that the run did not find, without those known to be missing.
+    """Returns id and path of the files under roots that the run did not find, without those already known missing.
 
-    roots: as pipeline.ingest.walk.canonical names them.
+    roots: as pipeline.ingest.walk.canonical returns them.
     """
     tops = [os.path.abspath(root) for root in roots]
     rows = conn.execute(
@@ -116,9 +116,9 @@ def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[
 
 
 def empty_roots(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
-    """Returns those of the roots under which the run found nothing to read, with the files once found there.
+    """Returns the roots under which the run found nothing to read, with the files once found there.
 
-    roots: as pipeline.ingest.walk.canonical names them.
+    roots: as pipeline.ingest.walk.canonical returns them.
     """
     known: dict[str, list[str]] = {root: [] for root in roots}
     filled: set[str] = set()
@@ -136,20 +136,20 @@ def empty_roots(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> 
 
 
 def are_gone(paths: Iterable[str]) -> bool:
-    """Returns whether all of these files are known to be gone; as for `gone`, nothing may wait for it."""
+    """Returns whether all of these files are known to be gone; may block for ever, as `gone` may."""
     return not any(_is_there(path) for path in paths)
 
 
 def gone(files: Iterable[tuple[int, str]]) -> list[int]:
     """Returns the ids of those of the files (id, path) that are known to be gone.
 
-    Needs no database, and may take for ever where a file server does not answer: for a thread that nothing waits for.
+    Needs no database, and may block for ever if a file server does not answer: for a thread that nothing waits for.
     """
     return [file_id for file_id, path in files if not _is_there(path)]
 
 
 def mark_missing(conn: sqlite3.Connection, file_ids: Sequence[int]) -> int:
-    """Marks files as missing, inside the caller's transaction; returns how many were not yet."""
+    """Marks files as missing, inside the caller's transaction; returns how many were not marked yet."""
     marked = conn.executemany(
         "UPDATE files SET status = 'missing', reason = NULL WHERE id = ? AND status <> 'missing'",
         ((file_id,) for file_id in file_ids),
@@ -162,7 +162,7 @@ def _is_under(path: str, top: str) -> bool:
 
 
 def _is_there(path: str) -> bool:
-    """Returns False only for what is known to be gone: a folder that may not be entered proves nothing."""
+    """Returns False only for a file that is known to be gone: a folder that may not be entered proves nothing."""
     for name in {path, real_path(path)}:
         try:
             os.stat(name)

@@ -23,9 +23,9 @@ from storage.types import DONE_STATUSES, FileRecord, PagePlan, PageRecord, RunRe
 class Store:
     """Writes runs, files and pages. Holds the run lock from opening to close().
 
-    For use in the thread that opened it. Every method is one transaction: after a kill, what a method
-    returned from is there and nothing else is. follows_a_death: whether the process died that held the lock before.
-    presence: tells whether the database is still there; for any one thread.
+    For use in the thread that opened it. Every method is one transaction: after a kill, the effects of methods that
+    returned are there and nothing else is. follows_a_death: whether the last process that held the lock died.
+    presence: checks whether the database is still there; for any one thread.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -55,7 +55,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Closes the database and lets the next run in. Closing twice is fine."""
+        """Closes the database and releases it for the next run. Closing twice is fine."""
         self._closing.close()
 
     def num_runs(self, settings_hash: str) -> int:
@@ -64,10 +64,10 @@ class Store:
         return int(self._db.conn.execute(sql, (settings_hash,)).fetchone()[0])
 
     def start_run(self, run: RunRecord) -> int:
-        """Returns the id of a new run. Earlier runs that never ended are marked interrupted.
+        """Returns the id of a new run. Marks earlier runs that never ended as interrupted.
 
         The page that was alone in the model when one of them died gets a failed attempt, under that run's settings.
-        A run that ended in order, and could only not say so in the database, accuses no page.
+        A run that ended in order but could not record so in the database blames no page.
         """
         with self._transaction() as conn:
             if not self.follows_a_death:
@@ -100,10 +100,10 @@ class Store:
         encoder: Mapping[str, Mapping[str, object]] | None = None,
         flow: Mapping[str, object] | None = None,
     ) -> None:
-        """Ends a run that this store started; also one that was stopped early (its exit code says so).
+        """Ends a run that this store started, even one that was stopped early (its exit code says so).
 
-        encoder: each path's statistics, as JSON values; None where no encoder was needed. flow: where the stages' time
-        went, likewise. Pages that it had begun and did not come to the end of are accused of nothing.
+        encoder: each path's statistics, as JSON values; None if no encoder was needed. flow: where the stages' time
+        went, likewise. Pages that the run began and did not finish are blamed for nothing.
         """
         seconds = time.monotonic() - self._started[run_id]
         with self._transaction() as conn:
@@ -125,7 +125,7 @@ class Store:
     def record_file(self, run_id: int, file: FileRecord) -> None:
         """Stores what a path holds now, with a pending row for every page that has none yet.
 
-        A changed file is pointed at its new content, a vanished one that is back is unmarked, and one that cannot be
+        A changed file is linked to its new content, a vanished one that is back is unmarked, and one that cannot be
         read this time keeps the content known of it.
         """
         with self._transaction() as conn:
@@ -134,17 +134,17 @@ class Store:
     def unseen_files(self, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
         """Returns id and path of the files under roots that run_id did not find and that are not missing yet.
 
-        For after a complete walk of the roots. Some may be there, left out by a pattern: storage.records.files.gone
-        tells.
+        For after a complete walk of the roots. Some may exist, left out by a pattern: storage.records.files.gone
+        tells them apart.
         """
         return files.unseen(self._db.conn, run_id, roots)
 
     def empty_roots(self, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
-        """Returns those of the roots under which run_id found nothing to read, with the files once found there."""
+        """Returns the roots under which run_id found nothing to read, with the files once found there."""
         return files.empty_roots(self._db.conn, run_id, roots)
 
     def mark_missing(self, file_ids: Sequence[int]) -> int:
-        """Marks files as missing, by their ids; returns how many were not yet."""
+        """Marks files as missing, by their ids; returns how many were not marked yet."""
         with self._transaction() as conn:
             return files.mark_missing(conn, file_ids)
 
@@ -161,9 +161,9 @@ class Store:
         """Marks the pages as asked for, and returns which of them to read.
 
         Not to read: pages that were read to their end under these settings, doubtful ones too (the best attempt becomes
-        current again if other settings were used since and read them no better), and pages that attempt_limit runs did
-        not read under them: those are quarantined, unless other settings read them. retry_failed: also those and the
-        doubtful ones. force: all.
+        current again if other settings were used since and read them no better), and pages that attempt_limit runs
+        failed to read under them: those are quarantined, unless other settings read them. retry_failed: also reads
+        those and the doubtful ones. force: reads all.
         """
         with self._transaction() as conn:
             return attempts.plan(
@@ -187,13 +187,12 @@ class Store:
         return {index for (index,) in rows}
 
     def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
-        """Writes a run's attempts at one page, with blocks, timings and search text, at once.
+        """Writes a run's attempts at one page, with blocks, timings and search text, in one transaction.
 
-        Returns the id of the best of them (storage.records.attempts states the rule). The time this takes, less the
+        Returns the id of the best of them (storage.records.attempts states the rule). The time this takes, without the
         commit, is added as the "store" timing of each unless the record has one. The best becomes the page's current
-        attempt,
-        unless the current one is better: a retry that fails never hides a text, whatever its settings.
-        attempt_limit: a page that so many runs did not read is quarantined, unless other settings read it; None: never.
+        attempt, unless the current one is better: a failed retry never hides a text, whatever its settings.
+        attempt_limit: quarantines a page that this many runs did not read, unless other settings read it; None: never.
         """
         began = time.perf_counter()
         with self._transaction() as conn:
@@ -202,19 +201,19 @@ class Store:
         return best
 
     def record_first(self, run_id: int, page: PageRecord) -> bool:
-        """Writes a page's first reading while a better one is under way: a kill then costs only that.
+        """Writes a page's first reading while a better one is under way, so that a kill costs only the better one.
 
-        Returns whether it was kept. It is what the page shows until record_page() comes, which forgets it; for the plan
-        of the next run the page is still to be read.
+        Returns whether it was kept. The page shows it until record_page() removes it; for the next run's plan the page
+        is still to be read.
         """
         began = time.perf_counter()
         with self._transaction() as conn:
             return attempts.record_first(conn, run_id, page, now(), began)
 
     def kept_in(self) -> str:
-        """Returns where all is that the database holds, where its path does not lead to it: its name, or a new copy's.
+        """Returns the path of the database if its own no longer leads to it: its present name, or that of a new copy.
 
-        Raises: DatabaseAccessError where it has no name, and no copy can be made.
+        Raises: DatabaseAccessError if it has no name, and no copy can be made.
         """
         name = self.presence.where()
         if name is not None:
@@ -224,7 +223,7 @@ class Store:
         return save_copy(self._db.conn, self.path)
 
     def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
-        """Returns how many pages of the files that a run found are set aside, and the first: path and page number."""
+        """Returns how many pages of the files that a run found are quarantined, and the first: path and page number."""
         return attempts.quarantined(self._db.conn, run_id, most)
 
     @contextlib.contextmanager

@@ -1,14 +1,14 @@
-"""Marks of the pages that the model has, which tell who was there when the process died.
+"""Marks of the pages in the model, which tell which pages were there when the process died.
 
-A process that is killed, by the system for want of memory or by a fault in a library, leaves no attempt at the page
-that was the reason: every later run would come to the same page and end with it. So a page is marked before the model
-is given it. The mark goes when the page has come to an end of whatever kind, and with a run that ended in order, which
-accuses nobody; the lock's file tells those that could not even write their end from those that died. What is left are
-marks of runs that died: each is one death with that page in the model.
+A process that is killed, by the system for lack of memory or by a fault in a library, leaves no attempt at the page
+that caused it: every later run would come to the same page and die with it. So a page is marked before it goes to the
+model. The mark is removed when the page reaches any end, and with a run that ends in order, which blames no page; the
+lock file tells runs that could not even record their end from those that died. The marks left are those of runs that
+died: each is one death with that page in the model.
 
 A page that was there once is read after the others; one that was there more often, alone. A page that was alone when
-the process died has had its try: that mark becomes an attempt that failed. The others are none, because pages were
-beside it, and somebody may just have ended the process.
+the process died has had its try: its mark becomes a failed attempt. The other marks do not, because other pages were
+in the model too, and somebody may simply have ended the process.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from storage.types import PROCESS_DIED, ErrorRecord, PageRecord
 
 
 def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool) -> None:
-    """Marks pages (sha256, page_index), inside the caller's transaction. alone: the model has nothing else."""
+    """Marks pages (sha256, page_index), inside the caller's transaction. alone: nothing else is in the model."""
     marked = conn.executemany(
         "INSERT OR REPLACE INTO in_flight (page_id, run_id, alone)"
         " SELECT p.id, ?, ? FROM pages p JOIN documents d ON d.id = p.document_id"
@@ -29,14 +29,14 @@ def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]]
 
 
 def end_page(conn: sqlite3.Connection, attempt_id: int) -> None:
-    """Forgets all marks of an attempt's page: it came to an end, so it is not what ends processes."""
+    """Removes all marks of an attempt's page: it reached an end, so it does not kill processes."""
     conn.execute(
         "DELETE FROM in_flight WHERE page_id = (SELECT page_id FROM attempts WHERE id = ?)", (attempt_id,)
     )
 
 
 def end_pages(conn: sqlite3.Connection, document: int, page_indices: Iterable[int]) -> None:
-    """The same for pages that are not to be read: they are done, or the attempts at them tell enough."""
+    """Removes all marks of pages that are not to be read: they are done, or their attempts tell enough."""
     conn.executemany(
         "DELETE FROM in_flight WHERE page_id = (SELECT id FROM pages WHERE document_id = ? AND page_index = ?)",
         [(document, index) for index in deaths(conn, document).keys() & set(page_indices)],
@@ -44,17 +44,17 @@ def end_pages(conn: sqlite3.Connection, document: int, page_indices: Iterable[in
 
 
 def end_run(conn: sqlite3.Connection, run_id: int) -> None:
-    """Forgets the marks of a run that ended in order."""
+    """Removes the marks of a run that ended in order."""
     conn.execute("DELETE FROM in_flight WHERE run_id = ?", (run_id,))
 
 
 def end_runs(conn: sqlite3.Connection) -> None:
-    """The same for those that are still said to be going on."""
+    """Removes the marks of all runs that are still recorded as running."""
     conn.execute("DELETE FROM in_flight WHERE run_id IN (SELECT id FROM runs WHERE state = 'running')")
 
 
 def deaths(conn: sqlite3.Connection, document: int) -> dict[int, int]:
-    """Returns the marked pages of a document -> how many runs died with each. The run that goes on counts for none."""
+    """Returns the marked pages of a document -> how many runs died with each. The current run does not count."""
     rows = conn.execute(
         "SELECT p.page_index, count(*) FROM in_flight f JOIN pages p ON p.id = f.page_id"
         " JOIN runs r ON r.id = f.run_id WHERE p.document_id = ? AND r.state = 'interrupted' GROUP BY p.id",
@@ -66,7 +66,7 @@ def deaths(conn: sqlite3.Connection, document: int) -> dict[int, int]:
 def take_strikes(conn: sqlite3.Connection) -> list[tuple[int, PageRecord]]:
     """Removes the marks of pages that were alone when their run died; returns run id and attempt of each.
 
-    Other marks of such a page stay: it has not come to an end, and they keep it behind those that died less often.
+    Other marks of such a page stay: it has not reached an end, and they keep it behind those that died less often.
     """
     rows = conn.execute(
         "SELECT f.run_id, d.sha256, p.page_index, r.settings_hash FROM in_flight f JOIN pages p ON p.id = f.page_id"

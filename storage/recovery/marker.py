@@ -1,4 +1,4 @@
-"""Marks of pages that are about to be read, written beside the results and without waiting for them."""
+"""Marks pages that are about to be read, written beside the results and without waiting for them."""
 
 import os
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ class Marker:
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Raises: DatabaseAccessError."""
+        """Opens the connection. Raises: DatabaseAccessError."""
         self._path = os.fspath(path)
         self._db = open_beside(self._path)
 
@@ -27,20 +27,20 @@ class Marker:
         self.close()
 
     def close(self) -> None:
-        """Closing twice is fine."""
+        """Closes the connection. Closing twice is fine."""
         self._db.close()
 
     def begin_pages(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> None:
-        """Marks pages (sha256, page_index) as being read, in one transaction; storage.recovery.in_flight says what for.
+        """Marks pages (sha256, page_index) as being read, in one transaction; see storage.recovery.in_flight.
 
-        alone: the model has no other meanwhile. The marks outlive this process from here on, which is what they are
-        for. A power cut may undo the last of them: with synchronous=NORMAL a commit waits for no disk, but for the
-        first into a log that is begun anew.
+        alone: no other page is in the model. The marks outlive this process from here on, which is their purpose. A
+        power cut may lose the last of them: with synchronous=NORMAL a commit does not wait for the disk, except the
+        first into a log that starts anew.
         """
         with transaction(self._db, self._path) as conn:
             in_flight.mark(conn, run_id, pages, alone=alone)
 
     def end_run(self, run_id: int) -> None:
-        """Forgets the marks of a run that is being ended in order: if it dies in doing so, no page is the reason."""
+        """Removes the marks of a run that is ending in order: if it dies doing so, no page is the cause."""
         with transaction(self._db, self._path) as conn:
             in_flight.end_run(conn, run_id)

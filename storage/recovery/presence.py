@@ -1,8 +1,8 @@
-"""Whether the database that a run writes to is still what its path leads to, and a copy of it where it is not.
+"""Checks that the path of a run's database still leads to it, and saves a copy if it does not.
 
-An open file outlives its name: SQLite would write on, and with the process all would be gone. Found out by names alone,
-as no descriptor of a database may be closed while SQLite has it open (storage.lock). On Linux /proc tells where the
-file is now; elsewhere device and inode have to do.
+An open file outlives its name: SQLite would write on, and when the process ends all would be lost. Only names are
+checked, as no descriptor of a database may be closed while SQLite has it open (storage.lock). On Linux /proc tells
+where the file is now; elsewhere device and inode have to do.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _Key = tuple[int, int]
 
 
 class Presence:
-    """path: of a database that is open for writing. lock: the run's, which is taken anew where its file was removed."""
+    """Watches a database open for writing. lock: the run's, taken again if its file was removed."""
 
     def __init__(self, path: str, lock: RunLock) -> None:
         self.path = path
@@ -33,8 +33,11 @@ class Presence:
         self._seen: dict[str, _Key] = {}
 
     def look(self) -> None:
-        """Raises: DatabaseGoneError where the database or one of its side files is not there any more, or another is;
-        DatabaseBusyError where the lock's file was removed and another run has the lock by now."""
+        """Checks that database and lock are in place.
+
+        Raises: DatabaseGoneError if the database or one of its side files is gone or replaced; DatabaseBusyError if the
+        lock's file was removed and another run has the lock by now.
+        """
         for suffix in ("", *_SIDE_FILES):
             self._look_at(suffix)
         self._lock.renew()
@@ -42,7 +45,7 @@ class Presence:
     def _look_at(self, suffix: str) -> None:
         path = self._real_path + suffix
         found = _key(path)
-        if found is None:  # nothing can be found out now
+        if found is None:  # it cannot be determined now
             return
         before = self._seen.setdefault(suffix, found) if found != (0, 0) else self._seen.get(suffix)
         if before in (None, found) or _is_open(path):
@@ -60,12 +63,12 @@ class Presence:
         raise DatabaseGoneError(f"{self.path}: {what} while the run wrote to it", is_side_file=bool(suffix))
 
     def where(self) -> str | None:
-        """Returns what the database is called now, None where it has no name that is known."""
+        """Returns the database's present path, None if it has no known name."""
         return _name_now(self._seen.get("", (0, 0)))
 
 
 def save_copy(conn: sqlite3.Connection, path: str) -> str:
-    """Returns the path of a new database with all that the open one holds: beside it, or where there is room.
+    """Returns the path of a new database with all that the open one holds: beside it, or wherever there is room.
 
     Raises: DatabaseAccessError.
     """
@@ -89,13 +92,13 @@ def save_copy(conn: sqlite3.Connection, path: str) -> str:
 
 
 def remedy(path: str, kept_in: str) -> str:
-    """Returns what to do about a database that is elsewhere now."""
+    """Returns what to do about a database that has moved."""
     move = shlex.join(["mv", kept_in, path])
     return f"what was read is in {kept_in}: bring it back with `{move}`, or use it with --db, and run again to go on"
 
 
 def _key(path: str) -> _Key | None:
-    """Device and inode; (0, 0) where nothing is there, None where that cannot be told."""
+    """Returns device and inode; (0, 0) if nothing is there, None if that cannot be determined."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -106,7 +109,7 @@ def _key(path: str) -> _Key | None:
 
 
 def _is_open(path: str) -> bool:
-    """Whether this process has the file of this very name open: some file systems change the numbers of inodes."""
+    """Returns whether this process has the file of this exact name open: some file systems change inode numbers."""
     return any(target == path for _, target in _open_files())
 
 
@@ -123,7 +126,7 @@ def _name_now(key: _Key) -> str | None:
 
 
 def _open_files() -> Iterator[tuple[str, str]]:
-    """Yields descriptor and path of this process's open files; none where the system does not list them."""
+    """Yields descriptor and path of this process's open files; nothing if the system does not list them."""
     with contextlib.suppress(OSError):
         for descriptor in os.listdir(_DESCRIPTORS):
             with contextlib.suppress(OSError):

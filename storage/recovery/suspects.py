@@ -1,7 +1,7 @@
-"""Pages that may be the reason why the model or the whole process was lost: read after the others, if need be alone.
+"""Sets apart pages that may have lost the model or killed the process: read after the others, alone if necessary.
 
-What happened once to pages that were read together says little about each. Read last and together again, none of them
-keeps the others from being read; read one by one, only the one that is the reason is struck.
+One loss says little about each of several pages in the model. Read last, together again, none of them keeps the others
+from being read; read one by one, only the one that causes it gets a failed attempt.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from storage.types import LOST_CATEGORIES, PROCESS_DIED, PagePlan
 
 
 def set_apart(conn: sqlite3.Connection, document: int, plan: PagePlan) -> PagePlan:
-    """Returns the plan with those of the pages to read that are to be read last, and those alone."""
+    """Returns the plan with pages to be read last, and pages to be read alone, set apart from the others to read."""
     lost, deaths = _lost(conn, document), in_flight.deaths(conn, document)
     alone = {
         index: lost.get(index, 0) + deaths.get(index, 0)
@@ -24,7 +24,7 @@ def set_apart(conn: sqlite3.Connection, document: int, plan: PagePlan) -> PagePl
 
 
 def _lost(conn: sqlite3.Connection, document: int) -> dict[int, int]:
-    """Returns the pages whose latest attempt ended with the model or the process -> how many of their attempts did."""
+    """Returns the pages whose latest attempt lost the model or the process -> how many of their attempts did."""
     rows = conn.execute(
         "SELECT p.page_index, count(*), max(a.id) = (SELECT max(id) FROM attempts WHERE page_id = p.id)"
         " FROM pages p JOIN attempts a ON a.page_id = p.id"

@@ -1,4 +1,4 @@
-"""No secret reaches the database: a configuration is stored with the values of secret keys masked."""
+"""Masks the values of secret keys in a configuration, so that no secret reaches the database."""
 
 import re
 from collections.abc import Mapping

@@ -1,15 +1,15 @@
-"""Text that others wrote, on its way to a terminal, a log or a renderer of markdown.
+"""Makes untrusted text safe for a terminal, a log or a renderer of markdown.
 
-File names, what stands on pages, PDF metadata and the messages of parsers may hold control characters, which a
-terminal obeys: they move the cursor, rename the window, hide or reorder what was printed. Files and pipes get such
-text as it is; a screen and a log get it with these characters written as escapes.
+File names, page text, PDF metadata and parsers' messages may hold control characters, which a terminal obeys: they
+move the cursor, rename the window, hide or reorder what was printed. Files and pipes get such text as it is; a screen
+and a log get it with these characters escaped.
 """
 
 import json
 import re
 from typing import Any, TextIO, cast
 
-# C0 but for tab and newline, DEL and C1; marks that reorder or hide text; line ends of Unicode's own; lone surrogates.
+# C0 except tab and newline, DEL and C1; marks that reorder or hide text; Unicode's own line ends; lone surrogates.
 _CONTROLS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"
     r"\ud800-\udfff\U000e0000-\U000e007f"
@@ -24,14 +24,14 @@ def one_line(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The same for text of several lines: newlines and tabs stay."""
+    """Returns the text, of one or more lines, with control characters escaped; newlines and tabs stay."""
     return _IN_TEXT.sub(_escaped, text)
 
 
 def on_screen(stream: TextIO, *, always: bool = False) -> TextIO:
-    """Returns the stream, or where it is a terminal, one that writes to it through `shown`.
+    """Returns the stream or, if it is a terminal, one that writes to it through `shown`.
 
-    JSON stays valid: of what it may hold raw, the escapes are JSON's own. always: whatever the stream is.
+    JSON stays valid: the escapes are JSON's own for all characters it may hold raw. always: whatever the stream is.
     """
     return cast("TextIO", _Screen(stream)) if always or stream.isatty() else stream
 

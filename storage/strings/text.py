@@ -1,4 +1,4 @@
-"""Text that SQLite can hold. File names need not be UTF-8, and Python carries the rest as surrogates."""
+"""Converts text to a form SQLite can hold: file names need not be UTF-8, and Python keeps the rest as surrogates."""
 
 import hashlib
 import re

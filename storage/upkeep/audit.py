@@ -1,8 +1,8 @@
-"""Whether the database holds together: each check is one statement about all rows, and changes nothing.
+"""Checks the database's consistency: each check is one statement over all rows, and changes nothing.
 
-What is checked is what the ledger promises. Every page of every document has one row; the row's status is that of its
-current attempt; every text is the one that was stored, and so are its markdown and blocks; what belongs to an attempt
-has one; the search index holds the current texts; SQLite finds its file in order.
+It checks what the ledger promises. Every page of every document has one row; the row's status is that of its
+current attempt; every text is the one that was stored, and so are its markdown and blocks; everything that belongs to
+an attempt has one; the search index holds the current texts; SQLite finds its file in order.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from storage.types import FINE_STATUSES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """check: which one found it. message: what is wrong; remedy: what to do about it."""
+    """A problem found. check: the check that found it. message: what is wrong; remedy: what to do about it."""
 
     check: str
     message: str
@@ -32,7 +32,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """checked: check -> how much it looked at. notes: what is worth knowing, and no fault."""
+    """The result of an audit. checked: check -> how many rows it saw. notes: worth knowing, but no fault."""
 
     checked: dict[str, int]
     problems: list[Problem]
@@ -41,7 +41,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFile:
-    """A file that the last run over its folder found: its path as stored, and what was in it.
+    """A file that the last run over its folder found: its path as stored, and its content.
 
     status: one of DOCUMENT_STATUSES.
     """
@@ -59,7 +59,7 @@ _CHANGED = "another program changed the database: restore a copy"
 
 
 def audit(db: Database) -> Audit:
-    """Returns what every check found, as of one moment; a run may go on meanwhile."""
+    """Returns what every check found, from one snapshot; a run may continue meanwhile."""
     path = database_path(db)
     checked: dict[str, int] = {}
     problems: list[Problem] = []
@@ -92,7 +92,7 @@ def audit(db: Database) -> Audit:
 
 
 def listed_files(db: Database) -> list[ListedFile]:
-    """Returns the files whose content is known and that were there when last looked for, by path."""
+    """Returns the files whose content is known and that were present when last checked, by path."""
     with explained(database_path(db)):
         return [
             ListedFile(path=path, sha256=sha256, num_pages=num_pages, status=status)
@@ -184,7 +184,7 @@ def _texts(conn: sqlite3.Connection) -> Found:
 
 
 def _changed(conn: sqlite3.Connection) -> dict[int, str]:
-    """Returns attempt -> what of it does not have the hash that was stored: the text, or else what is beside it."""
+    """Returns attempt -> its part whose hash differs from the stored one: the text, else its markdown and blocks."""
     texts = conn.execute(
         "SELECT id FROM attempts WHERE text_sha256 IS NOT iif(text IS NULL, NULL, sha256_of_bytes(CAST(text AS BLOB)))"
     )
@@ -202,7 +202,7 @@ def _changed(conn: sqlite3.Connection) -> dict[int, str]:
 
 
 def _decoded(text: bytes) -> str:
-    """Bytes that are no UTF-8, in a damaged database, become what no stored text has."""
+    """Returns the decoded text; bytes that are not UTF-8, in a damaged database, become what no stored text has."""
     return text.decode("utf-8", "surrogateescape")
 
 
@@ -228,8 +228,8 @@ def _runs(conn: sqlite3.Connection) -> Found:
 
 
 def _search(conn: sqlite3.Connection) -> Found:
-    """FTS5's own check writes, and would keep a run waiting: it is made on a temporary copy of the index."""
-    conn.execute("PRAGMA query_only = OFF")  # which counts temporary tables too
+    """Checks the search index on a temporary copy: FTS5's own check writes, and would keep a run waiting."""
+    conn.execute("PRAGMA query_only = OFF")  # it covers temporary tables too
     try:
         _copy_index(conn)
         conn.execute("INSERT INTO temp.checked_search (checked_search, rank) VALUES ('integrity-check', 1)")
@@ -254,12 +254,12 @@ def _copy_index(conn: sqlite3.Connection) -> None:
     for part in ("data", "idx", "docsize", "config"):
         conn.execute(f"DELETE FROM temp.checked_search_{part}")
         conn.execute(f"INSERT INTO temp.checked_search_{part} SELECT * FROM main.page_search_{part}")
-    # FTS5 keeps in memory what it made of an empty index, until something is rolled back.
+    # FTS5 caches what it made of an empty index until something is rolled back.
     for sql in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
         conn.execute(sql)
 
 
-# What a document is called: one of its paths, a path that held it, or its content's hash.
+# A document's name: one of its paths, a path that held it, or its content's hash.
 _NAME = """coalesce((SELECT min(path) FROM files f WHERE f.document_id = d.id),
     (SELECT min(path) FROM superseded s WHERE s.document_id = d.id), 'content ' || substr(d.sha256, 1, 12), '?')"""
 

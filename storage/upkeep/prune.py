@@ -1,10 +1,10 @@
-"""Bounded growth: what no export shows any more can be deleted. A page's current text never is.
+"""Bounds the database's growth by deleting what no export shows any more. A page's current text is never deleted.
 
-What goes: attempts that are not current, runs that nothing refers to any more, and, where asked for, vanished files and
-superseded contents with their pages. What stays: first readings under settings that did not read the page to its end,
-those of its current attempt and those of its latest, because they count towards the limit of attempts; any reading to
-its end where the current attempt is none; the last one under each of the settings of the runs that are kept, which
-would read the page again; and marks of pages that a run died with, and that run.
+Deleted: attempts that are not current, runs that nothing refers to any more and, on request, vanished files and
+superseded contents with their pages. Kept: first readings under settings that did not read the page to its end (those
+of its current attempt and those of its latest), because they count towards the limit of attempts; any reading to its
+end where the current attempt is none; the last one under each of the settings of the runs that are kept, which would
+read the page again; and marks of pages that a run died with, and that run.
 """
 
 import sqlite3
@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from storage.database import held_for_upkeep, transaction
 from storage.types import DONE_STATUSES
 
-# A batch is a transaction: the log beside the database stays small, and what a kill leaves is whole.
+# Each batch is a transaction: the log beside the database stays small, and a kill leaves whole batches.
 _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """How many rows were deleted, or, in a dry run, would be. documents: contents, with num_pages pages."""
+    """Number of rows deleted or, in a dry run, to be deleted. documents: contents, with num_pages pages."""
 
     attempts: int
     runs: int
@@ -39,15 +39,15 @@ def prune(
     superseded: bool = False,
     dry_run: bool = False,
 ) -> Pruned:
-    """Deletes what is not needed of all runs but the last `keep_runs`, and of those that began longer ago.
+    """Deletes what is not needed from all runs but the last `keep_runs`, and from those started longer ago.
 
     missing: also files that such a run was the last to find. superseded: also contents that such a run found replaced.
-    The file gets no smaller by it; `storage.upkeep.vacuum` does that. Raises: StorageError.
+    The file does not shrink; `storage.upkeep.vacuum` shrinks it. Raises: StorageError.
     """
     before = "9" if older_than is None else (datetime.now(UTC) - older_than).isoformat()
     with held_for_upkeep(path) as db:
         conn = db.conn
-        # Every row goes with those that refer to it, by hand: SQLite would look through whole tables for each.
+        # Rows that refer to a deleted row are deleted by hand: SQLite would scan whole tables for each.
         conn.execute("PRAGMA foreign_keys = OFF")
         values = {"keep": keep_runs, "before": before, "missing": missing, "superseded": superseded}
         for name, query in _DOOMED.items():
@@ -81,7 +81,7 @@ def _delete_document(conn: sqlite3.Connection, document: int) -> None:
     conn.execute(
         "DELETE FROM in_flight WHERE page_id IN (SELECT id FROM pages WHERE document_id = ?)", (document,)
     )
-    # Pages before attempts: the search index forgets a page by the text of its current attempt.
+    # Pages before attempts: the search index removes a page by the text of its current attempt.
     for table in ("pages", "files", "superseded"):
         conn.execute(f"DELETE FROM {table} WHERE document_id = ?", (document,))
     _delete_attempts(conn, attempts)
@@ -95,7 +95,7 @@ def _delete_attempts(conn: sqlite3.Connection, attempts: Sequence[int]) -> None:
 
 _DONE = ", ".join(f"'{status}'" for status in DONE_STATUSES)
 
-# What goes, decided before anything does; each builds on those before it.
+# What is deleted, decided before anything is; each builds on those before it.
 _DOOMED = {
     "old_runs": """
         SELECT id FROM runs WHERE started_at < :before

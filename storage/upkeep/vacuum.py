@@ -1,4 +1,4 @@
-"""The file made as small as what is in it, its search index anew, and SQLite's statistics up to date."""
+"""Shrinks the database file to its contents, rebuilds its search index, and updates SQLite's statistics."""
 
 import os
 import shutil
@@ -12,7 +12,10 @@ from storage.errors import DatabaseAccessError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuumed:
-    """Bytes of the database and the log beside it. log_kept: a reader still needs the log, which shrinks later."""
+    """Bytes of the database and its log, before and after.
+
+    log_kept: a reader still needs the log, which shrinks later.
+    """
 
     before_bytes: int
     after_bytes: int
@@ -20,9 +23,9 @@ class Vacuumed:
 
 
 def vacuum(path: str) -> Vacuumed:
-    """Rewrites the database in place. For a time it takes its own size again beside it, and in the temporary folder.
+    """Rewrites the database in place. Needs its size again for a time, beside it and in the temporary folder.
 
-    Raises: DatabaseAccessError where that room is not there; DatabaseBusyError, and StorageError otherwise.
+    Raises: DatabaseAccessError if there is no such room; DatabaseBusyError, and other kinds of StorageError.
     """
     with held_for_upkeep(path) as db:
         before = _size(path)
@@ -36,7 +39,7 @@ def vacuum(path: str) -> Vacuumed:
 
 
 def room_needed(conn: sqlite3.Connection, path: str) -> dict[str, int]:
-    """Returns folder -> bytes that vacuum takes there for a time: the log, and a temporary copy."""
+    """Returns folder -> bytes that vacuum needs there for a time: the log, and a temporary copy."""
     pages, free, size = (
         int(conn.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_count", "freelist_count", "page_size")
@@ -59,7 +62,7 @@ def _check_room(conn: sqlite3.Connection, path: str) -> None:
 
 
 def _temporary_folder() -> str:
-    """Returns where SQLite puts its temporary files: the first of its places that can be written to."""
+    """Returns the folder of SQLite's temporary files: the first of its candidates that can be written to."""
     places = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
     for place in places:
         if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):

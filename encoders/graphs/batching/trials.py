@@ -135,7 +135,7 @@ class Trials:
 
 
 def _eager_sizes(unit: int, largest: int) -> list[int]:
-    """Returns doubling sizes and those halfway: few launches take constant time, so time is not linear from 4 views to 8."""
+    """Returns doubling sizes and those halfway: few launches take constant time, so 4 to 8 views is not linear."""
     doubling = budgets.generate(unit, largest)
     between = [(low + high) // 2 // unit * unit for low, high in pairwise(doubling)]
     return [*doubling, *between]

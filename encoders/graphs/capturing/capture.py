@@ -119,7 +119,7 @@ class Capture(ABC):
         graph.launch()
 
     def measure(self, run: Run, repeats: int) -> float:
-        """Returns the median seconds of several runs, from idle stream to idle stream, after one that does not count."""
+        """Returns the median seconds of several runs, idle stream to idle stream, after one that does not count."""
         (seconds,) = self.measure_in_turn([run], repeats)
         return seconds
 
