@@ -1,4 +1,4 @@
-"""Write pages of unseen text as PDFs with their truth, to be read by the program itself:
+"""Writes pages of unseen text as PDFs with their truth, to be read by the program itself:
 
 python -m ocr.training.heldout DATA OUT --fonts heldout
 ocrbatch run OUT/pages --db held.db; ocrbatch eval --truth OUT/truth --db held.db
@@ -29,7 +29,7 @@ RENDER_DPI = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What pages are made of."""
+    """The texts, fonts and pictures that pages are made of."""
 
     text: TextSource
     fonts: Fonts
@@ -37,7 +37,7 @@ class Sources:
 
 
 def plain_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
-    """A name for the kind of text, and an A4 or Letter page of it in one column, without pictures."""
+    """Returns a name for the kind of text, and an A4 or Letter page of it in one column, without pictures."""
     width, height = rng.choice([(595, 842), (612, 792)])
     category = sources.text.category(rng)
     sheet = compose(
@@ -54,14 +54,14 @@ def plain_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
 
 
 def any_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
-    """A name for the kind of page, and a page as training draws them, with pictures."""
+    """Returns a name for the kind of page, and a page as training draws them, with pictures."""
     form = draw_form(rng)
     sheet = compose_form(rng, sources.text, sources.fonts, form, pictures=sources.pictures)
     return form.genre.name, sheet
 
 
 def blocks(sheet: Sheet, glyphs: Glyphs) -> list[dict[str, object]]:
-    """The page's blocks: kind, box from 0 to 999, text as markdown. Raises UnreadableError."""
+    """Returns the page's blocks: kind, box from 0 to 999, text as markdown. Raises UnreadableError."""
     found = regions(sheet, glyphs)
     size = (sheet.width_pt, sheet.height_pt)
     boxes = to_thousandths(found, pymupdf.Matrix(1, 1), (0, 0), size)
@@ -74,7 +74,7 @@ def blocks(sheet: Sheet, glyphs: Glyphs) -> list[dict[str, object]]:
 def write_page(
     rng: random.Random, sources: Sources, out: Path, number: int, characters: tuple[int, int], prompt: Prompt
 ) -> bool:
-    """One page of so many characters (lowest, highest). False where this draw gave no such page."""
+    """Writes one page of (lowest, highest) characters; returns False if this draw gave no such page."""
     low, high = characters
     try:
         kind, sheet = (any_page if prompt == "grounded" else plain_page)(rng, sources)
@@ -95,7 +95,7 @@ def write_page(
 
 
 def _write_picture(sheet: Sheet, file: Path) -> None:
-    """The page as a picture only: nothing but the pixels can be read from it."""
+    """Writes the page as a picture only: nothing but the pixels can be read from it."""
     scale = RENDER_DPI / 72
     image = sheet.display.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY)
     with pymupdf.open() as scanned:

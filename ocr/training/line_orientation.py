@@ -1,8 +1,8 @@
-"""Train the network that says which way up a piece of a line stands (ocr.orientation.net):
+"""Trains the network that tells which way up a piece of a line is (ocr.orientation.net):
 
 python -m ocr.training.line_orientation DATA PDFS OUT --pages 1000 --seconds 60
 
-DATA is what ocr.training.corpus made, PDFS a folder of documents, OUT the safetensors file. Minutes on a GPU.
+DATA is an ocr.training.corpus folder, PDFS a folder of documents, OUT the safetensors file. Takes minutes on a GPU.
 """
 
 import argparse
@@ -35,12 +35,12 @@ from ocr.training.pictures.source import Pictures
 _CHANNELS = (12, 24, 24)
 _PIECES = 40
 _MIN_CHARS, _LEVEL_SHARE = 150, 0.97
-# First letters and ends of the alphabets that random words are made of; the reader knows only Latin.
+# First and last letters of the alphabets that random words are made of; the reader knows only Latin.
 _SCRIPTS = (
     (0x410, 0x450), (0x391, 0x3CA), (0x5D0, 0x5EB), (0x621, 0x64B), (0x905, 0x93A), (0xE01, 0xE2F), (0x10D0, 0x10F1),
     (0x561, 0x587), (0x4E00, 0x9FA5), (0xAC00, 0xD7A4), (0x3041, 0x30F7), (0x985, 0x9BA), (0xB85, 0xBBA),
 )  # fmt: skip
-# Of pages: documents, composed ones, other scripts; the rest are pictures.
+# Shares of pages: documents, composed ones, other scripts; the rest are pictures.
 _SHARES = (0.55, 0.82, 0.90)
 
 Ints = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ Draw = Callable[[float], UInt8Array]
 
 
 class Network(nn.Module):
-    """As ocr.orientation.net, to be trained."""
+    """The network of ocr.orientation.net, in PyTorch for training."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Network(nn.Module):
         self.out = nn.Linear(column, 2)
 
     def forward(self, pieces: Tensor) -> Tensor:
-        """[N, H, W] to the scores [N, 3] of upright, upside down and no text."""
+        """Returns the scores [N, 3] of upright, upside down and no text for [N, H, W]."""
         here, turned = self._outputs(torch.cat([pieces, pieces.flip(1, 2)])).chunk(2)
         return torch.stack([here[:, 0], turned[:, 0], here[:, 1] + turned[:, 1]], 1)
 
@@ -70,7 +70,7 @@ class Network(nn.Module):
         return scores
 
     def weights(self) -> dict[str, npt.NDArray[np.float16]]:
-        """As the numpy network multiplies with them."""
+        """Returns the weights in the layout of the numpy network."""
         matrices = {
             "first.weight": self.first.weight.permute(2, 3, 1, 0).flatten(0, 2),
             "second.weight": self.second.weight.permute(2, 3, 1, 0).flatten(0, 2),
@@ -82,7 +82,7 @@ class Network(nn.Module):
 
 
 def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
-    """Endless pages: how to draw one so many pixels long, and whether it holds text."""
+    """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text."""
     text, fonts = TextSource(data / "text", "train"), Fonts(data / "fonts", "train")
     pictures = Pictures(data / "pictures", "train")
     files = sorted(pdfs.rglob("*.pdf"))
@@ -107,7 +107,7 @@ def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, 
 
 
 def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[UInt8Array, Ints]]:
-    """A page's pieces, worn and turned at random: [N, H, W] uint8, and what each is (0 upright, 2 no level text)."""
+    """Yields a page's pieces, worn and turned at random: [N, H, W] uint8, and labels (0 upright, 2 no level text)."""
     turns = rng.randrange(4)
     drawn = worn(rng, draw(rng.uniform(900, 2300)))
     side_px = rng.uniform(780, 2000)
@@ -126,7 +126,7 @@ def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[U
 
 
 def worn(rng: random.Random, page: UInt8Array) -> UInt8Array:
-    """The page as a poor scan shows it: [H, W] uint8 to the same."""
+    """Returns the page as a poor scan shows it, [H, W] uint8."""
     grey = 255 - page if rng.random() < 0.06 else page
     image = Image.fromarray(grey)
     if rng.random() < 0.5:
@@ -154,7 +154,7 @@ def worn(rng: random.Random, page: UInt8Array) -> UInt8Array:
 
 
 def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Network:
-    """Returns a network trained for so long."""
+    """Returns a network trained for this many seconds."""
     torch.manual_seed(0)
     network = Network().to(device)
     inputs, answers = torch.from_numpy(pieces).to(device), torch.from_numpy(labels).to(device)
@@ -177,7 +177,7 @@ def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Netw
 
 
 def _is_level(page: "pymupdf.Page") -> bool:
-    """Whether there is text, and nearly all of it runs from left to right."""
+    """Returns whether there is text, nearly all of it running from left to right."""
     lines = [line for block in page.get_text("dict")["blocks"] for line in block.get("lines", ())]
     lengths = [(line["dir"][0], sum(len(span["text"].strip()) for span in line["spans"])) for line in lines]
     total = sum(length for _, length in lengths)

@@ -1,4 +1,4 @@
-"""Put trained weights into the shape that ships: `python -m ocr.training.package WEIGHTS DATA OUT`."""
+"""Packages trained weights in the form that ships: `python -m ocr.training.package WEIGHTS DATA OUT`."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The shape of the small model that ships."""
+"""The configuration of the small model that ships."""
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
@@ -9,14 +9,14 @@ PROMPT = "<image>\nFree OCR."
 
 
 def small_config(num_characters: int) -> OcrConfig:
-    """24.4 M parameters: under 24 MiB at 8 bits.
+    """Returns the small model's configuration: 24.4 M parameters, under 24 MiB at 8 bits.
 
     Six key/value heads. Two would read a third of the cache, but a vision token holds a dozen characters over
     several lines, and two heads' values may be too narrow to tell them apart: text accuracy was 0.33 after
-    108,000 tiles with two, 0.51 after 84,000 with six. That run also began with a trained patch encoder and
-    differed in widths, so it is a hint and no controlled comparison. No relative positions: they cost
-    a bias in every attention and pages read well
-    without. num_characters: classes of the character head, 0 the empty cell, 1 any other character.
+    108,000 tiles with two, 0.51 after 84,000 with six. That run also started with a trained patch encoder and
+    differed in widths, so it is a hint and no controlled comparison. No relative positions: they cost a bias in every
+    attention, and pages read well without. num_characters: classes of the character head, 0 the empty cell, 1 any other
+    character.
     """
     return OcrConfig(
         encoder=EncoderConfig(

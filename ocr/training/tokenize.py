@@ -1,4 +1,7 @@
-"""Learn the tokenizer from a corpus and write it with the character classes: `python -m ocr.training.tokenize DATA`."""
+"""Learns the tokenizer from a corpus and writes it with the character classes.
+
+`python -m ocr.training.tokenize DATA`
+"""
 
 import argparse
 import json

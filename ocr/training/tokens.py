@@ -40,7 +40,7 @@ CHARACTERS = "".join(
 
 
 def train(texts: Iterable[str], vocab_size: int = 4096) -> Tokenizer:
-    """A tokenizer learnt from the texts. Special tokens take the first ids, as in the published model."""
+    """Returns a tokenizer learnt from the texts. Special tokens get the first ids, as in the published model."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

@@ -1,7 +1,7 @@
-"""What happens to paper, cameras and files, applied to batches of clean pages on the training device.
+"""Degrades batches of clean pages as paper, cameras and files do, on the training device.
 
-Which page suffers what is drawn on the host, so that each effect runs on its pages alone and nothing waits for
-the device. A page has a budget that its effects share: several mild ones or a strong one, and a few pages bad.
+The host draws which page gets which effects, so that each effect runs on its pages alone and nothing waits for the
+device. The effects on a page share a budget: several mild ones or a strong one, and a few pages are bad.
 """
 
 from collections.abc import Callable
@@ -56,9 +56,9 @@ _SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def allot(pages: int, strength: float) -> Tensor:
-    """[len(SHARES), pages] on the host: how much of each effect each page gets, 0 (most) to 1.
+    """Returns [len(SHARES), pages] on the host: how much of each effect each page gets, 0 (most pages) to 1.
 
-    strength: at 1 a third of the pages get nothing; below, more of them; above, fewer, and the others more.
+    strength: at 1 a third of the pages get nothing; below 1 more pages; above 1 fewer, and the others get more.
     """
     count, beyond = len(SHARES), max(1.0, strength)
     worn = torch.rand(pages) < WORN_SHARE * strength
@@ -69,16 +69,19 @@ def allot(pages: int, strength: float) -> Tensor:
     amounts: Tensor = (budget * weights / weights.sum(0).clamp(min=1e-6)).clamp(max=1.0)
     row = {name: number for number, name in enumerate(SHARES)}
     pale = amounts[row["tone"]] > 0.3
-    thin = pale | (amounts[row["fax"]] > 0)  # faded on top of that, text would be gone
+    thin = pale | (amounts[row["fax"]] > 0)  # fading these too would erase their text
     amounts[row["fading"]] = torch.where(thin, amounts[row["fading"]] * 0.3, amounts[row["fading"]])
-    # Colours cost a reader little, so they are not paid for; on a pale page they would.
+    # Colours barely hinder a reader, so they use no budget; on a pale page they would hinder.
     amounts[row["colour"]] = torch.rand(pages) * (chosen[row["colour"]] & ~pale)
     return amounts
 
 
 @torch.no_grad()
 def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
-    """[B, 3, H, W] uint8 RGB from [B, 1, H, W] uint8 grey (sides divisible by 8); a third stay clean at strength 1."""
+    """Returns [B, 3, H, W] uint8 RGB for [B, 1, H, W] uint8 grey (sides divisible by 8).
+
+    A third clean at strength 1.
+    """
     amounts = allot(x.shape[0], strength)
     y = x.to(torch.float32) / 255
     contrast = torch.ones(x.shape[0], 1, 1, 1, device=x.device)
@@ -105,7 +108,7 @@ def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
 
 
 def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
-    """The effect on its pages; mean is the mean amount, for effects that treat all their pages alike."""
+    """Returns the pages with the effect; mean is the mean amount, for effects that treat all their pages alike."""
     if name in _SIMPLE:
         return _SIMPLE[name](x, amount)
     if name == "lower_resolution":
@@ -118,7 +121,7 @@ def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) 
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """The tensor on the device, without waiting for what the device is doing."""
+    """Returns the tensor on the device, without waiting for the device's work."""
     return values.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else values.to(device)
 
 

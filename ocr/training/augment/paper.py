@@ -1,4 +1,4 @@
-"""What happens on paper, before a page is scanned: ink too thick, thin or faded, tinted and ruled paper, its back.
+"""Effects on paper, before a page is scanned: ink too thick, thin or faded, tinted and ruled paper, its back.
 
 Each effect takes pages [N, 1, H, W] float in 0..1 (1 is paper) and an amount [N, 1, 1, 1] in 0..1, and returns
 pages of the same shape; at amount 0 a page stays as it is. Text stays readable at amount 1. Devices and random
@@ -14,17 +14,17 @@ Tensor = torch.Tensor
 
 
 def uniform(x: Tensor, low: float, high: float, *shape: int) -> Tensor:
-    """A number between low and high for each page: [N, 1, 1, 1], or [N, *shape]."""
+    """Returns a number between low and high for each page: [N, 1, 1, 1], or [N, *shape]."""
     return low + (high - low) * torch.rand(x.shape[0], *(shape or (1, 1, 1)), device=x.device)
 
 
 def chance(x: Tensor, share: float) -> Tensor:
-    """[N, 1, 1, 1] bool: true for about this share of the pages."""
+    """Returns [N, 1, 1, 1] bool: true for about this share of the pages."""
     return torch.rand(x.shape[0], 1, 1, 1, device=x.device) < share
 
 
 def field(x: Tensor, cells: int, *, coarse_px: int = 8) -> Tensor:
-    """A smooth random field of 0..1 over each page, with about `cells` hills along each side."""
+    """Returns a smooth random field of 0..1 over each page, with about `cells` hills along each side."""
     height, width = x.shape[-2:]
     small = torch.rand(x.shape[0], 1, cells, cells, device=x.device)
     middle = (max(2, height // coarse_px), max(2, width // coarse_px))
@@ -33,21 +33,21 @@ def field(x: Tensor, cells: int, *, coarse_px: int = 8) -> Tensor:
 
 
 def along(x: Tensor, axis: int) -> Tensor:
-    """Pixel positions 0, 1, ... along the rows (axis 2) or columns (axis 3), ready to broadcast over pages."""
+    """Returns pixel positions 0, 1, ... along the rows (axis 2) or columns (axis 3), ready to broadcast over pages."""
     shape = [1, 1, 1, 1]
     shape[axis] = x.shape[axis]
     return torch.arange(x.shape[axis], device=x.device, dtype=x.dtype).view(shape)
 
 
 def thickness(x: Tensor, amount: Tensor) -> Tensor:
-    """Ink bolder (60% of the pages) or thinner."""
+    """Makes ink bolder (60% of the pages) or thinner."""
     bold = chance(x, 0.6)
     other = torch.where(bold, -F.max_pool2d(-x, 3, 1, 1), F.max_pool2d(x, 3, 1, 1))
     return torch.lerp(x, other, amount * torch.where(bold, 0.7, 0.45))
 
 
 def erosion(x: Tensor, amount: Tensor) -> Tensor:
-    """Strokes broken by small specks without ink, of 2 to 3 px."""
+    """Breaks strokes with small inkless specks of 2 to 3 px."""
     height, width = x.shape[-2:]
     specks = torch.rand(x.shape[0], 1, height // 2 + 1, width // 2 + 1, device=x.device)
     holes = F.interpolate(specks, (height, width), mode="bilinear")
@@ -56,12 +56,12 @@ def erosion(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def fading(x: Tensor, amount: Tensor) -> Tensor:
-    """Ink fades in parts of the page, down to a quarter of its contrast."""
+    """Fades ink in parts of the page, down to a quarter of its contrast."""
     return x + (1 - x) * (0.75 * amount * field(x, 5))
 
 
 def background(x: Tensor, amount: Tensor) -> Tensor:
-    """Printed dots or lines of 3 to 9 px pitch behind the text, everywhere or in parts of the page."""
+    """Prints dots or lines of 3 to 9 px pitch behind the text, everywhere or in parts of the page."""
     pitch, angle = uniform(x, 3, 9), uniform(x, 0, math.pi)
     across, down = along(x, 3), along(x, 2)
     turn_x, turn_y = angle.cos() * (2 * math.pi / pitch), angle.sin() * (2 * math.pi / pitch)
@@ -74,7 +74,7 @@ def background(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def ruled(x: Tensor, amount: Tensor) -> Tensor:
-    """Thin lines across, and on some pages down, that cross the text as a form's or a notebook's do."""
+    """Draws thin lines across, and on some pages down, that cross the text as a form's or a notebook's do."""
     slope = uniform(x, -0.01, 0.01)
     pitch = uniform(x, 18, 90)
     rows = (along(x, 2) + slope * along(x, 3) + uniform(x, 0, 90)) % pitch
@@ -85,7 +85,7 @@ def ruled(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def texture(x: Tensor, amount: Tensor) -> Tensor:
-    """Fibres and mottles of rough or recycled paper."""
+    """Adds the fibres and mottles of rough or recycled paper."""
     height, width = x.shape[-2:]
     fine = torch.rand(x.shape[0], 1, height // 3 + 1, width // 2 + 1, device=x.device)
     rough = F.interpolate(fine, (height, width), mode="bilinear") + 0.8 * field(x, 48, coarse_px=4)
@@ -93,7 +93,7 @@ def texture(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def bleed_through(x: Tensor, amount: Tensor) -> Tensor:
-    """The back of the sheet (another page of the batch) shines through by up to 0.35: mirrored, a little blurred."""
+    """Lets the back of the sheet (another page of the batch) show through by up to 0.35: mirrored, slightly blurred."""
     down = int(torch.randint(-40, 41, ()))
     back = x.roll((1, down), (0, 2)).flip(-1)
     back = F.avg_pool2d(back, 3, 1, 1, count_include_pad=False)

@@ -1,4 +1,4 @@
-"""What happens in scanners, cameras and files: focus, light, contrast, noise, fax, JPEG, colours.
+"""Effects of scanners, cameras and files: focus, light, contrast, noise, fax, JPEG, colours.
 
 Each effect takes pages [N, 1, H, W] float in 0..1 (1 is paper) and an amount [N, 1, 1, 1] in 0..1, and returns
 pages of the same shape (`colour`: of three channels); at amount 0 a page stays as it is.
@@ -24,19 +24,19 @@ def _separable(x: Tensor, across: Tensor, down: Tensor) -> Tensor:
 
 
 def _gauss(x: Tensor, sigma: Tensor) -> Tensor:
-    """[N, taps] kernels of sigma [N, 1, 1, 1] px."""
+    """Returns [N, taps] kernels of sigma [N, 1, 1, 1] px."""
     taps = torch.arange(-_REACH_PX, _REACH_PX + 1, device=x.device, dtype=x.dtype)
     return torch.softmax(-(taps**2) / (2 * sigma.view(-1, 1).clamp(min=0.05) ** 2), 1)
 
 
 def blur(x: Tensor, amount: Tensor) -> Tensor:
-    """Gaussian blur of up to 1.8 px, a little stronger one way than the other on some pages."""
+    """Blurs with a Gaussian of up to 1.8 px, slightly stronger in one direction on some pages."""
     sigma = 1.8 * amount
     return _separable(x, _gauss(x, sigma), _gauss(x, sigma * uniform(x, 0.75, 1.0)))
 
 
 def motion(x: Tensor, amount: Tensor) -> Tensor:
-    """The sheet moves by up to 5 px across or down while it is scanned."""
+    """Moves the sheet by up to 5 px across or down during the scan."""
     taps = torch.arange(-_REACH_PX, _REACH_PX + 1, device=x.device, dtype=x.dtype)
     box = (1 + 2 * amount.view(-1, 1) - taps.abs()).clamp(0, 1)
     still, moved = _gauss(x, 0.3 * amount), box / box.sum(1, keepdim=True)
@@ -45,25 +45,25 @@ def motion(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def sharpen(x: Tensor, amount: Tensor) -> Tensor:
-    """A scanner's unsharp mask: strokes darker than they were, with a bright halo."""
+    """Applies a scanner's unsharp mask: strokes darker than they were, with a bright halo."""
     soft = _gauss(x, uniform(x, 0.8, 1.8))
     return x + 1.6 * amount * (x - _separable(x, soft, soft))
 
 
 def lower_resolution(x: Tensor, factor: float) -> Tensor:
-    """The pages scanned at `factor` of their resolution and scaled up again, in one of three ways."""
+    """Scans the pages at `factor` of their resolution and scales them up again, in one of three ways."""
     small = F.interpolate(x, scale_factor=factor, mode="bilinear", antialias=True)
     how = ("bilinear", "bicubic", "nearest")[int(torch.randint(0, 3, ())) if factor > 0.75 else 0]
     return F.interpolate(small, x.shape[-2:], mode=how)
 
 
 def uneven_light(x: Tensor, amount: Tensor) -> Tensor:
-    """Shadows and vignettes: a smooth factor, down to 0.45."""
+    """Adds shadows and vignettes: a smooth factor, down to 0.45."""
     return x * (1 - 0.55 * amount * field(x, 4))
 
 
 def edge_shadow(x: Tensor, amount: Tensor) -> Tensor:
-    """A dark band that fades out from one side, as at a spine or an open lid."""
+    """Adds a dark band that fades out from one side, as at a spine or an open lid."""
     horizontal, far = chance(x, 0.5), chance(x, 0.5)
     across, down = along(x, 3), along(x, 2)
     across = torch.where(far, x.shape[3] - 1 - across, across)
@@ -74,7 +74,10 @@ def edge_shadow(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def tone(x: Tensor, amount: Tensor) -> tuple[Tensor, Tensor]:
-    """Gamma and less contrast, down to 0.17 with paper of 0.6 to 0.9; also returns the contrast [N, 1, 1, 1]."""
+    """Changes gamma and lowers contrast, to 0.17 at least, on paper of 0.6 to 0.9.
+
+    Also returns the contrast [N, 1, 1, 1].
+    """
     contrast = 1 - 0.83 * amount
     ink = (1 - contrast) * uniform(x, 0.45, 0.9)
     gamma = torch.exp2(amount * uniform(x, -1.0, 1.0))
@@ -82,7 +85,7 @@ def tone(x: Tensor, amount: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def noise(x: Tensor, amount: Tensor, contrast: Tensor) -> Tensor:
-    """Gaussian noise up to 0.15 (less where the contrast is low), fine or in grains of 2 px."""
+    """Adds Gaussian noise up to 0.15 (less where the contrast is low), fine or in grains of 2 px."""
     grains = torch.randn_like(x)
     soft = F.avg_pool2d(grains, 2, 1, 1)[..., 1:, 1:] * 1.6
     grains = torch.where(chance(x, 0.3), soft, grains)
@@ -90,14 +93,14 @@ def noise(x: Tensor, amount: Tensor, contrast: Tensor) -> Tensor:
 
 
 def salt_and_pepper(x: Tensor, amount: Tensor) -> Tensor:
-    """Black and white specks: up to 2% of the pixels."""
+    """Adds black and white specks on up to 2% of the pixels."""
     speck, rate = torch.rand_like(x), 0.01 * amount
     x = torch.where(speck < rate, torch.zeros_like(x), x)
     return torch.where(speck > 1 - rate, torch.ones_like(x), x)
 
 
 def dropouts(x: Tensor, amount: Tensor) -> Tensor:
-    """Rows lost to white, and pale or dark streaks down the page."""
+    """Turns rows white, and adds pale or dark streaks down the page."""
     height, width = x.shape[-2:]
     rows = uniform(x, 0, 1, 1, height, 1) < 0.02 * amount
     columns = uniform(x, 0, 1, 1, 1, width) < 0.012 * amount
@@ -107,7 +110,7 @@ def dropouts(x: Tensor, amount: Tensor) -> Tensor:
 
 
 def _bayer(x: Tensor) -> Tensor:
-    """[8, 8] thresholds of ordered dither in 0..1."""
+    """Returns [8, 8] thresholds of ordered dither in 0..1."""
     table = torch.zeros(1, 1, device=x.device)
     for _ in range(3):
         table = torch.cat(
@@ -117,9 +120,9 @@ def _bayer(x: Tensor) -> Tensor:
 
 
 def fax(x: Tensor, amount: Tensor, factor: float) -> Tensor:
-    """One bit, at `factor` of the resolution: thresholded, dithered in order, or scattered like error diffusion.
+    """Makes pages one-bit at `factor` of the resolution: by threshold, ordered dither, or as error diffusion scatters.
 
-    Paper and light are evened out first, as faxes do; the amount moves the threshold and widens the dither.
+    Paper and light are evened out first, as fax machines do; the amount moves the threshold and widens the dither.
     """
     small = F.interpolate(x, scale_factor=factor, mode="bilinear", antialias=True) if factor < 1 else x
     height, width = small.shape[-2:]
@@ -135,7 +138,7 @@ def fax(x: Tensor, amount: Tensor, factor: float) -> Tensor:
     pattern = torch.where(chance(x, 0.5), ordered.expand_as(small), scattered) - 0.5
     dithered = chance(x, 0.45)
     spread = torch.where(dithered, 0.25 + 0.4 * amount, torch.zeros_like(amount))
-    even = 0.5 + (even - 0.5) * (1 - 0.4 * spread)  # dither shows where paper is not white and ink not black
+    even = 0.5 + (even - 0.5) * (1 - 0.4 * spread)  # dither shows where paper is not white or ink not black
     threshold = 0.55 + uniform(x, -0.15, 0.2) * amount * torch.where(dithered, 0.3, 1.0) + spread * pattern
     bits = (even > threshold).to(x.dtype)
     bits = (
@@ -162,7 +165,7 @@ _QUANT = torch.tensor(
 
 
 def jpeg(x: Tensor, amount: Tensor, contrast: Tensor) -> Tensor:
-    """JPEG at quality 90 down to 20, less so where the contrast is low: luminance only; sides divisible by 8."""
+    """Compresses as JPEG at quality 90 down to 20, less at low contrast: luminance only; sides divisible by 8."""
     quality = torch.maximum(90 - 70 * amount, 20 + 60 * (1 - contrast)).view(-1, 1, 1, 1, 1, 1)
     scale = torch.where(quality < 50, 50 / quality, 2 - quality / 50)
     table = (_QUANT.to(x.device) * scale / 255).clamp(min=1 / 255)
@@ -175,7 +178,7 @@ def jpeg(x: Tensor, amount: Tensor, contrast: Tensor) -> Tensor:
 
 
 def colour(x: Tensor, amount: Tensor) -> Tensor:
-    """[N, 3, H, W]: paper and ink get colours or greys; one page in seven becomes light on dark."""
+    """Returns [N, 3, H, W]: paper and ink get colours or greys; one page in seven becomes light on dark."""
     paper = 1 - uniform(x, 0, 0.35, 3, 1, 1) * amount
     ink = uniform(x, 0, 0.4, 3, 1, 1) * amount
     grey = chance(x, 0.4)

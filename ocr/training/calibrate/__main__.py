@@ -1,9 +1,9 @@
-"""Fit a model's confidence.json on pages it was not trained on, and print how well confidence is calibrated.
+"""Fits a model's confidence.json on pages it was not trained on, and prints how well confidence is calibrated.
 
 python -m ocr.training.calibrate.validation DATA PAGES --pages 80
 python -m ocr.training.calibrate PAGES MODEL
 
-About six seconds a page on two cores. What is printed is cross-validated: every page and block is rated by
+About six seconds a page on two cores. The printed figures are cross-validated: every page and block is rated by
 curves that were fitted without that page.
 """
 
@@ -48,7 +48,7 @@ _MAX_TILES = 6
 class Reading:
     """One page, or one block, of `group`, the page's number.
 
-    raw: the uncalibrated confidence. kind: of the page, as its name begins.
+    raw: the uncalibrated confidence. kind: of the page, from the start of its name.
     """
 
     rated: Rated
@@ -59,7 +59,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A page as it was seen and read. size_px: (width, height)."""
+    """A page's image and its reading. size_px: (width, height)."""
 
     transcript: Transcript
     opinion: SecondOpinion | None
@@ -71,7 +71,7 @@ class _Read:
 def read(folder: Path, model: str) -> Iterator[Reading]:
     """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
 
-    Pages that a run would read in parts are left out: the truth of a part is not known. Pages that are returned
+    Pages that a run would read in crops are left out: the truth of a crop is not known. Pages that are returned
     without text yield nothing: they have no confidence.
     """
     loaded = checkpoint.load(model, device="cpu", dtype=torch.float32)
@@ -87,14 +87,14 @@ def read(folder: Path, model: str) -> Iterator[Reading]:
 
 
 def _pixels(file: Path) -> UInt8Array:
-    """[H, W, 3] RGB."""
+    """Returns the page as [H, W, 3] RGB."""
     with Image.open(file) as picture:
         return np.asarray(picture.convert("RGB"))
 
 
 @torch.inference_mode()
 def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_Read | None]:
-    """What was read of each page, None where nothing is to be read."""
+    """Returns the reading of each page, None for pages with nothing to read."""
     images = [_pixels(file) for file in files]
     seen_as = [views(image, "gundam", _MAX_TILES) for image in images]
     vision = loaded.model.encoder.encode(seen_as)
@@ -153,7 +153,7 @@ def _rate(
 
 
 def report(readings: Sequence[Reading]) -> Iterator[str]:
-    """Expected calibration errors, rank correlations and reliability tables of pages and of blocks."""
+    """Yields lines: expected calibration errors, rank correlations and reliability tables of pages and of blocks."""
     for name, is_page in (("pages", True), ("blocks, weighted by their characters", False)):
         chosen = [reading for reading in readings if reading.is_page == is_page]
         rated = [reading.rated for reading in chosen]

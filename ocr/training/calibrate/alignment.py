@@ -1,4 +1,4 @@
-"""How much of a page's text, and of its blocks, is right."""
+"""Measures how much of a page's text, and of its blocks, is right."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ def normalise(text: str) -> str:
 
 
 def page_accuracy(text: str, truth: str) -> float:
-    """1 - character error rate, at least 0. An empty truth has no right text but the empty one."""
+    """Returns 1 - character error rate, at least 0. With an empty truth only an empty text is right."""
     text, truth = normalise(text), normalise(truth)
     return max(0.0, 1 - Levenshtein.distance(text, truth) / max(1, len(truth)))
 
 
 def block_accuracies(texts: Sequence[str], truth: str) -> list[float]:
-    """1 - edits per character between each block of a page and the nearest part of the truth, at least 0.
+    """Returns 1 - edits per character between each block of a page and the nearest part of the truth, at least 0.
 
-    A short block is looked for only where the page as a whole aligns with the truth: one letter is not right
-    just because the truth has such a letter somewhere. A block of 20 characters or more may stand anywhere:
-    order is the page's affair. Text left out between blocks is none's.
+    A short block is matched only where the page as a whole aligns with the truth: a letter is not right just because
+    the truth has it somewhere. A block of 20 characters or more may match anywhere: its order is judged with the page.
+    Text left out between blocks counts against no block.
     """
     blocks, truth = [normalise(text) for text in texts], normalise(truth)
     places = _places(blocks, truth)
@@ -37,9 +37,9 @@ def block_accuracies(texts: Sequence[str], truth: str) -> list[float]:
 
 
 def _places(blocks: Sequence[str], truth: str) -> list[tuple[int, int]]:
-    """The part (start, end) of the truth that each block aligns with, by the fewest edits for all together."""
+    """Returns the part (start, end) of the truth that each block aligns with, by the fewest edits for all together."""
     page = " ".join(blocks)
-    at = [0] * (len(page) + 1)  # where in the truth each character of the page ends
+    at = [0] * (len(page) + 1)  # the place in the truth where each character of the page ends
     for op in Levenshtein.opcodes(page, truth):
         for offset in range(op.src_end - op.src_start):
             at[op.src_start + offset + 1] = op.dest_start + (0 if op.tag == "delete" else offset + 1)
@@ -53,7 +53,7 @@ def _places(blocks: Sequence[str], truth: str) -> list[tuple[int, int]]:
 
 
 def _nearest_part(text: str, truth: str) -> int:
-    """The fewest edits between a text and any part of the truth.
+    """Returns the fewest edits between a text and any part of the truth.
 
     Source: P. H. Sellers, The theory and computation of evolutionary distances (1980).
     """
@@ -62,6 +62,6 @@ def _nearest_part(text: str, truth: str) -> int:
     row = np.zeros(len(truth) + 1, np.int64)  # a part may start anywhere
     for mark in text:
         best = np.concatenate(([row[0] + 1], np.minimum(row[1:] + 1, row[:-1] + (marks != ord(mark)))))
-        # Skipping characters of the truth costs one each: a running minimum of what is left of the position.
+        # Skipping characters of the truth costs one each: a running minimum after subtracting the position.
         row = np.minimum.accumulate(best - column) + column
     return int(row.min())

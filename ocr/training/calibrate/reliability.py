@@ -1,4 +1,4 @@
-"""Fitting a confidence curve, and saying how well confidences are calibrated."""
+"""Fits a confidence curve, and measures how well confidences are calibrated."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _STEPS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rated:
-    """Something to rate.
+    """A page or block to rate.
 
-    features: of its curve. accuracy: the share that is right. group: folds keep it whole. weight: how much it
-    counts.
+    features: the inputs of its curve. accuracy: the share that is right. group: never split between folds. weight: how
+    much it counts.
     """
 
     features: dict[str, float]
@@ -28,7 +28,7 @@ class Rated:
 
 
 def fit(items: Sequence[Rated]) -> Curve:
-    """The curve with the least cross-entropy between confidence and accuracy, weights at least 0.
+    """Returns the curve with the least cross-entropy between confidence and accuracy, weights at least 0.
 
     Projected gradient descent on standardised features, with a small ridge.
     """
@@ -56,7 +56,7 @@ def fit(items: Sequence[Rated]) -> Curve:
 
 
 def cross_validated(items: Sequence[Rated]) -> list[float]:
-    """Each item's confidence by a curve that was fitted without its group."""
+    """Returns each item's confidence by a curve that was fitted without its group."""
     out = [0.0] * len(items)
     for fold in range(_FOLDS):
         curve = fit([item for item in items if item.group % _FOLDS != fold])
@@ -69,7 +69,7 @@ def cross_validated(items: Sequence[Rated]) -> list[float]:
 def expected_error(
     confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None = None
 ) -> float:
-    """Expected calibration error: over ten equal bins, how far mean confidence and mean accuracy are apart.
+    """Returns the expected calibration error: over ten equal bins, how far mean confidence is from mean accuracy.
 
     Source: Guo et al., On calibration of modern neural networks (2017), with shares of right characters in
     place of right or wrong.
@@ -80,7 +80,7 @@ def expected_error(
 
 
 def rank_correlation(confidence: Sequence[float], accuracy: Sequence[float]) -> float:
-    """Spearman's, ties in the order given: how well confidence tells better from worse."""
+    """Returns Spearman's rank correlation, ties in the order given: how well confidence ranks better above worse."""
     first, second = (np.argsort(np.argsort(values, kind="stable")) for values in (confidence, accuracy))
     return float(np.corrcoef(first, second)[0, 1])
 
@@ -88,7 +88,7 @@ def rank_correlation(confidence: Sequence[float], accuracy: Sequence[float]) -> 
 def table(
     confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None = None
 ) -> Iterator[str]:
-    """A line for each of ten bins that holds anything."""
+    """Yields a line for each of ten bins that is not empty."""
     yield f"{'confidence':>12} {'count':>6} {'mean':>7} {'right':>7}"
     for row in _bins(confidence, accuracy, weight):
         span = f"{row.number / _BINS:.1f} to {(row.number + 1) / _BINS:.1f}"
@@ -97,7 +97,7 @@ def table(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bin:
-    """confidence, accuracy: weighted means of what is in it."""
+    """A bin. confidence, accuracy: weighted means of its items."""
 
     number: int
     count: int

@@ -1,4 +1,4 @@
-"""Write page images with their truth, to fit and to test confidence on: pages that no training leg has seen.
+"""Writes page images with their truth, to fit and test confidence on: pages that no training has seen.
 
 python -m ocr.training.calibrate.validation DATA [DATA...] OUT --pages 100
 
@@ -36,7 +36,7 @@ _TRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePicture:
-    """pixels: [H, W] grey. text: what stands on it, empty for a page without any."""
+    """A page image and its truth. pixels: [H, W] grey. text: empty for a page without any."""
 
     pixels: Grey
     text: str
@@ -58,7 +58,7 @@ class Pages:
         ]
 
     def draw(self, kind: str) -> PagePicture:
-        """Raises CorpusError where no draw gives a usable page."""
+        """Returns a page of this kind. Raises CorpusError if no draw gives a usable page."""
         if kind == "empty":
             size = self._rng.choice([(1240, 1754), (1275, 1650), (1600, 1200), (900, 900)])
             return PagePicture(pixels=self._pictures.page(self._rng, *size), text="", dpi=150.0)
@@ -86,7 +86,7 @@ class Pages:
             page = document[number]
             page.remove_rotation()
             picture = _rasterise(Sheet.of(page), self._rng.choice([150, 175, 200]))
-        # With a font that cannot be read, the page shows other marks than its text layer says.
+        # With a font that cannot be loaded, the page shows other characters than its text layer.
         return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else picture
 
     def _composed(self) -> PagePicture:
@@ -95,7 +95,7 @@ class Pages:
 
 
 def _documents(folder: Path) -> Iterator[tuple[Path, list[int]]]:
-    """(file, page indices) of the held-out documents, without the evaluation's."""
+    """Yields (file, page indices) of the held-out documents, without the evaluation set's."""
     for index in sorted(folder.glob("pdfs*/index.json")):
         for entry in json.loads(index.read_text(encoding="utf-8")):
             try:
@@ -115,7 +115,10 @@ def _rasterise(sheet: Sheet, dpi: float) -> PagePicture:
 
 
 def _degrade(pixels: Grey, rng: random.Random) -> Grey:
-    """What ocr.training.augment.degrade does to a page, at a random strength. Sides are padded to multiples of 8."""
+    """Returns the page degraded by ocr.training.augment.degrade, at random strength.
+
+    Sides are padded to multiples of 8.
+    """
     height, width = pixels.shape
     padded = np.pad(pixels, ((0, -height % 8), (0, -width % 8)), mode="edge")
     torch.manual_seed(rng.randrange(2**31))
@@ -125,7 +128,7 @@ def _degrade(pixels: Grey, rng: random.Random) -> Grey:
 
 
 def write(pages: Pages, out: Path, count: int) -> None:
-    """Writes out/pages/<kind>-<number>.png and out/truth/<the same>/1.txt, as `ocrbatch eval` expects them."""
+    """Writes out/pages/<kind>-<number>.png and out/truth/<the same name>/1.txt, as `ocrbatch eval` expects them."""
     kinds = [kind for kind, share in KINDS.items() for _ in range(max(1, round(share * count)))]
     (out / "pages").mkdir(parents=True, exist_ok=True)
     for number, kind in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""Files of unpacked packages to raw paragraphs: one reader a kind of file."""
+"""Reads raw paragraphs from files of unpacked packages: one reader for each kind of file."""
 
 import gzip
 import re
@@ -42,12 +42,12 @@ def _plain(path: Path) -> list[str]:
 
 
 def _fortunes(path: Path) -> list[str]:
-    """Fortune cookies, a line with `%` between two of them."""
+    """Returns fortune cookies, which are separated by lines of `%`."""
     return [" ".join(cookie.split()) for cookie in re.split(r"^%.*$", read_text(path), flags=re.MULTILINE)]
 
 
 def _dictionary(path: Path) -> list[str]:
-    """A dictd dictionary: entries without link braces, pronunciation and source marks."""
+    """Returns the entries of a dictd dictionary, without link braces, pronunciation and source marks."""
     text = re.sub(r"\[1913 Webster\]|\[PJC\]|\[WordNet[^]]*\]|\\[^\\\n]{1,60}\\,?", "", read_text(path))
     text = re.sub(r"\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\[[\"'`^~=,a-z<>.]{1,3}([A-Za-z]{1,2})\]|\s+\(\d{4}-\d\d-\d\d\)", r"\1", text)
@@ -55,17 +55,17 @@ def _dictionary(path: Path) -> list[str]:
 
 
 def _messages(path: Path) -> list[str]:
-    """The translations of a gettext catalogue."""
+    """Returns the translations of a gettext catalogue."""
     return [text for _, translation in catalogue(path.read_bytes()) for text in _message(translation)]
 
 
 def _originals(path: Path) -> list[str]:
-    """The source messages (English) of a gettext catalogue."""
+    """Returns the source messages (English) of a gettext catalogue."""
     return [text for original, _ in catalogue(path.read_bytes()) for text in _message(original)]
 
 
 def _message(text: str) -> list[str]:
-    """The lines of a message without context and markup; none where it has placeholders."""
+    """Returns the lines of a message without context and markup; none if it has placeholders."""
     text = text.split("\x04")[-1].split("\x00")[0]
     if re.search(r"[%$]\d?[a-z]|\$\(|[{}]|^[a-z_ ]+\^", text):
         return []
@@ -73,7 +73,7 @@ def _message(text: str) -> list[str]:
 
 
 def catalogue(data: bytes) -> list[tuple[str, str]]:
-    """Returns the (original, translation) pairs of a compiled gettext catalogue (.mo), its header left out."""
+    """Returns the (original, translation) pairs of a compiled gettext catalogue (.mo), without its header."""
     order = "<" if data[:4] == b"\xde\x12\x04\x95" else ">"
     count, originals, translations = struct.unpack_from(f"{order}3I", data, 8)
     pairs = [(_entry(data, order, originals, i), _entry(data, order, translations, i)) for i in range(count)]
@@ -91,12 +91,12 @@ def _entry(data: bytes, order: str, table: int, index: int) -> bytes:
 
 
 def _backticks(path: Path) -> list[str]:
-    """Game data whose prose stands in backquotes, one paragraph a quoted string."""
+    """Returns the prose of game data, which is in backquotes, one paragraph per quoted string."""
     return [text for text in re.findall(r"`\s*([^`]+)`", read_text(path)) if "<" not in text]
 
 
 def _sword(path: Path) -> list[str]:
-    """A SWORD zText module (.bzz: blocks of zlib, placed by .bzs; OSIS markup), its paragraphs."""
+    """Returns the paragraphs of a SWORD zText module (.bzz: blocks of zlib, placed by .bzs; OSIS markup)."""
     data, index = path.read_bytes(), path.with_suffix(".bzs").read_bytes()
     paragraphs: list[str] = []
     for start, size, _ in struct.iter_unpack("<III", index[: len(index) // 12 * 12]):

@@ -1,4 +1,4 @@
-"""Markup to running text: pure functions from the text of a file to clean paragraphs."""
+"""Converts markup to running text: pure functions from the text of a file to clean paragraphs."""
 
 import re
 import unicodedata
@@ -102,7 +102,7 @@ def clean(text: str) -> str:
 def keep(paragraph: str, *, english: bool, min_letters: float = 0.62) -> bool:
     """Returns whether a cleaned paragraph is running text: long enough, mostly letters, only Latin and Greek.
 
-    english=False refuses paragraphs that read as English: translations are often unfinished.
+    english=False refuses paragraphs that are in English: translations are often unfinished.
     """
     if len(paragraph) < 40 or _FOREIGN.search(paragraph):
         return False
@@ -115,7 +115,7 @@ def keep(paragraph: str, *, english: bool, min_letters: float = 0.62) -> bool:
 
 
 def split_long(paragraph: str, longest: int = 1200) -> Iterator[str]:
-    """Yields the paragraph in pieces of at most about `longest` characters, cut at sentence ends."""
+    """Yields the paragraph in parts of at most about `longest` characters, cut at sentence ends."""
     piece = ""
     for sentence in re.split(r"(?<=[.!?»”\"]) +(?=[^\Wa-z\d_])", paragraph):
         if piece and len(piece) + len(sentence) > longest:

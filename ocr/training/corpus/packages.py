@@ -1,6 +1,6 @@
-"""Named Debian packages as the raw material: download with apt, unpack into a cache, read the licence.
+"""Downloads named Debian packages with apt, unpacks them into a cache, and reads their licences.
 
-Needs Debian or Ubuntu (`apt-get`, `dpkg-deb`) with package lists that are up to date. Nothing is installed.
+Needs Debian or Ubuntu (`apt-get`, `dpkg-deb`) with up-to-date package lists. Nothing is installed.
 """
 
 import re
@@ -77,7 +77,7 @@ def fetch(names: Iterable[str], cache: Path) -> dict[str, Package]:
 
 
 def download(names: Iterable[str], cache: Path) -> dict[str, Package]:
-    """As `fetch`, of any package: for the evaluation set, never for a corpus.
+    """Returns packages as `fetch` does, but of any name: for the evaluation set, never for a corpus.
 
     Raises CorpusError for a failed download or a package that cannot be unpacked.
     """

@@ -1,4 +1,4 @@
-"""Born-digital documents whose pages, with their own text layer as truth, become training pages."""
+"""Builds the corpus of born-digital documents: their pages, with the text layer as truth, become training pages."""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfLimits:
-    """What a document must satisfy and how much of it is taken."""
+    """Requirements on a document, and limits on how much of it is taken."""
 
     max_source_bytes: int = 12 * 2**20
     max_bytes: int = 1_500_000
@@ -42,7 +42,7 @@ class PdfLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A document trimmed to its chosen pages: `data` is the PDF that will be written."""
+    """A document trimmed to its chosen pages. data: the PDF to be written."""
 
     package: str
     source: str
@@ -52,7 +52,7 @@ class Candidate:
 
 
 def load_packages(path: Path) -> dict[str, int]:
-    """Returns the packages of a YAML table and how many documents of each may be looked at."""
+    """Returns the packages of a YAML table and how many documents of each may be examined."""
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {str(name): int(count) for name, count in table["packages"].items()}
 
@@ -74,7 +74,7 @@ def known_share(text: str, vocabulary: Collection[str]) -> float:
 def sound(text: str, vocabulary: Collection[str], limits: PdfLimits) -> bool:
     """Returns whether the text layer of one page may serve as truth.
 
-    Refused: too little text, foreign or private-use characters, accents set apart from their letters, unknown words.
+    Refuses too little text, foreign or private-use characters, accents apart from their letters, and unknown words.
     """
     return (
         len(text.strip()) >= limits.min_page_characters
@@ -163,7 +163,7 @@ def _candidates(
 
 
 def _split(folder: str) -> str:
-    """All documents of a folder share a split: they often share their text."""
+    """Returns the split of a folder. All its documents share one, as they often share their text."""
     share = int.from_bytes(hashlib.sha256(folder.encode()).digest()[:4], "big") / 2**32
     return "valid" if share < VALID_SHARE else "train"
 
@@ -176,7 +176,7 @@ def _read(path: Path) -> bytes:
 def trim(data: bytes, vocabulary: Collection[str], limits: PdfLimits) -> tuple[bytes, int]:
     """Returns the PDF cut down to sound pages and how many those are; no pages when the document is refused.
 
-    Outlines, links, annotations, attachments and metadata go; fonts and pictures of the pages stay.
+    Outlines, links, annotations, attachments and metadata are removed; fonts and pictures of the pages stay.
     """
     pymupdf.TOOLS.mupdf_display_errors(False)
     try:
@@ -212,7 +212,7 @@ def _only(document: pymupdf.Document, pages: list[int]) -> bytes:
 
 
 def _holds(data: bytes, texts: list[str]) -> bool:
-    """Whether the PDF has exactly pages with these texts: odd page trees do not survive the cut."""
+    """Returns whether the PDF has exactly pages with these texts: odd page trees do not survive the cut."""
     if not texts:
         return False
     with pymupdf.open(stream=data, filetype="pdf") as document:
@@ -233,5 +233,5 @@ def _sound_pages(document: pymupdf.Document, vocabulary: Collection[str], limits
 
 
 def _visible(page: pymupdf.Page) -> bool:
-    """False for pages whose text layer lies hidden over a scan (text render mode 3)."""
+    """Returns False for pages whose text layer is hidden over a scan (text render mode 3)."""
     return not any(span["type"] == 3 for span in page.get_texttrace())

@@ -1,4 +1,4 @@
-"""Photographs and drawings without letters: clutter on pages of text, and pages whose right answer is empty."""
+"""Builds the corpus of pictures without letters: clutter on pages of text, and pages whose right answer is empty."""
 
 import hashlib
 import io
@@ -25,10 +25,10 @@ _SEED = 20260
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureSource:
-    """Files of one package: `most` of them, `crops` parts of each.
+    """Files of one package: at most `most` of them, `crops` cuts of each.
 
-    left_out: ends of paths of files (with * and ?) that hold letters; they are not replaced by others, so that a
-    table whose pictures were looked at stays looked at.
+    left_out: path endings (with * and ?) of files that show letters; no others replace them, so that a table whose
+    pictures were inspected stays inspected.
     """
 
     package: str
@@ -106,7 +106,7 @@ def encode(image: Image.Image) -> bytes:
 
 
 def _cuts(source: PictureSource, root: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yields (path in the package, part of the picture), file by file in a seeded random order."""
+    """Yields (path in the package, cut of the picture), file by file in a seeded random order."""
     chosen = [path for path in files(root, list(source.patterns)) if _fits(path)]
     random.Random(_SEED).shuffle(chosen)
     for path in chosen[: source.most]:
@@ -134,9 +134,9 @@ def _fits(path: Path) -> bool:
 
 
 def on_white(opened: ImageFile.ImageFile | Image.Image) -> Image.Image | None:
-    """Returns the picture as L or RGB, cut to what is not transparent, on white; None where that is too small."""
+    """Returns the picture as L or RGB on white, cut to its opaque part; None if that is too small."""
     if isinstance(opened, ImageFile.ImageFile):
-        opened.draft("RGB", (1600, 1600))  # a JPEG decodes faster at a part of its size
+        opened.draft("RGB", (1600, 1600))  # JPEG decodes faster at a fraction of its size
     if opened.mode in ("L", "RGB"):
         image = opened.copy()
     else:
@@ -148,10 +148,10 @@ def on_white(opened: ImageFile.ImageFile | Image.Image) -> Image.Image | None:
 
 
 def cut(rng: random.Random, image: Image.Image) -> Image.Image:
-    """Returns a random part of the picture with sides of 256 to 640 px; of a small one all there is."""
+    """Returns a random part of the picture with sides of 256 to 640 px; all of a small one."""
     small, large = SIDES_PX
     width, height = (min(large, round(small * 2.5 ** (rng.random() ** 2))) for _ in "xy")
-    # Between the whole picture, scaled down until one side just fits, and a part at its full resolution.
+    # Between the whole picture, scaled down until one side just fits, and a part at full resolution.
     fit = min(1.0, max(width / image.width, height / image.height))
     factor = min(1.0, fit * rng.uniform(1.0, 1.6))
     scaled = image.resize(
@@ -163,5 +163,5 @@ def cut(rng: random.Random, image: Image.Image) -> Image.Image:
 
 
 def varied(image: Image.Image) -> bool:
-    """Returns whether there is something to see: grey levels spread by more than 6."""
+    """Returns whether the picture shows anything: grey levels spread by more than 6."""
     return float(np.asarray(image.convert("L"), np.float32).std()) > 6

@@ -1,4 +1,4 @@
-"""Man pages to running text: pure functions over roff source."""
+"""Converts man pages to running text: pure functions over roff source."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _ROFF_ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", ":": "\u0308", "~"
 def man_paragraphs(source: str) -> list[str]:
     """Returns the running text of a man page (man macros): no headings, tables or unfilled lines.
 
-    A page in mdoc macros gives an empty list: its macros cannot be read line by line.
+    A page in mdoc macros returns an empty list: its macros cannot be read line by line.
     """
     if re.search(r"^\.Sh ", source, re.MULTILINE):
         return []

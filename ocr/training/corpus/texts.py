@@ -1,4 +1,4 @@
-"""The text part of the corpus: clean paragraphs by category, from the sources of texts.yaml."""
+"""Builds the text part of the corpus: clean paragraphs by category, from the sources of texts.yaml."""
 
 import itertools
 import lzma
@@ -33,7 +33,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPlan:
-    """All sources in the order they are read, and how many bytes each category may hold."""
+    """All sources in reading order, and the bytes each category may hold."""
 
     sources: tuple[Source, ...]
     limits_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ def paragraphs(source: Source, packages: Mapping[str, Package], seen: set[int]) 
 def build_texts(plan: TextPlan, packages: Mapping[str, Package], out: Path) -> dict[str, dict[str, object]]:
     """Writes out/<category>.txt.xz; returns bytes, paragraphs and bytes by package for the manifest.
 
-    Each source gives up to its own limit; what a category then still lacks is filled from its sources in order.
+    Each source contributes up to its own limit; a category that then lacks text is filled from its sources in order.
 
     Paragraphs are separated by a blank line and shuffled in runs of eight, so that any part of a file is a fair
     sample of its sources while neighbouring paragraphs still belong together.

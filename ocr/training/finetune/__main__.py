@@ -1,7 +1,7 @@
-"""Train a packaged model further on one's own pages: `python -m ocr.training.finetune DIR --out MODEL_DIR`.
+"""Trains a packaged model further on your own pages: `python -m ocr.training.finetune DIR --out MODEL_DIR`.
 
 DIR holds page images with their texts (page.png beside page.txt, UTF-8, the page's own line breaks). A share of
-the pages is kept out of training and read before and after; a model that reads them worse is not written.
+the pages is held out and read before and after training; a model that reads them worse is not written.
 """
 
 import argparse
@@ -67,13 +67,13 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def check_out(out: Path) -> None:
-    """Raises: PairsError where the folder is taken."""
+    """Checks that the output folder is free. Raises: PairsError."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise PairsError(f"{out} exists already; name a new folder with --out, or remove it")
 
 
 def usable(found: Sequence[Pair], loaded: LoadedModel, max_text: int) -> tuple[list[Pair], list[LeftOut]]:
-    """The pairs whose page can be decoded and whose text is not too long, and the others."""
+    """Returns the pairs whose page can be decoded and whose text is not too long, and the others."""
     pairs, left_out = [], []
     most = min(max_text, loaded.model.config.language.max_position_embeddings - ROOM)
     for pair in tqdm(found, "look at pages", unit="page", leave=False):
@@ -92,7 +92,7 @@ def usable(found: Sequence[Pair], loaded: LoadedModel, max_text: int) -> tuple[l
 
 
 def split(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """(pages to train on, pages kept out): at least one of each unless share is 0. Raises: PairsError."""
+    """Returns (training pages, held-out pages): at least one of each unless share is 0. Raises: PairsError."""
     shuffled = list(pairs)
     random.Random(seed).shuffle(shuffled)
     count = min(max(1, round(len(pairs) * share)), MOST_HELD_OUT) if share else 0
@@ -108,7 +108,7 @@ def train(
     args: argparse.Namespace,
     replay: Iterator[PageInput] | None,
 ) -> dict[str, float]:
-    """Trains the model in place; what is told of it afterwards."""
+    """Trains the model in place; returns the figures to report about it."""
     rng = random.Random(args.seed)
     settings = TuneSettings(
         minutes=args.minutes, epochs=args.epochs, batch=args.batch, rate=args.rate,
@@ -140,9 +140,9 @@ def train(
 
 
 def write(loaded: LoadedModel, start: Path, folder: Path) -> None:
-    """A packaged model: weights at 8 bits, config.json, tokenizer.json, and what the start says of the head.
+    """Writes a packaged model: 8-bit weights, config.json, tokenizer.json, and the start's files about the head.
 
-    The model's own weights are rounded as well.
+    Rounds the model's own weights as well.
     """
     round_by_chance(loaded.model)
     checkpoint.save(loaded.model, folder, tokenizer=loaded.tokenizer, int8=True)
@@ -152,7 +152,7 @@ def write(loaded: LoadedModel, start: Path, folder: Path) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The whole of it; 0, or WORSE where the model reads worse and is not written."""
+    """Runs everything; returns 0, or WORSE if the model reads worse and is not written."""
     check_out(args.out)
     found, left_out = find_pairs(args.folder, args.truth)
     device = args.device if args.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     with TemporaryDirectory(dir=args.out.parent) as scratch:
         partial = Path(scratch) / "model"
         write(loaded, find_directory(args.model), partial)
-        # What is measured is what ships: its weights have 8 bits.
+        # Measure what ships: its weights have 8 bits.
         tuned = checkpoint.load(str(partial), device=device, dtype=torch.float32)
         after = read_pages(tuned, measured, prompt, "read after")
         print(table(before, after))
@@ -193,7 +193,7 @@ def conclude(
     after: Sequence[Reading],
     facts: dict[str, float],
 ) -> int:
-    """Moves the model into place if it reads no worse, or if it is wanted anyway."""
+    """Moves the model into place if it reads no worse, or if that is asked for anyway; returns the exit code."""
     cer = (total_cer(before), total_cer(after))
     which = "pages kept out" if facts["kept_out"] else "pages it was trained on (none were kept out)"
     print(

@@ -1,4 +1,4 @@
-"""One's own pages with their texts: what a folder holds, and each page's pixels as the program would see them."""
+"""Pairs of pages and texts in a user's folder, and each page's pixels as the program would see them."""
 
 import struct
 import unicodedata
@@ -30,12 +30,12 @@ _BESIDE = "put its text beside it, under the same name and .txt"
 
 
 class PairsError(Exception):
-    """A folder cannot be trained on; the message says what to do."""
+    """A folder cannot be used for training; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One page and its text. name: the file below its folder, and the page number where it has several."""
+    """A page and its text. name: the file below its folder, and the page number if it has several."""
 
     file: Path
     page_index: int
@@ -49,7 +49,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A file that is not trained on. reason: what is wrong and what to do."""
+    """A file that is left out of training. reason: what is wrong and what to do."""
 
     name: str
     reason: str
@@ -57,16 +57,16 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """pixels: [H, W, 3] uint8 RGB. grid: (columns, rows) of its tiles, decided as the program decides it."""
+    """A page's pixels, [H, W, 3] uint8 RGB. grid: (columns, rows) of its tiles, as the program decides them."""
 
     pixels: UInt8Array
     grid: Grid
 
 
 def find_pairs(folder: Path, truth: Path | None = None) -> tuple[list[Pair], list[LeftOut]]:
-    """The pages of a folder that have a text, in order of their names, and what was left out.
+    """Returns the pages of a folder that have a text, in order of their names, and the files left out.
 
-    Without `truth`, PAGE.txt lies beside PAGE.png (or another image, or a PDF of one page). With it, page N of
+    Without `truth`, PAGE.txt is beside PAGE.png (or another image, or a PDF of one page). With it, page N of
     the file FOLDER/PATH has its text in TRUTH/PATH/N.txt, as `ocrbatch eval` expects it.
 
     Raises: PairsError where there is no such folder, or no page with a text in it.
@@ -87,7 +87,7 @@ def find_pairs(folder: Path, truth: Path | None = None) -> tuple[list[Pair], lis
 
 
 def page_image(pair: Pair) -> PageImage:
-    """The page upright on white: PDF pages at the resolution that fills their tiles, images as they are.
+    """Returns the page upright on white: PDF pages at the resolution that fills their tiles, images as they are.
 
     Raises: PairsError where the page cannot be decoded.
     """
@@ -99,7 +99,7 @@ def page_image(pair: Pair) -> PageImage:
 
 
 def explain(left_out: Sequence[LeftOut], most: int = 4) -> str:
-    """One line for each reason, each beginning with a line break: how many files, and which."""
+    """Returns one line for each reason, each starting with a line break: how many files, and which."""
     names = defaultdict(list)
     for item in left_out:
         names[item.reason].append(item.name)
@@ -162,7 +162,7 @@ def _broken(name: str) -> LeftOut:
 
 
 def _num_pages(file: Path) -> int:
-    """Frames of a TIFF, pages of a PDF, 1 for another image; 0 where the file cannot be opened."""
+    """Returns the frames of a TIFF, the pages of a PDF, or 1 for another image; 0 if the file cannot be opened."""
     try:
         with ExitStack() as stack:
             if file.suffix.lower() == ".pdf":
@@ -178,7 +178,7 @@ def _pdf_page(pair: Pair) -> tuple[UInt8Array, Grid]:
     with pymupdf.open(pair.file, filetype="pdf") as document:
         page = document.load_page(pair.page_index)
         width_pt, height_pt = page.rect.width, page.rect.height
-        # MuPDF rounds a page's edge down to the pixel within a thousandth.
+        # MuPDF rounds a page's edge down to the pixel if it is within a thousandth.
         width_px, height_px = (max(1, ceil(pt * LAYOUT_DPI / 72 - 1e-3)) for pt in (width_pt, height_pt))
         plan = layout(width_px, height_px, MODE, MAX_TILES)
         scale = plan.scale(width_pt, height_pt)
@@ -196,7 +196,7 @@ def _image_frame(pair: Pair) -> tuple[UInt8Array, Grid]:
 
 
 def _to_rgb(image: Any) -> Any:
-    """8-bit RGB: 16-bit greys scaled, transparency laid onto white."""
+    """Returns 8-bit RGB: 16-bit greys scaled, transparency put on white."""
     if image.mode.startswith("I"):
         return Image.fromarray((np.asarray(image) / 257.0).clip(0, 255).astype(np.uint8)).convert("RGB")
     if image.has_transparency_data:
@@ -206,7 +206,7 @@ def _to_rgb(image: Any) -> Any:
 
 
 def _squared(image: Any, dpi: Any) -> Any:
-    """The image with square pixels: a standard-resolution fax has 204 x 98 dots per inch."""
+    """Returns the image with square pixels: a standard-resolution fax has 204 x 98 dots per inch."""
     x, y = (float(value) for value in dpi) if dpi else (0.0, 0.0)
     if min(x, y) < 10 or not 1.1 < max(x, y) / min(x, y) < 4:
         return image

@@ -1,4 +1,4 @@
-"""How well a model reads pages whose text is known: really decoded, as `ocrbatch run` and `eval` do it."""
+"""Measures how well a model reads pages whose text is known, decoding them as `ocrbatch run` and `eval` do."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from ocr.transcript import grounding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One page as read. num_edits: characters to change, white space collapsed; length: of the text it should be."""
+    """A page's reading. num_edits: characters to change, white space collapsed; length: of the true text."""
 
     name: str
     text: str
@@ -32,18 +32,18 @@ class Reading:
 
 
 def total_cer(readings: Sequence[Reading]) -> float:
-    """All edits over all characters."""
+    """Returns all edits over all characters."""
     return sum(r.num_edits for r in readings) / max(1, sum(r.length for r in readings))
 
 
 @torch.inference_mode()
 def read_pages(loaded: LoadedModel, pairs: Sequence[Pair], prompt: str, label: str) -> list[Reading]:
-    """Each page's reading, in order; one page at a time, which bounds memory."""
+    """Returns each page's reading, in order; reads one page at a time, which bounds memory."""
     return [_score(pair, _read(loaded, pair, prompt)) for pair in tqdm(pairs, label, unit="page")]
 
 
 def table(before: Sequence[Reading], after: Sequence[Reading], most: int = 20) -> str:
-    """The pages' character error rates side by side: all of a few, the most changed of many."""
+    """Returns a table of the pages' error rates before and after: all of a few, the most changed of many."""
     rows = sorted(zip(before, after, strict=True), key=lambda pair: -abs(pair[0].cer - pair[1].cer))[:most]
     lines = [f"{'page':<40} {'characters':>10} {'before':>8} {'after':>8}"]
     lines += [f"{b.name[-40:]:<40} {b.length:>10} {b.cer:>8.2%} {a.cer:>8.2%}" for b, a in rows]

@@ -1,4 +1,4 @@
-"""Pages of the training corpus beside one's own, so that a model does not forget what it could read."""
+"""Replays pages of the training corpus beside a user's own, so that a model does not forget what it could read."""
 
 import random
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ MAX_TOKENS = 1800
 
 
 def replayed(corpus: Path, loaded: LoadedModel, seed: int) -> Iterator[PageInput]:
-    """Endless degraded pages of what ocr.training.corpus made; half of them from documents where it has any.
+    """Yields degraded pages of an ocr.training.corpus folder without end; half of them from documents, if it has any.
 
     A model that is asked for markdown by default gets pages with that prompt as well.
 
-    Raises: PairsError, at once, where the folder is no corpus.
+    Raises: PairsError, at once, if the folder is no corpus.
     """
     if not (corpus / "fonts" / "index.json").is_file() or not (corpus / "text").is_dir():
         raise PairsError(

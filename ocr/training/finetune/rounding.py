@@ -1,9 +1,9 @@
-"""Rounding to eight bits by chance, which keeps small changes that rounding to the nearest value takes back.
+"""Rounds weights to eight bits stochastically, which keeps small changes that rounding to nearest loses.
 
-A model loaded from eight bits stands on their grid, and a gentle training moves most weights by less than half
-a step of it: to the nearest, nearly all of them return to where they were. Rounded up with a probability of
+A model loaded from eight bits lies on their grid, and gentle training moves most weights by less than half a step
+of it: rounded to nearest, nearly all of them return to where they were. Rounded up with a probability equal to
 their distance, weights keep their changes on average. Measured on 12 pages in an unknown hand-like typeface:
-loss on pages kept out 2.56 before training, 0.47 after it, 2.25 rounded to the nearest, 0.47 rounded by chance.
+loss on held-out pages 2.56 before training, 0.47 after it, 2.25 rounded to nearest, 0.47 rounded stochastically.
 """
 
 import torch
@@ -16,7 +16,7 @@ from ocr.model.deepseek_ocr import OcrModel
 
 @torch.no_grad()
 def round_by_chance(model: OcrModel, seed: int = 0) -> None:
-    """Puts the weights that eight-bit storage takes onto its grid, in place; storing them changes nothing more."""
+    """Rounds the weights that eight-bit storage takes to its grid, in place; storing them changes nothing more."""
     parameters = dict(model.named_parameters())
     generator = torch.Generator(model.device).manual_seed(seed)
     for key, slot in slots(model).items():
@@ -27,7 +27,7 @@ def round_by_chance(model: OcrModel, seed: int = 0) -> None:
 
 
 def _on_grid(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """Of the tensor's shape. A row's largest weight sets the grid, so it is rounded to the nearest."""
+    """Returns the tensor on its grid. A row's largest weight sets the grid, so it is rounded to nearest."""
     scale = quantise(tensor)[1].float()[:, None]
     steps = tensor.reshape(num_rows(tensor.shape), -1).float() / scale
     chance = torch.rand(steps.shape, device=steps.device, generator=generator)

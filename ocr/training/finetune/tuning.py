@@ -1,8 +1,8 @@
-"""Train a model that reads a little further on given pages: the text's cross-entropy, one page at a time.
+"""Trains a model that reads a little further on given pages: the text's cross-entropy, one page at a time.
 
-There are no glyph boxes for pages of one's own, so nothing but the text teaches the model. The character head
-learns nothing new; where the encoder moves, the head is held to what it said before, because reading relies on
-it. Views, prompt and language model are production's own code, so training sees what reading will see.
+A user's pages have no glyph boxes, so nothing but the text teaches the model. The character head learns nothing
+new; if the encoder is trained, the head is held to its earlier output, because reading relies on it. Views, prompt
+and language model are production's own code, so training sees what reading will see.
 """
 
 import copy
@@ -27,7 +27,7 @@ from ocr.training.augment.degrade import degrade
 from ocr.training.finetune.pairs import MAX_TILES, MODE, PageImage
 
 Tensor = torch.Tensor
-_HEAD_SHARE = 0.2  # of the patches: the head's classes are many
+_HEAD_SHARE = 0.2  # of the patches: the head has many classes
 
 
 class TuningError(RuntimeError):
@@ -36,7 +36,10 @@ class TuningError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageInput:
-    """tiles: [N, 3, 640, 640] uint8, N may be 0; global_view: [1, 3, S, S] uint8. ids: the text, without EOS."""
+    """A page for training. tiles: [N, 3, 640, 640] uint8, N may be 0; global_view: [1, 3, S, S] uint8.
+
+    ids: text, no EOS.
+    """
 
     tiles: Tensor
     global_view: Tensor
@@ -47,7 +50,7 @@ class PageInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLoss:
-    """Scalars. text: mean nats a token; head: nats a cell, 0 where nothing holds it; accuracy: of tokens, 0..1."""
+    """The losses of a page. text: mean nats a token; head: nats a cell, 0 if not held; accuracy: of tokens, 0..1."""
 
     text: Tensor
     head: Tensor
@@ -56,11 +59,11 @@ class PageLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneSettings:
-    """minutes: the run's length, unless epochs is given. batch: pages a step. rate: AdamW's highest.
+    """Settings of a training run. minutes: its length, unless epochs is given. batch: pages a step. rate: AdamW's peak.
 
-    warm_up: share of the run in which the rate rises; afterwards it falls linearly to nothing. corrupt: share
-    of the text's tokens shown wrong, so that the model keeps looking at the page. hold_head: weight of the
-    character head's drift. clip: of the gradient's norm.
+    warm_up: share of the run in which the rate rises; after it the rate falls linearly to 0. corrupt: share of the
+    text's tokens replaced by wrong ones, so that the model keeps looking at the page. hold_head: weight of the
+    character head's drift. clip: limit of the gradient's norm.
     """
 
     minutes: float = 30.0
@@ -77,7 +80,7 @@ class TuneSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of training. share: of the run that is over, 0..1. loss: mean nats a token. accuracy: of tokens."""
+    """A training step. share: of the run that is over, 0..1. loss: mean nats a token. accuracy: of tokens."""
 
     number: int
     num_pages: int
@@ -87,7 +90,7 @@ class Step:
 
 
 def page_input(image: PageImage, prompt: str, ids: Sequence[int]) -> PageInput:
-    """A page cut as production cuts it."""
+    """Returns a page as training input, cut as production cuts it."""
     cut = views(image.pixels, MODE, MAX_TILES, image.grid)
     return PageInput(
         tiles=torch.from_numpy(cut.local_views),
@@ -99,10 +102,10 @@ def page_input(image: PageImage, prompt: str, ids: Sequence[int]) -> PageInput:
 
 
 def degraded(image: PageImage, strength: float) -> PageImage:
-    """The page in grey, worn as by paper and scanner, at no more pixels than its tiles take."""
+    """Returns the page in grey, worn as by paper and scanner, with no more pixels than its tiles hold."""
     height, width, _ = image.pixels.shape
     factor = min(1.0, layout(width, height, MODE, MAX_TILES).scale(width, height))
-    # The blocks of JPEG are 8 pixels wide.
+    # JPEG blocks are 8 pixels wide.
     size = (max(8, round(width * factor) // 8 * 8), max(8, round(height * factor) // 8 * 8))
     grey = Image.fromarray(image.pixels).convert("L").resize(size, Image.Resampling.BICUBIC)
     worn = degrade(torch.from_numpy(np.array(grey))[None, None], strength)
@@ -113,7 +116,7 @@ def degraded(image: PageImage, strength: float) -> PageImage:
 def page_loss(
     loaded: LoadedModel, page: PageInput, corrupt: float = 0.0, before: DeepEncoder | None = None
 ) -> PageLoss:
-    """before: the encoder as it was, to which the character head is held; None lets the head be."""
+    """Returns a page's losses. before: the earlier encoder, which the character head is held to; None: not held."""
     model, device = loaded.model, loaded.model.device
     encoder, whole_px, tiles_px = model.encoder, page.global_view.to(device), page.tiles.to(device)
     whole, patches = encoder.encode_views(whole_px, return_patches=True)
@@ -130,7 +133,7 @@ def page_loss(
 def _text_loss(
     loaded: LoadedModel, vision_TD: Tensor, page: PageInput, corrupt: float
 ) -> tuple[Tensor, Tensor]:
-    """Mean cross-entropy of the text's tokens and the end, and the share of them that is right."""
+    """Returns the mean cross-entropy of the text's tokens and the end, and the share of them that is right."""
     model = loaded.model
     prompt = encode_prompt(loaded.tokenizer, page.prompt, bos_id=loaded.bos_id)
     (start_LD,) = splice(model.language_model.embed_tokens, prompt, [vision_TD])
@@ -148,7 +151,7 @@ def _text_loss(
 
 
 def _head_drift(encoder: DeepEncoder, before: DeepEncoder, pixels: Tensor, patches: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of the character head from what it said before, nats a cell."""
+    """Returns the Kullback-Leibler divergence of the character head from its earlier output, in nats a cell."""
     flat = patches.flatten(0, 2)
     chosen = torch.randperm(len(flat), device=flat.device)[: int(len(flat) * _HEAD_SHARE)]
     with torch.no_grad():
@@ -158,7 +161,7 @@ def _head_drift(encoder: DeepEncoder, before: DeepEncoder, pixels: Tensor, patch
 
 
 def rate_factor(share: float, warm_up: float) -> float:
-    """What the rate is multiplied with: a rise over `warm_up` of the run, then a linear fall to 0."""
+    """Returns the factor of the rate: it rises over `warm_up` of the run, then falls linearly to 0."""
     rise = min(1.0, (share + 0.01) / (warm_up + 0.01))
     return rise * min(1.0, (1 - share) / (1 - warm_up))
 
@@ -170,10 +173,10 @@ def tune(
     settings: TuneSettings,
     replay: Iterator[PageInput] | None = None,
 ) -> Iterator[Step]:
-    """Trains the model in place, yielding after every step; afterwards it is ready to read again.
+    """Trains the model in place, yielding after every step; at the end it is ready to read again.
 
-    num_pages, draw: how many pages there are, and what makes page i. replay: other pages, as many again in every
-    step, so that the model does not forget them. Raises: TuningError.
+    num_pages: number of pages; draw: makes page i. replay: other pages, as many again in every step, so that the model
+    does not forget them. Raises: TuningError.
     """
     model, encoder = loaded.model, loaded.model.encoder
     moves = not settings.freeze_encoder and encoder.character_head is not None and settings.hold_head > 0
@@ -214,7 +217,7 @@ def _accumulate(
     settings: TuneSettings,
     before: DeepEncoder | None,
 ) -> tuple[float, float]:
-    """Adds up the gradients of a step's pages, one page in memory at a time; mean text loss and accuracy."""
+    """Sums the gradients of a step's pages, one page in memory at a time; returns mean text loss and accuracy."""
     device, text, right = loaded.model.device, 0.0, 0.0
     for page in pages:
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
@@ -225,7 +228,7 @@ def _accumulate(
 
 
 def _batches(num_pages: int, size: int, seed: int) -> Iterator[list[int]]:
-    """Endless batches: every page once, in a new order, then again."""
+    """Yields batches without end: every page once, in a new order, then again."""
     rng, order = random.Random(seed), list(range(num_pages))
     while True:
         rng.shuffle(order)

@@ -1,4 +1,4 @@
-"""From a page in points to the pixels of a canvas, straight or as a scanner sees it."""
+"""Converts a page in points to the pixels of a canvas, straight or as a scanner sees it."""
 
 import random
 from typing import Literal
@@ -15,7 +15,7 @@ Size = tuple[int, int]
 
 
 def canvas_size(view: View, grid: tuple[int, int], width_pt: float, height_pt: float) -> tuple[Size, Size]:
-    """(canvas size, size of the page on it), both (width, height) in pixels."""
+    """Returns (canvas size, size of the page on it), both (width, height) in pixels."""
     if view == "page":
         size = (TILE_PX * grid[0], TILE_PX * grid[1])
         return size, size
@@ -26,7 +26,7 @@ def canvas_size(view: View, grid: tuple[int, int], width_pt: float, height_pt: f
 
 
 def camera(rng: random.Random, width_pt: float, height_pt: float, inner: Size) -> pymupdf.Matrix:
-    """Page points to canvas pixels, for half of the pages as a scanner would: turned, zoomed and shifted a little."""
+    """Returns the transform of points to canvas pixels, for half of the pages slightly turned, zoomed and shifted."""
     fit = pymupdf.Matrix(inner[0] / width_pt, inner[1] / height_pt)
     if rng.random() < 0.5:
         return fit
@@ -50,7 +50,7 @@ def camera(rng: random.Random, width_pt: float, height_pt: float, inner: Size) -
 
 
 def render(sheet: Sheet, matrix: pymupdf.Matrix, canvas: Size, inner: Size) -> npt.NDArray[np.uint8]:
-    """[H, W] grey pixels; beyond the page's own frame the global view's padding."""
+    """Returns [H, W] grey pixels; beyond the page's own frame the global view's padding."""
     x, y = (canvas[0] - inner[0]) // 2, (canvas[1] - inner[1]) // 2
     clip = pymupdf.IRect(x, y, x + inner[0], y + inner[1])
     drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=clip * ~matrix)

@@ -1,6 +1,6 @@
-"""Forms of pages that are parts of a larger page, as dense pages are cut before they are read.
+"""Forms of pages that are crops of a larger page, as dense pages are cut before they are read.
 
-A part has little margin and no header, and its letters are as large on the canvas as they come out at run time.
+A crop has little margin and no header, and its letters are as large on the canvas as at run time.
 """
 
 import math
@@ -13,14 +13,14 @@ MAX_TILES = 6
 _X_HEIGHT_PX = (5.0, 14.0)  # on the canvas
 _X_HEIGHT_EM = 0.47
 _SMALLEST_PT, _COMMON_PT = 4.5, 8.0
-_NARROW_PT = 320.0  # up to this width a part is one column
+_NARROW_PT = 320.0  # up to this width a crop is one column
 _MARGINS = (0.005, 0.05)
 
 _FORMATS: tuple[tuple[Size, float], ...] = (
     ((595, 420), 5), ((595, 280), 3), ((595, 200), 1), ((290, 420), 2.5), ((290, 800), 1.5), ((250, 400), 2),
     ((190, 600), 0.7),
 )  # fmt: skip
-# What dense pages are made of.
+# The contents of dense pages.
 _GENRES = {
     "dense": 4.0, "paper": 2.5, "contents": 2.5, "tables": 4.5, "index": 2.0, "dictionary": 1.0, "book": 1.0,
     "manual": 1.5, "newspaper": 1.0, "mixed": 2.5,
@@ -29,7 +29,7 @@ _CHOICES = tuple((genre, _GENRES[genre.name]) for genre in GENRES if genre.name 
 
 
 def draw_part(rng: random.Random) -> Form:
-    """The form of one part."""
+    """Returns the form of one crop."""
     genre = rng.choices([g for g, _ in _CHOICES], [s for _, s in _CHOICES])[0]
     width, height = rng.choices([f for f, _ in _FORMATS], [s for _, s in _FORMATS])[0]
     width, height = width * rng.uniform(0.93, 1.07), height * rng.uniform(0.9, 1.1)
@@ -48,7 +48,7 @@ def draw_part(rng: random.Random) -> Form:
 
 
 def sizes_pt(width_pt: float, height_pt: float) -> tuple[float, float]:
-    """The smallest and largest type of a part of this size: by the height of an x on its canvas."""
+    """Returns the smallest and largest type size of a crop of this size, by the height of an x on its canvas."""
     grid = choose_grid(round(2 * width_pt), round(2 * height_pt), MAX_TILES)
     px_per_pt = min(TILE_PX * grid[0] / width_pt, TILE_PX * grid[1] / height_pt)
     low, high = (x / (_X_HEIGHT_EM * px_per_pt) for x in _X_HEIGHT_PX)
@@ -56,7 +56,7 @@ def sizes_pt(width_pt: float, height_pt: float) -> tuple[float, float]:
 
 
 def _columns(rng: random.Random, width_pt: float, size_pt: float) -> int:
-    """One in a narrow part; in a wide one the more, the smaller the type is."""
+    """Returns the number of columns: one in a narrow crop; in a wide one more, the smaller the type is."""
     if width_pt < _NARROW_PT:
         return 1
     weights = [4, 4, 1.2, 0.6] if size_pt < 6.5 else [6, 3.5, 0.5, 0.0]

@@ -1,4 +1,4 @@
-"""What stands around the running text: headers, footers, page numbers, footnotes, notes in the margin."""
+"""Page furniture around the running text: headers, footers, page numbers, footnotes, notes in the margin."""
 
 import pymupdf
 
@@ -18,7 +18,7 @@ def _number(w: Writer) -> str:
 
 
 def _line(w: Writer, kind: Kind, edge: str) -> list[Block]:
-    """A line of words, a number, or both at the ends of the line; with a rule now and then."""
+    """Returns a line of words, a number, or both at the ends of the line; sometimes with a rule."""
     rng = w.rng
     rule = (
         f"border-{edge}:{rng.choice([1, 1, 2])}px solid #{rng.choice(['000', '000', '888'])};"
@@ -51,7 +51,7 @@ def footer(w: Writer) -> list[Block]:
 
 
 def footnotes(w: Writer) -> list[Block]:
-    """Notes at the foot of a page, mostly below a short rule."""
+    """Returns notes at the foot of a page, mostly below a short rule."""
     rng, first, blocks = w.rng, w.rng.randint(1, 60), []
     symbols = w.chance(0.2)
     for number in range(rng.choice([1, 1, 2, 3])):
@@ -72,7 +72,7 @@ def margin_note(w: Writer) -> list[Block]:
 
 
 def bands(frame: pymupdf.Rect, size_pt: float, height_pt: float) -> tuple[pymupdf.Rect, pymupdf.Rect]:
-    """Where a header and a footer go: above and below the frame."""
+    """Returns the boxes of a header and a footer: above and below the frame."""
     band = size_pt * 1.6
     above = pymupdf.Rect(frame.x0, max(2, frame.y0 - 1.9 * band), frame.x1, frame.y0 - 0.3 * band)
     below = pymupdf.Rect(frame.x0, frame.y1 + 0.4 * band, frame.x1, min(height_pt - 1, frame.y1 + 2.2 * band))

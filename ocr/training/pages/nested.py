@@ -1,4 +1,4 @@
-"""Pages drawn in a page: where they stand, the frames around them, and rulers and notes at their sides."""
+"""Pages drawn in a page: their places, the frames around them, and rulers and notes at their sides."""
 
 import random
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _GREYS = [0.0, 0.0, 0.3, 0.6]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """pages: the frames of the inner pages. sides: room for notes beside them. below: for what follows."""
+    """Places in an outer page. pages: frames of the inner pages. sides: room for notes. below: for what follows."""
 
     pages: tuple[pymupdf.Rect, ...]
     sides: tuple[pymupdf.Rect, ...]
@@ -23,9 +23,9 @@ class Plan:
 
 
 def plan(rng: random.Random, frame: pymupdf.Rect, size_pt: float, columns: int) -> Plan:
-    """One page with notes at one or both sides, or two pages beside each other.
+    """Returns a plan of one page with notes at one or both sides, or of two pages side by side.
 
-    Raises UnreadableError where the pages were too narrow.
+    Raises UnreadableError if the pages were too narrow.
     """
     height = frame.height * rng.uniform(0.45, 0.95)
     top, bottom = frame.y0, frame.y0 + height
@@ -51,12 +51,12 @@ def plan(rng: random.Random, frame: pymupdf.Rect, size_pt: float, columns: int) 
 
 
 def outline(w: Writer, layout: Layout, made: Plan) -> None:
-    """Frames around the pages."""
+    """Draws frames around the pages."""
     layout.stroke(list(made.pages), [], width_pt=w.rng.uniform(0.3, 1.5), grey=w.rng.choice(_GREYS))
 
 
 def rulers(w: Writer, layout: Layout, made: Plan) -> tuple[pymupdf.Rect, ...]:
-    """Scales at the sides of the pages, their numbers at the outer edge. Returns the sides without the numbers."""
+    """Draws scales at the sides of the pages, numbers at the outer edge; returns the sides without the numbers."""
     rng, inner = w.rng, []
     step_pt, count = rng.uniform(1.6, 3.0) * w.size_pt, rng.choice([1, 2, 4, 5, 10])
     last = int(made.pages[0].height / step_pt)
@@ -82,7 +82,7 @@ def rulers(w: Writer, layout: Layout, made: Plan) -> tuple[pymupdf.Rect, ...]:
 
 
 def notes(w: Writer, layout: Layout, sides: tuple[pymupdf.Rect, ...], *, ruled: bool) -> None:
-    """Short notes, one below the other on each side. ruled: over the lines of a ruler, so on a ground of their own."""
+    """Draws short notes, one below the other on each side. ruled: on a ground of their own over a ruler's lines."""
     rng = w.rng
     grounds = [
         "background-color:#ff6",

@@ -1,4 +1,4 @@
-"""A sheet being drawn: flows of blocks placed in boxes one after another, in reading order."""
+"""Draws a sheet: flows of blocks placed in boxes one after another, in reading order."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ _OVER_PT = 1.5  # how far a line may stick out of its box
 
 @dataclass(slots=True, kw_only=True)
 class Layout:
-    """Draws on a display list, not on a PDF: written to a PDF, some fonts' ligatures come back as other characters.
+    """A sheet in progress, on a display list, not a PDF: in a PDF some fonts' ligatures become other characters.
 
     images: encoded pictures that blocks refer to, by name.
     """
@@ -38,7 +38,7 @@ class Layout:
     def place(self, blocks: list[Block], boxes: list[pymupdf.Rect]) -> float:
         """Draws as much of the blocks as the boxes hold; returns where they end in the last box used.
 
-        Raises UnreadableError where a line is longer than its box is wide.
+        Raises UnreadableError if a line is longer than its box is wide.
         """
         story, rectangles, bottom = self._story(blocks), {}, float(boxes[0].y0)
         for number, box in enumerate(boxes):
@@ -74,7 +74,7 @@ class Layout:
             )
 
     def height(self, blocks: list[Block], box: pymupdf.Rect) -> float:
-        """The height in points that all of the blocks take. Raises UnreadableError where the box is too small."""
+        """Returns the height in points of all of the blocks. Raises UnreadableError if the box is too small."""
         more, filled = self._story(blocks).place(box)
         if more:
             raise UnreadableError("too much text for its place")
@@ -96,10 +96,10 @@ class Layout:
 
 
 def _elements(story: pymupdf.Story) -> list[tuple[str, Box]]:
-    """The named tables and pictures placed last, with their rectangles.
+    """Returns the named tables and pictures placed last, with their rectangles.
 
-    MuPDF tells a picture's position three times: as the line it stands on before it, itself, and the line after it.
-    Its own is too high; it stands on the baseline, which is at 0.8 of the line's em.
+    MuPDF reports a picture's position three times: as the line before it, as itself, and as the line after it.
+    Its own is too high; it is on the baseline, which is at 0.8 of the line's em.
     """
     told: dict[str, list[pymupdf.Rect]] = {}
 

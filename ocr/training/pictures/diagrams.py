@@ -1,4 +1,4 @@
-"""Charts, flow charts, networks, circuits, maps and plans, all without labels."""
+"""Draws charts, flow charts, networks, circuits, maps and plans, all without labels."""
 
 import math
 
@@ -16,7 +16,7 @@ def _arrow(pen: Pen, start: Point, end: Point, ink: Colour, width: int) -> None:
 
 
 def bars(pen: Pen) -> None:
-    """A bar chart, upright or lying, without labels."""
+    """Draws a bar chart, upright or lying, without labels."""
     count, ink = pen.rng.randint(3, 14), pen.ink()
     left, base, top = 0.08 * pen.width, 0.93 * pen.height, 0.06 * pen.height
     step = 0.88 * pen.width / count
@@ -35,7 +35,7 @@ def bars(pen: Pen) -> None:
 
 
 def pie(pen: Pen) -> None:
-    """A pie or ring chart."""
+    """Draws a pie or ring chart."""
     radius = 0.45 * min(pen.width, pen.height)
     x, y = pen.width / 2, pen.height / 2
     box, angle = (x - radius, y - radius, x + radius, y + radius), pen.rng.uniform(0, 360)
@@ -48,7 +48,7 @@ def pie(pen: Pen) -> None:
 
 
 def plot(pen: Pen) -> None:
-    """Axes with curves or points."""
+    """Draws axes with curves or points."""
     ink, left, base = pen.ink(), 0.08 * pen.width, 0.92 * pen.height
     pen.draw.line([(left, 0.04 * pen.height), (left, base), (0.97 * pen.width, base)], ink, pen.line_px())
     for tick in range(1, pen.rng.randint(3, 14)):
@@ -75,7 +75,7 @@ def plot(pen: Pen) -> None:
 
 
 def flow(pen: Pen) -> None:
-    """Boxes, rounds and diamonds joined by arrows."""
+    """Draws boxes, ovals and diamonds joined by arrows."""
     columns, rows, ink = pen.rng.randint(2, 5), pen.rng.randint(2, 5), pen.ink()
     width, height, line = pen.width / columns, pen.height / rows, pen.line_px()
     filled = pen.rng.random() < 0.4
@@ -102,7 +102,7 @@ def flow(pen: Pen) -> None:
 
 
 def graph(pen: Pen) -> None:
-    """Nodes and edges, straight or bent: networks, trees, molecules."""
+    """Draws nodes and edges, straight or bent: networks, trees, molecules."""
     points = [pen.point(0.08) for _ in range(pen.rng.randint(4, 24))]
     ink, line, bend = pen.ink(), pen.line_px(), pen.rng.choice([0.0, 0.0, 0.3])
     for _ in range(int(len(points) * pen.rng.uniform(0.8, 1.8))):
@@ -114,7 +114,7 @@ def graph(pen: Pen) -> None:
 
 
 def circuit(pen: Pen) -> None:
-    """Right-angled wires with junctions, boxes and plates."""
+    """Draws right-angled wires with junctions, boxes and plates."""
     ink, line, pitch = pen.ink(), pen.line_px(), max(12, min(pen.width, pen.height) // pen.rng.randint(6, 14))
     for _ in range(pen.rng.randint(8, 40)):
         x, y = (pen.rng.randrange(1, max(2, side // pitch)) * pitch for side in (pen.width, pen.height))
@@ -134,7 +134,7 @@ def circuit(pen: Pen) -> None:
 
 
 def chart_map(pen: Pen) -> None:
-    """Outlines of land with borders, rivers and height lines."""
+    """Draws outlines of land with borders, rivers and height lines."""
     for _ in range(pen.rng.randint(1, 5)):
         x, y = pen.point(0.2)
         radius, corners = pen.rng.uniform(0.1, 0.45) * min(pen.width, pen.height), 40
@@ -153,7 +153,7 @@ def chart_map(pen: Pen) -> None:
 
 
 def plan(pen: Pen) -> None:
-    """Rooms of a floor plan: thick walls, doors as arcs."""
+    """Draws rooms of a floor plan: thick walls, doors as arcs."""
     ink, wall = pen.ink(), 3 * pen.unit
     boxes = [(0.05 * pen.width, 0.05 * pen.height, 0.95 * pen.width, 0.95 * pen.height)]
     pen.draw.rectangle(boxes[0], None, ink, wall)

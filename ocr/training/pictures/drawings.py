@@ -1,4 +1,4 @@
-"""Drawings without letters: the diagrams, codes, scribbles, staves and ornaments."""
+"""Draws pictures without letters: diagrams, codes, scribbles, staves and ornaments."""
 
 import math
 import random
@@ -11,7 +11,7 @@ from ocr.training.pictures.pen import Colour, Pen, curve
 
 
 def barcode(pen: Pen) -> None:
-    """Upright bars of four widths."""
+    """Draws upright bars of four widths."""
     module, x = pen.unit * pen.rng.randint(1, 3), 0.06 * pen.width
     ink = pen.shade(0, 40)
     while x < 0.94 * pen.width:
@@ -21,7 +21,7 @@ def barcode(pen: Pen) -> None:
 
 
 def matrix_code(pen: Pen) -> None:
-    """A square code with three finder marks."""
+    """Draws a square code with three finder marks."""
     cells = pen.rng.randint(17, 45)
     size = int(0.92 * min(pen.width, pen.height)) // cells
     if size < 1:
@@ -44,7 +44,7 @@ def matrix_code(pen: Pen) -> None:
 
 
 def scribble(pen: Pen) -> None:
-    """Loose strokes, as when a pen is tried."""
+    """Draws loose strokes, as when somebody tries a pen."""
     ink, line = pen.shade(0, 120), pen.line_px()
     start = pen.point(0.2)
     for _ in range(pen.rng.randint(3, 14)):
@@ -54,7 +54,7 @@ def scribble(pen: Pen) -> None:
 
 
 def signature(pen: Pen) -> None:
-    """One flourish of loops from left to right."""
+    """Draws one flourish of loops from left to right."""
     turns, speed = pen.rng.randint(3, 9), pen.rng.uniform(0.8, 1.4)
     phase, points = pen.rng.random() * 6, []
     for step in range(160):
@@ -67,7 +67,7 @@ def signature(pen: Pen) -> None:
 
 
 def staves(pen: Pen) -> None:
-    """Five-line staves with bars and, mostly, note-like heads."""
+    """Draws five-line staves with bars and, mostly, note-like heads."""
     gap, ink = max(4, pen.height // pen.rng.randint(24, 90)), pen.shade(0, 60)
     notes, y = pen.rng.random() < 0.7, 2 * gap
     while y + 6 * gap < pen.height:
@@ -87,7 +87,7 @@ def staves(pen: Pen) -> None:
 
 
 def logo(pen: Pen) -> None:
-    """A few large shapes on top of one another."""
+    """Draws a few large shapes on top of one another."""
     for _ in range(pen.rng.randint(2, 6)):
         box, fill = pen.box(0.9), pen.shade(0, 240)
         kind = pen.rng.choice(["ellipse", "box", "polygon", "arc", "star"])
@@ -115,7 +115,7 @@ def logo(pen: Pen) -> None:
 
 
 def rays(pen: Pen) -> None:
-    """Lines through a point or circles around it."""
+    """Draws lines through a point or circles around it."""
     x, y = pen.point(0.3)
     ink, line = pen.ink(), pen.line_px()
     reach = max(pen.width, pen.height)
@@ -140,7 +140,7 @@ DRAWINGS: tuple[Callable[[Pen], None], ...] = (
 def drawing(
     rng: random.Random, width_px: int, height_px: int, *, coloured: bool, fine: int = 1
 ) -> Image.Image:
-    """An image (RGB or L) of one drawing on light ground, drawn `fine` times larger and scaled down."""
+    """Returns an image (RGB or L) of one drawing on light ground, drawn `fine` times larger and scaled down."""
     size = (fine * width_px, fine * height_px)
     ground = 255 if rng.random() < 0.8 else rng.randint(205, 255)
     image = Image.new("RGB" if coloured else "L", size, (ground,) * 3 if coloured else ground)

@@ -1,4 +1,4 @@
-"""Empty sheets: paper as a scanner sees it, its wear, and what is printed on it before anybody writes."""
+"""Draws empty sheets: paper as a scanner sees it, its wear, and its print before anybody writes on it."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from ocr.training.pictures.textures import Grey, clouds, grain
 
 
 def blank(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """White or off-white paper, sometimes mottled, unevenly lit or grainy."""
+    """Returns white or off-white paper, sometimes mottled, unevenly lit or grainy."""
     white = 255 if rng.random() < 0.5 else rng.randint(190, 254)
     paper = np.full((height_px, width_px), white, np.uint8)
     if rng.random() < 0.25:
@@ -20,7 +20,7 @@ def blank(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def specks(rng: random.Random, image: Image.Image) -> None:
-    """Dust: many small dark or grey dots and hairs."""
+    """Draws dust: many small dark or grey dots and hairs."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     for _ in range(int(10 ** rng.uniform(0.7, 2.6))):
         x, y, size = rng.uniform(0, width), rng.uniform(0, height), abs(rng.gauss(0, 1.6))
@@ -32,7 +32,7 @@ def specks(rng: random.Random, image: Image.Image) -> None:
 
 
 def stains(rng: random.Random, image: Image.Image) -> None:
-    """Soft dark or light patches and rings, as of water and cups."""
+    """Draws soft dark or light patches and rings, as from water and cups."""
     width, height = image.size
     mask = Image.new("L", (width // 8 + 1, height // 8 + 1), 0)
     draw, reach = ImageDraw.Draw(mask), max(mask.size)
@@ -52,7 +52,7 @@ def stains(rng: random.Random, image: Image.Image) -> None:
 
 
 def holes(rng: random.Random, image: Image.Image) -> None:
-    """Two to four punch holes or a spiral binding's row along an edge."""
+    """Draws two to four punch holes or a spiral binding's row along an edge."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     count = rng.choice([2, 2, 3, 4, 30])
     radius = width * (rng.uniform(0.009, 0.016) if count < 9 else 0.006)
@@ -65,7 +65,7 @@ def holes(rng: random.Random, image: Image.Image) -> None:
 
 
 def folds(rng: random.Random, image: Image.Image) -> None:
-    """A dark line beside a light one where the sheet was folded; a dog-eared corner."""
+    """Draws a dark line beside a light one where the sheet was folded; a dog-eared corner."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     for _ in range(rng.randint(1, 3)):
         dark, tilt = rng.randint(120, 225), rng.uniform(-0.01, 0.01)
@@ -83,7 +83,7 @@ def folds(rng: random.Random, image: Image.Image) -> None:
 
 
 def staples(rng: random.Random, image: Image.Image) -> None:
-    """A staple, or the two holes and the shadow it left."""
+    """Draws a staple, or the two holes and the shadow it left."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     for _ in range(rng.randint(1, 3)):
         x, y, wide = width * rng.uniform(0.02, 0.12), height * rng.uniform(0.01, 0.08), width * 0.03
@@ -95,7 +95,7 @@ def staples(rng: random.Random, image: Image.Image) -> None:
 
 
 def edges(rng: random.Random, image: Image.Image) -> None:
-    """Black or grey bands and wedges beyond the sheet, and the shadow of a spine."""
+    """Draws black or grey bands and wedges beyond the sheet, and the shadow of a spine."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     fill = rng.choice([0, 0, 25, 70, 140])
     for _ in range(rng.randint(1, 3)):
@@ -115,7 +115,7 @@ def edges(rng: random.Random, image: Image.Image) -> None:
 
 
 def streaks(rng: random.Random, image: Image.Image) -> None:
-    """Lines down or across the whole sheet from dirty rollers or glass."""
+    """Draws lines down or across the whole sheet from dirty rollers or glass."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     down = rng.random() < 0.8
     for _ in range(rng.randint(1, 7)):
@@ -138,7 +138,7 @@ WEAR: tuple[Callable[[random.Random, Image.Image], None], ...] = (
 
 
 def ruled(rng: random.Random, image: Image.Image) -> None:
-    """Ruled or squared writing paper, with or without a margin line."""
+    """Draws ruled or squared writing paper, with or without a margin line."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     pitch, shade, wide = rng.uniform(0.012, 0.05) * width, rng.randint(60, 220), rng.choice([1, 1, 2])
     top = rng.uniform(0, 0.15) * height
@@ -154,7 +154,7 @@ def ruled(rng: random.Random, image: Image.Image) -> None:
 
 
 def grid(rng: random.Random, image: Image.Image) -> None:
-    """Empty tables: uneven columns, perhaps shaded heads, rows with or without rules."""
+    """Draws empty tables: uneven columns, perhaps shaded heads, rows with or without rules."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     y, shade, wide = rng.uniform(0.03, 0.2) * height, rng.randint(0, 170), rng.choice([1, 1, 2, 3])
     while y < 0.85 * height:
@@ -174,7 +174,7 @@ def grid(rng: random.Random, image: Image.Image) -> None:
 
 
 def form(rng: random.Random, image: Image.Image) -> None:
-    """An empty form's frames, tick boxes, lines and dotted lines to write on, with no words beside them."""
+    """Draws an empty form's frames, tick boxes, lines and dotted lines to write on, with no words beside them."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     y, shade, pitch = 0.05 * height, rng.randint(0, 150), rng.uniform(0.02, 0.04) * height
     while y < 0.93 * height:

@@ -22,7 +22,7 @@ class Pen:
     coloured: bool
 
     def shade(self, low: int, high: int) -> Colour:
-        """A random shade between two grey levels: grey, or a colour where the image has any."""
+        """Returns a random shade between two grey levels: grey, or a colour where the image has any."""
         if not self.coloured:
             return self.rng.randint(low, high)
         grey = self.rng.randint(low, high)
@@ -42,7 +42,7 @@ class Pen:
         return across * self.width, down * self.height
 
     def box(self, share: float) -> tuple[float, float, float, float]:
-        """A box of about `share` of the width and height."""
+        """Returns a box of about `share` of the width and height."""
         width, height = (self.rng.uniform(0.4, 1) * share * side for side in (self.width, self.height))
         x = self.rng.uniform(0, self.width - width - 1)
         y = self.rng.uniform(0, self.height - height - 1)
@@ -50,7 +50,7 @@ class Pen:
 
 
 def curve(rng: random.Random, start: Point, end: Point, bend: float, steps: int = 24) -> list[Point]:
-    """Points of a cubic curve from start to end; bend is how far, in parts of the distance, it may stray."""
+    """Returns points of a cubic curve from start to end; bend: how far it may stray, relative to the distance."""
     reach = bend * math.dist(start, end)
     middle = [
         (

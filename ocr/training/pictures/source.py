@@ -1,6 +1,6 @@
 """Pictures without letters: clutter for pages of text, and whole pages whose right answer is empty.
 
-Photographs and clip art come from the corpus part `pictures` where it was built; everything else is drawn.
+Photographs and clip art come from the corpus part `pictures` if it was built; everything else is drawn.
 """
 
 import io
@@ -27,7 +27,7 @@ class Pictures:
         self.files = [folder / entry["file"] for entry in entries if entry["split"] == split]
 
     def png(self, rng: random.Random, width_px: int, height_px: int) -> bytes:
-        """An encoded picture (PNG or JPEG; RGB or grey) of exactly this size, without letters."""
+        """Returns an encoded picture (PNG or JPEG; RGB or grey) of exactly this size, without letters."""
         image = self._picture(rng, width_px, height_px, coloured=rng.random() < 0.6)
         out = io.BytesIO()
         if rng.random() < 0.5:
@@ -37,7 +37,7 @@ class Pictures:
         return out.getvalue()
 
     def page(self, rng: random.Random, width_px: int, height_px: int) -> Grey:
-        """A whole page without text, [height_px, width_px] grey; 255 is paper.
+        """Returns a whole page without text, [height_px, width_px] grey; 255 is paper.
 
         Empty, worn, ruled and gridded sheets, photographs, drawings and textures, full-page or several on a sheet.
         """
@@ -86,7 +86,7 @@ class Pictures:
     def _photograph(
         self, rng: random.Random, width_px: int, height_px: int, *, coloured: bool
     ) -> Image.Image:
-        """A random part of a random file, perhaps mirrored, screened or in another contrast."""
+        """Returns a random part of a random file, perhaps mirrored, screened or in another contrast."""
         with Image.open(rng.choice(self.files)) as opened:
             if not coloured:
                 opened.draft("L", None)
@@ -102,7 +102,7 @@ class Pictures:
 
 
 def _printed(rng: random.Random, image: Image.Image) -> Image.Image:
-    """The photograph with another contrast, as halftone dots (grey only) or grainy, each now and then."""
+    """Returns the photograph with another contrast, as halftone dots (grey only) or grainy, each now and then."""
     if rng.random() < 0.3:
         low, high = rng.randint(0, 90), rng.randint(150, 255)
         image = image.point(

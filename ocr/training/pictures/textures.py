@@ -1,4 +1,4 @@
-"""Grey textures, photograph-like and printed, from small random fields: fast enough to be drawn for every page."""
+"""Draws grey textures, photograph-like and printed, from small random fields: fast enough for every page."""
 
 import math
 import random
@@ -12,7 +12,7 @@ Grey = npt.NDArray[np.uint8]
 
 
 def enlarge(values: npt.NDArray[np.floating], width_px: int, height_px: int, *, smooth: bool = True) -> Grey:
-    """[height_px, width_px] grey from a small field of values in 0..1, smoothly or in blocks."""
+    """Returns [height_px, width_px] grey from a small field of values in 0..1, smoothly or in blocks."""
     small = Image.fromarray((np.clip(values, 0, 1) * 255).astype(np.uint8))
     bent = Image.Resampling.BICUBIC if width_px * height_px < 10**6 else Image.Resampling.BILINEAR  # faster
     how = bent if smooth else Image.Resampling.NEAREST
@@ -20,7 +20,7 @@ def enlarge(values: npt.NDArray[np.floating], width_px: int, height_px: int, *, 
 
 
 def clouds(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Fractal noise: sky, stone, fur, a photograph out of focus."""
+    """Returns fractal noise: sky, stone, fur, a photograph out of focus."""
     source = np.random.default_rng(rng.getrandbits(32))
     fade, finest = rng.uniform(0.35, 0.75), rng.choice([16, 32, 64, 128])
     field = np.zeros((finest, finest), np.float32)
@@ -35,7 +35,7 @@ def clouds(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def gradient(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """A straight or round run from one shade to another."""
+    """Returns a straight or round run from one shade to another."""
     y, x = np.mgrid[0:48, 0:48] / 47.0
     angle = rng.uniform(0, 2 * math.pi)
     if rng.random() < 0.5:
@@ -47,7 +47,7 @@ def gradient(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def waves(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Ripples, wood grain, cloth: two waves and their bending."""
+    """Returns ripples, wood grain, cloth: two waves and their bending."""
     y, x = np.mgrid[0:192, 0:192] / 191.0
     bend = rng.uniform(0, 3) * np.sin(x * rng.uniform(2, 9) + rng.random() * 6)
     first = np.sin(y * rng.uniform(10, 150) + bend + x * rng.uniform(-20, 20))
@@ -57,7 +57,7 @@ def waves(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def blocks(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Squares of random shades or of black and white, as in a mosaic, a heat map or a two-dimensional code."""
+    """Returns squares of random shades or of black and white, as in a mosaic, a heat map or a two-dimensional code."""
     source = np.random.default_rng(rng.getrandbits(32))
     across = rng.randint(5, 60)
     field = source.random((max(3, across * height_px // width_px), across))
@@ -67,7 +67,7 @@ def blocks(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def dots(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """A plain grid of dots or small squares."""
+    """Returns a plain grid of dots or small squares."""
     pitch = rng.randint(5, 28)
     tile = np.full((pitch, pitch), 255, np.uint8)
     size = rng.randint(1, max(1, pitch // 3))
@@ -78,7 +78,7 @@ def dots(rng: random.Random, width_px: int, height_px: int) -> Grey:
 
 
 def hatching(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Parallel or crossed slanted lines."""
+    """Returns parallel or crossed slanted lines."""
     pitch, thick = rng.randint(4, 30), rng.uniform(0.08, 0.4)
     step = rng.choice([1, 1, 2, -1, -2, 0])
     y, x = np.mgrid[0:pitch, 0:pitch]
@@ -94,7 +94,7 @@ def _tiled(tile: Grey, width_px: int, height_px: int) -> Grey:
 
 
 def halftone(rng: random.Random, picture: Grey) -> Grey:
-    """The picture as printed dots: an ordered threshold of 3 to 10 px pitch, at 0 or 45 degrees."""
+    """Returns the picture as printed dots: an ordered threshold of 3 to 10 px pitch, at 0 or 45 degrees."""
     pitch = rng.randint(3, 10)
     y, x = np.mgrid[0:pitch, 0:pitch] * (2 * math.pi / pitch)
     wave = np.cos(x) * np.cos(y) if rng.random() < 0.5 else (np.cos(x + y) + np.cos(x - y)) / 2
@@ -105,7 +105,7 @@ def halftone(rng: random.Random, picture: Grey) -> Grey:
 
 
 def grain(rng: random.Random, picture: Grey, strength: float) -> Grey:
-    """The picture with film grain; strength is its standard deviation in grey levels."""
+    """Returns the picture with film grain; strength is its standard deviation in grey levels."""
     source = np.random.default_rng(rng.getrandbits(32))
     tile = np.clip(128 + strength * source.standard_normal((67, 251), np.float32), 0, 255).astype(np.uint8)
     noise = Image.fromarray(_tiled(tile, picture.shape[1], picture.shape[0]))
@@ -124,7 +124,7 @@ TEXTURES: tuple[Callable[[random.Random, int, int], Grey], ...] = (
 
 
 def texture(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """[height_px, width_px] grey: one of the textures, sometimes grainy or as halftone dots."""
+    """Returns [height_px, width_px] grey: one of the textures, sometimes grainy or as halftone dots."""
     picture = rng.choice(TEXTURES)(rng, width_px, height_px)
     if rng.random() < 0.15:
         return halftone(rng, picture)

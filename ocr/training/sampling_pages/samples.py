@@ -1,4 +1,4 @@
-"""One training sample: a page's pixels as the encoder will see them, its text, and where each token stands."""
+"""Draws training samples: a page's pixels as the encoder will see them, its text, and where each token is."""
 
 import json
 import random
@@ -27,14 +27,14 @@ __all__ = ["GLOBAL_PX", "TILE_PX", "Prompt", "Sample", "Sampler", "View"]
 pymupdf.TOOLS.mupdf_display_errors(False)
 
 TOKEN_PX = 64
-BANDS = 0.35  # share of real pages of which a part is taken
-PARTS = 0.25  # share of synthetic pages that are drawn as parts
+BANDS = 0.35  # share of real pages that are cut to a crop
+PARTS = 0.25  # share of synthetic pages that are drawn as crops
 Prompt = Literal["plain", "grounded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One page.
+    """One training page.
 
     view: "page" is tiles and a global view, "tile" a single 640 px view, "whole" a 1024 px global view alone.
     pixels: [H, W] uint8 grey canvas: 640*rows x 640*cols, 640x640, or 1024x1024 padded with 127.
@@ -57,7 +57,7 @@ class Sample:
 
 
 class Sampler:
-    """Draws samples. Every worker process owns one; `folder` is what ocr.training.corpus made."""
+    """Draws samples. Every worker process has its own; `folder` is the output of ocr.training.corpus."""
 
     def __init__(
         self, folder: Path, tokenizer: Tokenizer, characters: str, *, split: str, font_split: str
@@ -73,7 +73,7 @@ class Sampler:
         self.draws = 0
 
     def _look_for_documents(self) -> None:
-        """Reads `pdfs*/index.json`. More may arrive while training runs: a large set is slow to copy."""
+        """Reads `pdfs*/index.json`. More may arrive during training: a large set takes long to copy."""
         indexes = sorted(self.folder.glob("pdfs*/index.json"))
         if indexes != self.indexes:
             self.indexes = indexes
@@ -94,9 +94,9 @@ class Sampler:
         empty: float = 0.0,
         prompt: Prompt = "plain",
     ) -> Sample | None:
-        """One sample, or None where this draw gave nothing usable (the caller draws again).
+        """Returns a sample, or None if this draw gave nothing usable (the caller draws again).
 
-        short: little text. real, empty: how often a page comes from a document, and how often it has no text.
+        short: little text. real, empty: shares of pages from documents, and of pages without text.
         prompt: what is asked; "grounded" is answered for composed pages only.
         """
         if self.draws % 200 == 0:
@@ -121,7 +121,7 @@ class Sampler:
             return None
 
     def _empty(self, rng: random.Random, view: View, prompt: Prompt) -> Sample | None:
-        """A page without text: nothing to write, only pixels."""
+        """Returns a page without text: nothing to write, only pixels."""
         form = draw_form(rng)
         grid = choose_grid(round(2 * form.width_pt), round(2 * form.height_pt), MAX_TILES)
         if view != "page":
@@ -153,7 +153,7 @@ class Sampler:
             page.remove_rotation()
             sheet = cut_band(rng, page, MAX_CHARACTERS) if rng.random() < BANDS else Sheet.of(page)
             sample = self._sample(rng, sheet, "page") if sheet else None
-        # With a font that cannot be read, the page shows other marks than its text layer says.
+        # With a font that cannot be loaded, the page shows other characters than its text layer.
         return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else sample
 
     def _synthetic_page(self, rng: random.Random, prompt: Prompt) -> Sheet:
@@ -231,11 +231,11 @@ class Sampler:
     def _tokens(
         self, text: str, box_px: npt.NDArray[np.float32], width_px: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Ids of a text and where they stand. box_px: [N, 4] per character, NaN where it leaves no mark."""
+        """Returns the ids of a text and where they are. box_px: [N, 4] per character, NaN if it leaves no mark."""
         encoding = self.tokenizer.encode(text, add_special_tokens=False)
         starts = np.asarray([s for s, _ in encoding.offsets], int)
         ends = np.asarray([e for _, e in encoding.offsets], int)
-        # A token such as " the" begins at a space: its first mark is one further.
+        # A token such as " the" begins with a space: its first mark is the next character.
         at = np.where(np.isnan(box_px[starts, 0]) & (starts + 1 < ends), starts + 1, starts)
         box, per_row = box_px[at], width_px // TOKEN_PX
         marked = ~np.isnan(box[:, 0])

@@ -1,4 +1,4 @@
-"""From a batch of samples to what the model takes: views, and one row of tokens and targets a page."""
+"""Converts a batch of samples to the model's inputs: views, and one row of tokens and targets per page."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +24,7 @@ _SIDE = {"tile": TILE_PX, "whole": GLOBAL_PX}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
-    """tiles: [N, 3, 640, 640] uint8 or None; globals_: [B, 3, 1024, 1024] uint8 or None.
+    """The views of a batch. tiles: [N, 3, 640, 640] uint8 or None; globals_: [B, 3, 1024, 1024] uint8 or None.
 
     cells: [N, 40, 40, 4] (or [B, 64, 64, 4]) int64 character classes of the sharper of the two.
     """
@@ -38,8 +38,8 @@ class Views:
 class Rows:
     """Right-padded rows of S positions: BOS, vision tokens, prompt, text, EOS.
 
-    token: [B, S] ids (0 at vision positions). feature: [B, S] row of the feature table, -1 where it is a token.
-    label: [B, S] the id that follows, -100 where not part of the text. focus: [B, S] the position that holds
+    token: [B, S] ids (0 at vision positions). feature: [B, S] row of the feature table, -1 for tokens.
+    label: [B, S] the next id, -100 where not part of the text. focus: [B, S] the position that holds
     the next character, -1 where unknown.
     """
 
@@ -47,7 +47,7 @@ class Rows:
     feature: Tensor
     label: Tensor
     focus: Tensor
-    first: int  # no position before it predicts text
+    first: int  # first position that predicts text
 
     def to(self, device: torch.device) -> "Rows":
         moved = [t.to(device, non_blocking=True) for t in (self.token, self.feature, self.label, self.focus)]
@@ -55,7 +55,7 @@ class Rows:
 
 
 def prompt_ids(tokenizer: Tokenizer) -> dict[Prompt, list[int]]:
-    """What stands between the page and the answer, by prompt. The page stands first in every prompt."""
+    """Returns the tokens between the page and the answer, by prompt. The page comes first in every prompt."""
     return {
         name: tokenizer.encode(text.removeprefix("<image>"), add_special_tokens=False).ids
         for name, text in PROMPTS.items()
@@ -64,19 +64,22 @@ def prompt_ids(tokenizer: Tokenizer) -> dict[Prompt, list[int]]:
 
 @cache
 def raster(columns: int, rows: int, side: int) -> npt.NDArray[np.int64]:
-    """Feature index of each position of a raster of views of side x side tokens; -1 is the row's newline."""
+    """Returns the feature index of each position of a raster of views of side x side tokens.
+
+    -1 is the row's newline.
+    """
     y, x = np.mgrid[0 : rows * side, 0 : columns * side]
     index = ((y // side) * columns + x // side) * side * side + (y % side) * side + x % side
     return np.concatenate([index, np.full((rows * side, 1), -1)], 1).reshape(-1)
 
 
 def _to_cells(cells: Tensor, columns: int, rows: int, side: int) -> Tensor:
-    """[rows*side, columns*side*4] -> [rows*columns, side, side, 4]."""
+    """Returns a raster's cells by view: [rows*side, columns*side*4] -> [rows*columns, side, side, 4]."""
     return cells.view(rows, side, columns, side, 4).permute(0, 2, 1, 3, 4).reshape(-1, side, side, 4)
 
 
 def make_views(batch: Batch, device: torch.device, strength: float) -> Views:
-    """Degrade the canvases as paper and scanners do, then cut tiles and make global views as inference would."""
+    """Returns the views: canvases degraded as by paper and scanners, cut to tiles and global views as for inference."""
     canvas, cells = (
         batch.canvas.to(device, non_blocking=True),
         batch.cells.to(device, non_blocking=True).long(),
@@ -108,7 +111,7 @@ def make_views(batch: Batch, device: torch.device, strength: float) -> Views:
 
 
 def _global_view(pixels: Tensor, size_px: tuple[int, int]) -> Tensor:
-    """[3, 1024, 1024] uint8: the page at (width, height), centred on grey 127."""
+    """Returns [3, 1024, 1024] uint8: the page at (width, height), centred on grey 127."""
     width, height = min(size_px[0], GLOBAL_PX), min(size_px[1], GLOBAL_PX)
     small = F.interpolate(pixels[None].float(), (height, width), mode="bicubic", antialias=True)[0]
     left, top = (GLOBAL_PX - width) // 2, (GLOBAL_PX - height) // 2
@@ -117,7 +120,10 @@ def _global_view(pixels: Tensor, size_px: tuple[int, int]) -> Tensor:
 
 
 def make_rows(batch: Batch, prompt: list[int], bos: int, eos: int) -> Rows:
-    """The rows of a batch. Feature table: local tokens, global tokens, newline, separator (the last two rows)."""
+    """Returns the rows of a batch.
+
+    Feature table: local tokens, global tokens, newline, separator (the last two rows).
+    """
     num_local = sum(c * r * 100 for c, r in batch.grids) if batch.view != "whole" else 0
     side = {"tile": 10, "page": 16, "whole": 16}[batch.view]
     num_global = 0 if batch.view == "tile" else len(batch.grids) * side * side

@@ -1,8 +1,8 @@
-"""One trainer on several GPUs: `torchrun --standalone --nproc-per-node 4 -m ocr.training.train ...`.
+"""Distributed training on several GPUs: `torchrun --standalone --nproc-per-node 4 -m ocr.training.train ...`.
 
-Gradients of all parameters lie in one flat buffer, so that one all-reduce a step averages them, and whatever
-views a rank has drawn, every rank takes part. The first rank's clock travels in the same buffer: all ranks follow
-one schedule and stop at the same step.
+Gradients of all parameters are in one flat buffer, so that one all-reduce a step averages them, and every rank takes
+part whatever views it has drawn. The first rank's clock travels in the same buffer: all ranks follow one schedule and
+stop at the same step.
 """
 
 import os
@@ -14,7 +14,7 @@ from torch import nn
 
 
 class Ranks:
-    """This process among those that train together; alone where torchrun did not start it."""
+    """This process among those that train together; alone if torchrun did not start it."""
 
     def __init__(self) -> None:
         self.rank, self.world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -27,7 +27,7 @@ class Ranks:
         return self.rank == 0
 
     def device(self, name: str) -> torch.device:
-        """This rank's own GPU where `name` is "cuda", which also becomes the current one."""
+        """Returns this rank's own GPU if `name` is "cuda", and makes it the current one."""
         if name != "cuda":
             return torch.device(name)
         torch.cuda.set_device(self.local)
@@ -54,7 +54,7 @@ class Gradients:
         self.flat.zero_()
 
     def average(self, clock: float) -> torch.Tensor:
-        """Averages over the ranks, in place. Returns the first rank's clock, a scalar on the device."""
+        """Averages over the ranks, in place; returns the first rank's clock, a scalar on the device."""
         if self.ranks.world == 1:
             return torch.tensor(clock)
         self.flat[-1] = clock if self.ranks.is_first else 0.0

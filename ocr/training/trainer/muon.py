@@ -1,4 +1,4 @@
-"""Muon for the matrices, AdamW for the rest.
+"""The Muon optimizer, for matrices; AdamW takes the rest.
 
 Source: Keller Jordan's Muon (github.com/KellerJordan/Muon). Here matrices of one shape are orthogonalised as
 one batch, and fused q, k, v projections as three matrices.
@@ -15,9 +15,9 @@ _FUSED = ("qkv.weight", "qkv_proj.weight")
 
 
 def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    """[N, R, C] -> matrices with singular values near 1, by the quintic Newton-Schulz iteration in bfloat16.
+    """Returns [N, R, C] with singular values near 1, by the quintic Newton-Schulz iteration in bfloat16.
 
-    In float32 on a CPU, most of which have no such products.
+    In float32 on a CPU: most CPUs have no bfloat16 products.
     """
     x = g.to(torch.bfloat16) if g.is_cuda else g.float()
     tall = x.shape[-2] > x.shape[-1]
@@ -31,13 +31,13 @@ def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
 
 
 def is_matrix(name: str, parameter: nn.Parameter) -> bool:
-    """Whether Muon takes it: hidden matrices and convolutions, not embeddings, heads, positions or the first layer."""
+    """Returns whether Muon takes it: hidden matrices and convolutions, not embeddings, heads, positions, first layer."""
     apart = ("embed", "head", "position", "image_newline", "view_seperator", "rel_pos")
     return parameter.ndim >= 2 and not any(word in name for word in apart)
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, orthogonalised. Parameters are (name, parameter) pairs accepted by `is_matrix`."""
+    """Orthogonalised momentum. Parameters are (name, parameter) pairs accepted by `is_matrix`."""
 
     def __init__(
         self, named: Iterable[tuple[str, nn.Parameter]], lr: float = 0.02, momentum: float = 0.95

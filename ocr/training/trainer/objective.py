@@ -1,4 +1,4 @@
-"""The training objective: text, guided attention and character maps, on the very classes that run in production."""
+"""The training objective: text, guided attention and character maps, on the same classes that run in production."""
 
 import random
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ GUIDED_LAYERS = (2, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How much each term counts, and the share of input tokens replaced by random ones."""
+    """Weights of the terms, and the share of input tokens replaced by random ones."""
 
     guided: float = 0.3
     patch_map: float = 0.5
@@ -26,7 +26,7 @@ class Weights:
 
 
 class TokenMap(nn.Module):
-    """Training only: the 64 characters in a vision token's 16 x 4 cells, predicted from the projector's output."""
+    """Predicts the 64 characters in a vision token's 16 x 4 cells from the projector's output; for training only."""
 
     def __init__(self, width: int, num_classes: int, hidden: int = 32) -> None:
         super().__init__()
@@ -35,14 +35,14 @@ class TokenMap(nn.Module):
         self.classify = nn.Linear(hidden, num_classes)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """[K, D] -> [K, 4, 4, 4, classes]: patch row, patch column, cell."""
+        """Returns logits [K, 4, 4, 4, classes] for [K, D]: patch row, patch column, cell."""
         cells = F.gelu(self.expand(tokens)).view(-1, 4, 4, 4, self.hidden)
         logits: Tensor = self.classify(cells)
         return logits
 
 
 class Objective(nn.Module):
-    """Everything trained together. `model` is what ships; `token_map` is left behind."""
+    """All modules trained together. `model` ships; `token_map` is discarded."""
 
     def __init__(self, model: OcrModel, num_classes: int, weights: Weights) -> None:
         super().__init__()
@@ -114,7 +114,10 @@ class Objective(nn.Module):
 
 
 def _mostly_text(marks: Tensor, share: float) -> Tensor:
-    """Indices of `share` of the rows, those with characters first: a fixed count, so nothing waits for the device."""
+    """Returns indices of `share` of the rows, those with characters first.
+
+    A fixed count, so nothing waits for the device.
+    """
     score = (marks.flatten(1) > 0).any(1).float() * 0.8 + torch.rand(marks.shape[0], device=marks.device)
     return score.topk(int(marks.shape[0] * share)).indices
 
@@ -128,7 +131,7 @@ def _map_loss(logits: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def guided_loss(layer: Any, hidden: Tensor, rotary: tuple[Tensor, Tensor], rows: Rows) -> Tensor:
-    """Cross-entropy of head 0's attention at each text position against the vision token of the next character."""
+    """Returns the cross-entropy of head 0's attention at each text position against the next character's token."""
     attention = layer.self_attn
     width = attention.head_dim
     state = layer.input_layernorm(hidden)
@@ -143,7 +146,7 @@ def guided_loss(layer: Any, hidden: Tensor, rotary: tuple[Tensor, Tensor], rows:
     scores = scores.masked_fill(at[None, None] > at[first:][None, :, None], float("-inf"))
     focus = rows.focus[:, first:].flatten()
     total = F.cross_entropy(scores.flatten(0, 1), focus, ignore_index=-1, reduction="sum")
-    return total / (focus >= 0).sum().clamp(min=1)  # a batch of pages without text has none to look at
+    return total / (focus >= 0).sum().clamp(min=1)  # a batch of pages without text has no such position
 
 
 def _rotate(x: Tensor) -> Tensor:
@@ -152,7 +155,7 @@ def _rotate(x: Tensor) -> Tensor:
 
 
 def initialise(model: OcrModel, seed: int = 0) -> None:
-    """Small random weights everywhere: the production classes are built for loading, not for training."""
+    """Sets small random weights everywhere: the production classes are built for loading, not for training."""
     torch.manual_seed(seed)
     random.seed(seed)
     for name, p in model.named_parameters():

@@ -35,10 +35,10 @@ _MOST_CHARACTERS = 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """leaders: of each level. bold: levels in bold type. indents_em: of each level. gap: between number and title.
+    """The look of a table of contents. leaders, indents_em: of each level. bold: levels in bold type.
 
-    edge: how a line is filled up to the right edge: "text" by leaders alone; "page" with the page number flush
-    right; "dots" with the leaders flush right too. spread: air above a line of the first level.
+    gap: between number and title. edge: how a line is filled up to the right edge: "text" by leaders alone; "page" with
+    the page number flush right; "dots" with the leaders flush right too. spread: air above a line of the first level.
     """
 
     leaders: tuple[str, ...]
@@ -72,7 +72,7 @@ def _look(w: Writer) -> _Look:
 
 
 def contents(w: Writer) -> list[Block]:
-    """Lines of a table of contents: title, leader, page number."""
+    """Returns lines of a table of contents: title, leader, page number."""
     rng, entries, page, written = w.rng, [], w.number(2), 0
     look, numbered, long = _look(w), w.chance(0.7), w.chance(0.3)
     word = rng.choice(["", "", "", "", "Chapter ", "Part ", "Kapitel ", "Abb. ", "Figure "])
@@ -104,7 +104,7 @@ def _page(labels: str, page: int, chapter: int) -> str:
 
 
 def _broken(w: Writer, title: str, indent_em: float) -> tuple[str, str]:
-    """What of a title too long for its line stands above, and what on the line with the page number."""
+    """Returns the parts of an overlong title: the lines above, and the text on the line with the page number."""
     room_pt = 0.8 * (w.width_pt - indent_em * w.size_pt)
     words = title.split(" ")
     if w.measure(title) <= room_pt or len(words) < 3:
@@ -121,7 +121,7 @@ def _line(text: str, look: _Look, level: int) -> str:
 
 
 def _filled(w: Writer, text: str, page: str, look: _Look, level: int) -> str:
-    """A line filled up to the right edge: as many leaders as its measured width leaves room for."""
+    """Returns a line filled up to the right edge: as many leaders as its measured width leaves room for."""
     indent_em, leader, bold = look.indents_em[level], look.leaders[level], level in look.bold
     free = w.width_pt - indent_em * w.size_pt - (w.measure(text) + w.measure(page)) * (_BOLD if bold else 1.0)
     if free < 2 * w.measure("m"):

@@ -6,7 +6,7 @@ _LABELS = ["Figure", "Figure", "Fig.", "Abb.", "FIGURE", "Plate", "Abbildung"]
 
 
 def _picture(w: Writer, width_pt: float, height_pt: float, align: str) -> Block:
-    """A new picture; its resolution is that of a page on a screen."""
+    """Returns a new picture, at screen resolution."""
     assert w.pictures is not None, "makers of pictures are asked only where there are any"
     name, scale = w.element(), w.rng.uniform(1.0, 1.8)
     size = max(8, int(width_pt * scale)), max(8, int(height_pt * scale))
@@ -17,7 +17,7 @@ def _picture(w: Writer, width_pt: float, height_pt: float, align: str) -> Block:
 
 
 def figure(w: Writer) -> list[Block]:
-    """A picture of up to the column's width, mostly with a caption below or above."""
+    """Returns a picture of up to the column's width, mostly with a caption below or above."""
     rng = w.rng
     width = w.width_pt * rng.uniform(0.35, 0.98)
     height = min(width * rng.uniform(0.3, 1.0), 260.0)

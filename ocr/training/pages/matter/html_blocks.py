@@ -1,4 +1,4 @@
-"""What a page is written in: blocks of HTML, and the writer that every maker of blocks asks for words."""
+"""Blocks of HTML that pages are written in, and the writer that makers of blocks ask for words."""
 
 import html
 import random
@@ -21,10 +21,10 @@ _RARE_PIECE = re.compile(r"[^\W\d_]{1,2}|\d|[^\w\s]|_|\s(?=\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One piece of a page. kind: as DeepSeek-OCR calls it. html: as MuPDF's Story typesets it.
+    """One block of a page. kind: as DeepSeek-OCR calls it. html: as MuPDF's Story typesets it.
 
-    element: the id of the picture or table in it, whose rectangle is the block's. All that is drawn of the
-    text stands in `html`: ocr.training.pages.truth.markdown makes the markdown from it.
+    element: the id of the picture or table in it, whose rectangle is the block's. `html` holds all drawn text:
+    ocr.training.pages.truth.markdown makes the markdown from it.
     """
 
     kind: Kind
@@ -32,11 +32,11 @@ class Block:
     element: str | None = None
 
     def visible(self) -> str:
-        """The text without tags."""
+        """Returns the text without tags."""
         return html.unescape(_TAG.sub(" ", self.html))
 
     def num_tokens(self, *, rare: bool, grounded: bool) -> int:
-        """About how many tokens the answer takes. rare: strings that no vocabulary holds. grounded: with boxes."""
+        """Returns the answer's approximate tokens. rare: strings that no vocabulary holds. grounded: with boxes."""
         visible = self.visible()
         written = (
             len((_RARE_PIECE if rare else _PIECE).findall(visible))
@@ -49,9 +49,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """Blocks placed one after another in one or several boxes of a page, as far as there was room.
+    """Blocks placed one after another in one or more boxes of a page, as far as there was room.
 
-    frames: the boxes in order, (x0, y0, x1, y1) in points. rectangles: where elements stand, by the element's
+    frames: the boxes in order, (x0, y0, x1, y1) in points. rectangles: where elements are, by the element's
     id and the number of the frame.
     """
 
@@ -70,8 +70,8 @@ class PictureSource(Protocol):
 class Writer:
     """The state of one page being written. width_pt: of a column; size_pt: of the running text.
 
-    grounded: whether blocks are answered with boxes. measure, measure_code: the width in points of a text in
-    the regular face of running text, and of code. images: encoded pictures by name.
+    grounded: whether blocks are answered with boxes. measure, measure_code: return the width in points of a text in
+    the regular face of running text, and in that of code. images: encoded pictures by name.
     """
 
     rng: random.Random
@@ -91,11 +91,11 @@ class Writer:
         return self.rng.random() < share
 
     def words(self, low: int, high: int) -> str:
-        """A few consecutive words, escaped."""
+        """Returns a few consecutive words, escaped."""
         return html.escape(self.source.phrase(self.rng, self.category, self.rng.randint(low, high)))
 
     def sentence(self, max_chars: int = 120) -> str:
-        """Running text up to a full stop where there is one, escaped."""
+        """Returns running text up to a full stop where there is one, escaped."""
         text = self.source.paragraph(self.rng, self.category, max_chars)
         return html.escape(text[: text.rfind(". ") + 1] or text)
 
@@ -103,28 +103,28 @@ class Writer:
         return html.escape(self.source.paragraph(self.rng, self.category, max_chars))
 
     def value(self) -> str:
-        """A number, price, date, code or word made at random, escaped."""
+        """Returns a random number, price, date, code or word, escaped."""
         return html.escape(random_word(self.rng))
 
     def number(self, digits: int = 3) -> int:
         return self.rng.randrange(1, 10 ** self.rng.randint(1, digits))
 
     def cost(self, block: Block) -> int:
-        """About how many tokens the block takes on this page."""
+        """Returns the block's approximate tokens on this page."""
         return block.num_tokens(rare=self.category in MADE_UP, grounded=self.grounded)
 
     def label(self, word: str, highest: int) -> str:
-        """`Figure 3:` and the like."""
+        """Returns a label such as `Figure 3:`."""
         number = f"{self.rng.choice(['', f'{self.rng.randint(1, 12)}.'])}{self.rng.randint(1, highest)}"
         return f"{word} {number}{self.rng.choice([':', '.', ' –'])}"
 
     def element(self) -> str:
-        """A new id."""
+        """Returns a new id."""
         self.num_elements += 1
         return f"e{self.num_elements}"
 
     def fits(self) -> int:
-        """How many characters of code go on a line, one less than there is room for."""
+        """Returns how many characters of code go on a line, one less than fit."""
         return max(8, int(self.width_pt / max(self.measure_code("0"), self.measure_code("m"))) - 1)
 
 

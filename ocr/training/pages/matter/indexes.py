@@ -11,7 +11,7 @@ _LEADERS = [", ", ", ", ", ", " ", " . . . . ", " .... ", " . . ", "\u2003", ": 
 
 
 def _pages(w: Writer, most: int, digits: int) -> str:
-    """Numbers and ranges in order, some of them underlined or bold, as where a term is explained."""
+    """Returns numbers and ranges in order, some underlined or bold, as for a term's main entry."""
     rng = w.rng
     numbers = sorted(w.number(digits) for _ in range(most))
     tag = rng.choice(["", "", "u", "b", "i"])
@@ -30,7 +30,7 @@ def _pages(w: Writer, most: int, digits: int) -> str:
 
 
 def index(w: Writer) -> list[Block]:
-    """Entries of an alphabetical index with their pages."""
+    """Returns entries of an alphabetical index with their pages."""
     rng, lines = w.rng, []
     for _ in range(rng.randint(4, 18)):
         pages = ", ".join(
@@ -48,7 +48,7 @@ def _initial(w: Writer, share: float) -> list[Block]:
 
 
 def concordance(w: Writer) -> list[Block]:
-    """Terms with many pages: most lines are nothing but numbers, set deep and often stretched."""
+    """Returns terms with many pages: most lines are nothing but numbers, deeply indented and often stretched."""
     rng = w.rng
     names, many = alike(rng, 12), rng.choice([4, 12, 30])
     face, leader, digits = (
@@ -74,7 +74,7 @@ def concordance(w: Writer) -> list[Block]:
 
 
 def values(w: Writer) -> list[Block]:
-    """Short entries one below the other: numbers, code points, a number beside a name or another number."""
+    """Returns short entries one below the other: numbers, code points, a number beside a name or another number."""
     rng = w.rng
     start, step = rng.randrange(0, 9000), rng.choice([1, 1, 1, 2, 4, 5, 10, 16])
     digits = rng.randint(1, 4)

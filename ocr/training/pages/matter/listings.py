@@ -34,7 +34,7 @@ def code(w: Writer) -> list[Block]:
 
 
 def shell(w: Writer) -> list[Block]:
-    """A session at a prompt: commands and what they answer."""
+    """Returns a session at a prompt: commands and their output."""
     rng, lines = w.rng, []
     prompt = rng.choice(["$ ", "# ", "> ", ">>> ", "% ", "user@host:~$ ", "C:\\>", "sqlite> "])
     words = _words(w)
@@ -64,7 +64,7 @@ def _words(w: Writer) -> list[str]:
 
 
 def tree(w: Writer) -> list[Block]:
-    """A directory listing as `tree` draws it, in lines or in plain characters."""
+    """Returns a directory listing as `tree` draws it, in lines or in plain characters."""
     rng, words = w.rng, _words(w)
     branch, last, bar = rng.choice(
         [("├── ", "└── ", "│   "), ("|-- ", "`-- ", "|   "), ("+-- ", "+-- ", "|   ")]
@@ -85,7 +85,7 @@ def tree(w: Writer) -> list[Block]:
 
 
 def diagram(w: Writer) -> list[Block]:
-    """Boxes drawn with characters, or a table with ruled cells."""
+    """Returns boxes drawn with characters, or a table with ruled cells."""
     rng, words = w.rng, _words(w)
     room = max(1, min(4, w.fits() // 14))
     rows = [[rng.choice(words)[:10] for _ in range(room)] for _ in range(rng.randint(1, 5))]
@@ -104,7 +104,7 @@ def diagram(w: Writer) -> list[Block]:
 
 
 def mail(w: Writer) -> list[Block]:
-    """The head of a message and its first words."""
+    """Returns the head of a message and its first words."""
     rng = w.rng
     name, host = w.words(1, 1).lower(), w.words(1, 1).lower()
     head = [

@@ -30,7 +30,7 @@ _ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xi
 
 
 def bullets(w: Writer) -> list[Block]:
-    """Items as the renderer marks them, nested now and then, with a paragraph after a third of them."""
+    """Returns items as the renderer marks them, sometimes nested, with a paragraph after a third of them."""
     items = []
     for _ in range(w.rng.randint(2, 7)):
         inner = ""
@@ -53,7 +53,7 @@ def _item(w: Writer) -> str:
 
 
 def marked(w: Writer) -> list[Block]:
-    """Items whose marks are part of the text, up to three levels deep."""
+    """Returns items whose marks are part of the text, up to three levels deep."""
     rng, levels = w.rng, w.rng.choice([1, 1, 2, 3])
     marks = [_numbering(w) if w.chance(0.4) else None for _ in range(levels)]
     shapes = [rng.choice(_MARKS) for _ in range(levels)]
@@ -77,7 +77,7 @@ def _numbering(w: Writer) -> list[str]:
 
 
 def definitions(w: Writer) -> list[Block]:
-    """Commands, options or terms with their meaning, as manuals list them."""
+    """Returns commands, options or terms with their meaning, as manuals list them."""
     rng, kind, blocks = w.rng, w.rng.choice(["command", "option", "term", "key"]), []
     for _ in range(rng.randint(2, 6)):
         default = f" (default: <code>{w.value()}</code>)" if w.chance(0.5) else ""
@@ -98,6 +98,6 @@ def definitions(w: Writer) -> list[Block]:
 
 
 def names(w: Writer) -> list[Block]:
-    """One name a line in small capitals, as casts and title pages have them."""
+    """Returns one name per line in small capitals, as in casts and on title pages."""
     lines = "<br>".join(small_capitals(w.words(2, 3)) for _ in range(w.rng.randint(2, 7)))
     return [Block(kind="text", html=f"<p class=centre>{lines}</p>")]

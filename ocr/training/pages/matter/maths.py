@@ -66,7 +66,7 @@ def _side(rng: random.Random) -> str:
 
 
 def formula(rng: random.Random) -> str:
-    """A short formula as markup."""
+    """Returns a short formula as markup."""
     draw = rng.random()
     if draw < 0.15:
         return _term(rng)
@@ -78,7 +78,7 @@ def formula(rng: random.Random) -> str:
 
 
 def display(w: Writer) -> list[Block]:
-    """One or two formulas on lines of their own, some with a number at the right."""
+    """Returns one or two formulas on lines of their own, some with a number at the right."""
     rng = w.rng
     blocks = []
     for _ in range(rng.choice([1, 1, 2])):

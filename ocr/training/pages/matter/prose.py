@@ -14,12 +14,12 @@ DARK = ("#000", "#222", "#036", "#521", "#353", "#444")
 
 
 def colour(rng: random.Random) -> str:
-    """A colour dark enough to read on paper."""
+    """Returns a colour dark enough to read on paper."""
     return "#" + "".join(rng.choices("01234567", k=6))
 
 
 def small_capitals(words: str) -> str:
-    """Capitals, all but the first of each word smaller. words: escaped."""
+    """Returns the words in capitals, all but the first of each word smaller. words: escaped."""
     made = []
     for word in html.unescape(words).split(" "):
         upper = word.upper() if len(word.upper()) == len(word) else word
@@ -28,7 +28,7 @@ def small_capitals(words: str) -> str:
 
 
 def spaced_capitals(words: str) -> str:
-    """L e t t e r s p a c e d: hair spaces, which are no part of the text."""
+    """Returns letterspaced capitals, with hair spaces, which are no part of the text."""
     text = html.unescape(words).upper()
     return "\u00a0 ".join(html.escape("\u200a".join(word)) for word in text.split(" "))
 
@@ -55,7 +55,7 @@ _MARKUP: tuple[tuple[Callable[[random.Random, str], str], float], ...] = (
 
 
 def inline(w: Writer, text: str, share: float = 0.35) -> str:
-    """The escaped text with some of its words set differently."""
+    """Returns the escaped text with some of its words set differently."""
     rng = w.rng
     while rng.random() < share:
         words = text.split(" ")
@@ -79,7 +79,7 @@ def long_paragraph(w: Writer) -> list[Block]:
 
 
 def short_lines(w: Writer) -> list[Block]:
-    """Verse, addresses, dialogue: lines that end where the author wants."""
+    """Returns verse, addresses or dialogue: lines that end where the author wants."""
     lines = "<br>".join(w.words(2, 7) for _ in range(w.rng.randint(2, 8)))
     return [Block(kind="text", html=f"<p class=left>{lines}</p>")]
 
@@ -114,7 +114,7 @@ def heading(w: Writer) -> list[Block]:
 
 
 def title(w: Writer) -> list[Block]:
-    """A page's title, perhaps with who wrote it."""
+    """Returns a page's title, sometimes with its author."""
     blocks = [Block(kind="title", html=f"<h1>{w.words(2, 10)}</h1>")]
     if w.chance(0.7):
         names = ", ".join(w.words(2, 2) for _ in range(w.rng.randint(1, 4)))
@@ -148,7 +148,7 @@ def large_print(w: Writer) -> list[Block]:
 
 
 def boxed(w: Writer) -> list[Block]:
-    """A note on a coloured ground, light on dark for half of them, or in a frame."""
+    """Returns a note on a coloured ground, light on dark for half of them, or in a frame."""
     rng = w.rng
     if rng.random() < 0.55:
         style = f"background-color:{rng.choice(DARK)};color:{rng.choice(LIGHT)}"
@@ -160,13 +160,13 @@ def boxed(w: Writer) -> list[Block]:
     label = (
         f"<b>{rng.choice(['Note', 'Warning', 'Tip', 'Remark', 'Important'])}:</b> " if w.chance(0.3) else ""
     )
-    # A cell: the ground of a padded paragraph would come back at the top of the next column.
+    # In a table cell: the ground of a padded paragraph would reappear at the top of the next column.
     cell = f"<td style='{style};padding:{rng.randint(2, 8)}px'>{label}{text}</td>"
     return [Block(kind="text", html=f"<table style='width:100%'><tr>{cell}</tr></table>")]
 
 
 def reference(w: Writer) -> list[Block]:
-    """Entries of a bibliography."""
+    """Returns entries of a bibliography."""
     rng, numbered, start = w.rng, w.chance(0.6), w.rng.randint(1, 60)
     blocks = []
     for number in range(rng.randint(1, 6)):
@@ -182,7 +182,7 @@ def reference(w: Writer) -> list[Block]:
 
 
 def entry(w: Writer) -> list[Block]:
-    """An entry of a dictionary or glossary."""
+    """Returns an entry of a dictionary or glossary."""
     rng = w.rng
     kind = rng.choice(["n.", "v.", "adj.", "adv.", "f.", "m.", "pl.", "tr."])
     head = f"<b>{w.words(1, 2)}</b> <i>{kind}</i>"
@@ -192,6 +192,6 @@ def entry(w: Writer) -> list[Block]:
 
 
 def rule(w: Writer) -> list[Block]:
-    """A line across the column, with a paragraph after it."""
+    """Returns a line across the column, with a paragraph after it."""
     [after] = paragraph(w)
     return [Block(kind=after.kind, html=f"<hr>{after.html}")]

@@ -1,6 +1,6 @@
 """Tables whose cells take several lines, in prose and in code, merged cells among them.
 
-They are read row by row, cell after cell: so the text layer has them, and a merged cell counts to its first row.
+They are read row by row, cell after cell, as the text layer has them; a merged cell belongs to its first row.
 """
 
 import html
@@ -22,9 +22,9 @@ _BOLD = 1.15  # how much wider bold text is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """percent: its width of the table's. room_pt: of one line of a cell. lines: about how many the longest take.
+    """A column. percent: of the table's width. room_pt: of one line of a cell. lines: of the longest cells, about.
 
-    words: draws the words of a cell. code: set in the face of code. align: as CSS has it.
+    words: draws the words of a cell. code: set in the face of code. align: as in CSS.
     """
 
     percent: int
@@ -36,7 +36,7 @@ class _Column:
 
 
 def wrapped(w: Writer) -> list[Block]:
-    """Cells of one to four lines in two to six columns."""
+    """Returns cells of one to four lines in two to six columns."""
     rng = w.rng
     scale = rng.choice([1.0, 1.0, 1.0, 0.9, 0.8])
     most = int(w.width_pt / (w.size_pt * scale * 6.5))
@@ -95,7 +95,7 @@ def _columns(w: Writer, count: int, scale: float) -> list[_Column]:
 
 
 def _fitted(w: Writer, words: list[str] | str, room_pt: float, lines: float, *, code: bool) -> str:
-    """As many of the words as take about so many lines, each cut to what one line holds; escaped."""
+    """Returns as many of the words as fill about this many lines, each cut to the width of a line; escaped."""
     measure = w.measure_code if code else w.measure
     words = html.unescape(words).split(" ") if isinstance(words, str) else words
     kept: list[str] = []
@@ -113,7 +113,7 @@ def _fitted(w: Writer, words: list[str] | str, room_pt: float, lines: float, *, 
 
 
 def _rows(w: Writer, columns: list[_Column], count: int) -> list[list[str]]:
-    """The cells. Some tables repeat the cell above, or the one at the left, but for a word."""
+    """Returns the cells. Some tables repeat the cell above, or the one at the left, except for a word."""
     rng = w.rng
     repeats, twins = rng.choice([0.0, 0.0, 0.3, 0.7]), rng.choice([0.0, 0.0, 0.25])
     rows: list[list[str]] = []
@@ -137,7 +137,7 @@ def _rows(w: Writer, columns: list[_Column], count: int) -> list[list[str]]:
 
 
 def _spans(w: Writer, count: int, *, grouped: bool) -> list[int]:
-    """How many rows the first cell of each row covers; 0 where one above covers it."""
+    """Returns how many rows the first cell of each row spans; 0 if one above covers it."""
     spans: list[int] = []
     while len(spans) < count:
         span = w.rng.randint(2, 4) if grouped and w.chance(0.5) else 1
@@ -147,7 +147,7 @@ def _spans(w: Writer, count: int, *, grouped: bool) -> list[int]:
 
 
 def _drawn(w: Writer, columns: list[_Column], head: list[str], rows: list[list[str]], scale: float) -> Block:
-    """The table's HTML. Cells are merged on pages without boxes only: markdown has no merged cells."""
+    """Returns the table's HTML. Cells are merged only on pages without boxes: markdown has no merged cells."""
     rng = w.rng
     kind, line = rng.choice(_RULES), rng.choice(_LINES)
     upright = rng.choice(["top", "top", "middle", "middle", "bottom" if kind == "grid" else "top"])
@@ -157,7 +157,7 @@ def _drawn(w: Writer, columns: list[_Column], head: list[str], rows: list[list[s
         rng.choice(["", "", "", "padding:1px 4px"]),
     )
     sections = not w.grounded and w.chance(0.2)
-    clear = kind in ("grid", "rows", "inner") or upright == "top"  # where a merged cell belongs
+    clear = kind in ("grid", "rows", "inner") or upright == "top"  # shows where a merged cell belongs
     spans = _spans(w, len(rows), grouped=clear and not w.grounded and w.chance(0.3))
     made = []
     if w.chance(0.85):
@@ -196,7 +196,7 @@ def _cell(column: _Column, text: str, edge: str, common: tuple[str, ...], height
 
 
 def _edge(kind: str, line: str, column: int, *, head: bool = False, last: bool = False) -> str:
-    """The rules at the sides of a cell. head, last: whether it is of the head, or of the last row."""
+    """Returns the rules at the sides of a cell. head, last: whether it is in the head, or in the last row."""
     left = ["left"] if column else []
     below = ["bottom"] if last else []
     sides = {

@@ -11,14 +11,14 @@ _THANKS = ["Thank you!", "*** THANK YOU ***", "Vielen Dank", "Merci de votre vis
 
 
 def amount(value: float, *, comma: bool = False) -> str:
-    """With two decimals and separators of thousands, the German way round where `comma`."""
+    """Returns an amount with two decimals and thousands separators, the German way round if `comma`."""
     text = f"{value:,.2f}"
     return text.translate(str.maketrans(",.", ".,")) if comma else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Till:
-    """How one till prints. width: in characters."""
+    """The layout of one till. width: in characters."""
 
     w: Writer
     width: int
@@ -43,7 +43,7 @@ class _Till:
         return [self.centred(html.unescape(text)) for text in shop[: w.rng.randint(1, 3)]]
 
     def goods(self) -> tuple[list[str], float]:
-        """The lines of what was bought, and what it costs."""
+        """Returns the lines of the goods bought, and their total."""
         rng, lines, total = self.w.rng, [], 0.0
         for _ in range(rng.randint(2, 16)):
             price, count = rng.randint(5, 9999) / 100, rng.choice([1, 1, 1, 2, 3])

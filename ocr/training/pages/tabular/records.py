@@ -32,7 +32,7 @@ _MONTHS = [
 
 
 def form(w: Writer) -> list[Block]:
-    """Fields with their values, blanks to fill in and boxes to tick."""
+    """Returns fields with their values, blanks to fill in and boxes to tick."""
     rng, lines = w.rng, []
     for _ in range(rng.randint(2, 8)):
         label, draw = w.words(1, 3), rng.random()
@@ -48,7 +48,7 @@ def form(w: Writer) -> list[Block]:
 
 
 def _positions(w: Writer) -> list[list[str]]:
-    """The rows of an invoice: head, positions, sum."""
+    """Returns the rows of an invoice: head, positions, sum."""
     rng, comma, total = w.rng, w.chance(0.4), 0.0
     first, second = rng.choice(["Item", "Pos.", "Description"]), rng.choice(["Qty", "Menge"])
     rows = [[first, second, "Price", rng.choice(["Amount", "Total"])]]
@@ -63,7 +63,7 @@ def _positions(w: Writer) -> list[list[str]]:
 
 
 def invoice(w: Writer) -> list[Block]:
-    """A sender, numbers and dates, positions with amounts, and their sum."""
+    """Returns a sender, numbers and dates, positions with amounts, and their sum."""
     rng = w.rng
     word = rng.choice(["Invoice", "INVOICE", "Rechnung", "Facture", "Order", "Quotation"])
     number = f"{rng.choice(['No.', 'Nr.', '#'])} {rng.randint(1000, 999999)}"

@@ -1,7 +1,7 @@
-"""Matter that nearly repeats, where a reader must know its place and not only what came before.
+"""Matter that nearly repeats, where a reader must keep its place and not rely on what came before.
 
-Tables whose columns hold a few values over and over, lists of commands with one beginning, program text made of
-one line with small changes, and tables of names with long descriptions that are broken in their last cell.
+Tables whose columns hold a few values over and over, lists of commands with a common start, program text made of
+one line with small changes, and tables of names with long descriptions that wrap in their last cell.
 """
 
 import html
@@ -26,7 +26,7 @@ _PREFIXES = [
 
 
 def _few_values(rng: random.Random) -> list[str]:
-    """The values of one column."""
+    """Returns the values of one column."""
     kind = rng.randrange(4)
     if kind == 0:
         unit = rng.choice(_UNITS)
@@ -39,7 +39,7 @@ def _few_values(rng: random.Random) -> list[str]:
 
 
 def repeating_table(w: Writer) -> list[Block]:
-    """Rows that look alike: names that differ little beside values from a small set."""
+    """Returns rows that look alike: names that differ little beside values from a small set."""
     rng = w.rng
     columns, rows = rng.randint(2, 6), rng.randint(5, 26)
     values = [_few_values(rng) for _ in range(columns - 1)]
@@ -55,7 +55,7 @@ def repeating_table(w: Writer) -> list[Block]:
 
 
 def units(w: Writer) -> list[Block]:
-    """Units with their multiples: rows that differ in a prefix, a letter or an exponent."""
+    """Returns units with their multiples: rows that differ in a prefix, a letter or an exponent."""
     rng = w.rng
     some = rng.sample(_BASE_UNITS, rng.randint(1, 4))
     slash = rng.choice(["\\", "", ".", "u."])
@@ -83,7 +83,7 @@ def units(w: Writer) -> list[Block]:
 
 
 def parameters(w: Writer) -> list[Block]:
-    """Parameters with type, default, range and unit, the same few over and over."""
+    """Returns parameters with type, default, range and unit, the same few over and over."""
     rng = w.rng
     kinds = rng.sample(["int", "float", "bool", "str", "double", "length", "list[int]", "enum"], 2)
     unit = rng.choice(_UNITS)
@@ -121,7 +121,7 @@ def described(w: Writer) -> list[Block]:
 
 
 def repeating_lines(w: Writer) -> list[Block]:
-    """Program text of lines with one shape, from a template with holes."""
+    """Returns program text of lines with one shape, from a template with holes."""
     rng = w.rng
     shapes = [
         [

@@ -34,7 +34,7 @@ Rows = list[list[str]]
 
 
 def long_table(w: Writer) -> list[Block]:
-    """Up to 60 rows of one kind, as a table or typewritten in columns of spaces."""
+    """Returns up to 60 rows of one kind, as a table or typewritten in columns of spaces."""
     rng = w.rng
     make = rng.choice([_registers, _options, _versions, _faces, _characters])
     rows = make(w, rng.choice([8, 20, 30, 45, 60]))
@@ -67,7 +67,7 @@ def _typewritten(w: Writer, rows: Rows) -> list[Block]:
 
 
 def _registers(w: Writer, count: int) -> Rows:
-    """Offset, name, bits, access and reset value of a device's registers."""
+    """Returns offset, name, bits, access and reset value of a device's registers."""
     rng = w.rng
     names, base, step = (
         alike(rng, count),
@@ -88,7 +88,7 @@ def _registers(w: Writer, count: int) -> Rows:
 
 
 def _options(w: Writer, count: int) -> Rows:
-    """Options with type, default and a description that changes in one word."""
+    """Returns options with type, default and a description that changes in one word."""
     rng = w.rng
     dash, kinds = (
         rng.choice(["--", "-", "--no-", "-f", "\\", ""]),
@@ -105,7 +105,7 @@ def _options(w: Writer, count: int) -> Rows:
 
 
 def _versions(w: Writer, count: int) -> Rows:
-    """Packages with versions, architectures, sizes and dates."""
+    """Returns packages with versions, architectures, sizes and dates."""
     rng = w.rng
     numbers = [rng.randint(0, 9), rng.randint(0, 30), rng.randint(0, 9)]
     tail = rng.choice(["", "-1", "-1+b1", "+dfsg-2", "~rc1", "-0ubuntu3"])
@@ -124,7 +124,7 @@ def _versions(w: Writer, count: int) -> Rows:
 
 
 def _faces(w: Writer, count: int) -> Rows:
-    """Commands and the value each gives, upright, slanted, bold and in a formula."""
+    """Returns commands and the value each gives, upright, slanted, bold and in a formula."""
     rng = w.rng
     units, slash = rng.sample(_SI, 4), rng.choice(["\\", "\\inv", "\\"])
     rows = [["Command", "Normal", "Italic", "Bold", "Math"]]
@@ -142,7 +142,7 @@ def _faces(w: Writer, count: int) -> Rows:
 
 
 def _characters(w: Writer, count: int) -> Rows:
-    """Letters with accents: code, letter, name."""
+    """Returns letters with accents: code, letter, name."""
     rng = w.rng
     start = rng.randrange(len(_LETTERS) - 8)
     letters = (

@@ -15,19 +15,19 @@ _EDGES = ["", "border:1px solid #000", "border:1px solid #999", "border-bottom:1
 
 
 def style_of(*parts: str) -> str:
-    """The attribute of an element with these declarations, if there are any."""
+    """Returns the style attribute of an element with these declarations, "" without any."""
     found = ";".join(filter(None, parts))
     return f' style="{found}"' if found else ""
 
 
 def room(w: Writer, rows: list[list[str]], pad_px: int = 5) -> float:
-    """The width in points the rows take if no cell is broken, with the widest of paddings, as for bold text."""
+    """Returns the width in points of the rows if no cell wraps, with the widest padding, as for bold text."""
     widths = (max(map(w.measure, column)) for column in zip(*rows, strict=True))
     return sum(1.15 * width + 2 * pad_px + 4 for width in widths)
 
 
 def grid(w: Writer, rows: list[list[str]], numeric: list[bool], *, wide: bool | None = None) -> Block:
-    """A table of escaped cells; the first row is its head. numeric: columns set flush right, most of the time."""
+    """Returns a table of escaped cells; the first row is its head. numeric: columns mostly set flush right."""
     rng = w.rng
     edge, stripe, head = rng.choice(_EDGES), rng.choice(["", "", *_STRIPES]), rng.choice(HEADS)
     right = rng.random() < 0.7
@@ -64,13 +64,13 @@ def table(w: Writer) -> list[Block]:
         return w.value()[:18] if number else w.words(1, 3 if columns < 4 else 1)
 
     body = [[cell(n and row > 0) for n in numeric] for row in range(rows)]
-    while len(numeric) > 2 and room(w, body) > w.width_pt:  # a cell that is broken is hard to put in order
+    while len(numeric) > 2 and room(w, body) > w.width_pt:  # a wrapped cell is hard to put in order
         numeric, body = numeric[:-1], [row[:-1] for row in body]
     return captioned(w, grid(w, body, numeric), share=0.3)
 
 
 def captioned(w: Writer, made: Block, share: float) -> list[Block]:
-    """A table, and a caption with a share of them."""
+    """Returns the table, with a caption for this share of them."""
     if not w.chance(share):
         return [made]
     label = w.label(w.rng.choice(["Table", "Table", "Tab.", "TABLE", "Tabelle", "Tableau"]), 30)
@@ -79,7 +79,7 @@ def captioned(w: Writer, made: Block, share: float) -> list[Block]:
 
 
 def figures(w: Writer) -> list[Block]:
-    """A table of nothing but numbers below a head."""
+    """Returns a table of nothing but numbers below a head."""
     rng = w.rng
     columns, rows = rng.randint(2, max(2, min(8, int(w.width_pt / (w.size_pt * 4.5))))), rng.randint(3, 14)
     form = rng.choice(["{:.0f}", "{:.1f}", "{:.2f}", "{:.3f}", "{:,.0f}"])

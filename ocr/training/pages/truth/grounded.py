@@ -1,9 +1,9 @@
-"""The answer to the grounded prompt: a composed page's blocks as markdown, each with its kind and box.
+"""Builds the answer to the grounded prompt: a composed page's blocks as markdown, each with its kind and box.
 
     <|ref|>kind<|/ref|><|det|>[[x1, y1, x2, y2]]<|/det|>
     markdown
 
-Every drawn character of the markdown is found among the page's glyphs, so boxes and text agree by construction.
+Every drawn character of the markdown is matched to the page's glyphs, so boxes and text agree by construction.
 Source: the format that ocr.transcript.grounding reads.
 """
 
@@ -19,7 +19,7 @@ from ocr.training.pages.truth.markdown import BULLET, NOTATION, markdown
 from ocr.training.pages.truth.page_truth import Glyphs, Sheet, UnreadableError, transform
 
 _EDGE_PT = 2.0  # how far a glyph may stick out of the frame it belongs to
-_ABOVE, _BELOW = 0.12, 0.26  # what ascenders and descenders add to a glyph's band, in heights of the band
+_ABOVE, _BELOW = 0.12, 0.26  # room for ascenders and descenders around a glyph's band, in heights of the band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """text: all of the answer. glyph: [N] as in Region."""
+    """The answer. text: all of it. glyph: [N] as in Region."""
 
     text: str
     glyph: npt.NDArray[np.int64]
@@ -45,9 +45,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A block's characters on the page. frame: [N] the number of the frame of each glyph, -1 for notation.
+    """A block's characters on the page. frame: [N] index of the frame of each glyph, -1 for notation.
 
-    hyphens: the glyph of a hyphen that only the line's end made, by the character it precedes.
+    hyphens: the glyph of a hyphen that exists only at a line's end, by the character that follows.
     """
 
     text: str
@@ -57,9 +57,9 @@ class _Found:
 
 
 def regions(sheet: Sheet, glyphs: Glyphs) -> list[Region]:
-    """The blocks of a composed sheet in reading order, as far as they are drawn.
+    """Returns the blocks of a composed sheet in reading order, as far as they are drawn.
 
-    Raises UnreadableError where the text layer holds something else than what was written.
+    Raises UnreadableError if the text layer differs from what was written.
     """
     marks = np.flatnonzero(~np.isnan(glyphs.box_pt[:, 0]))
     found: list[Region] = []
@@ -79,7 +79,10 @@ def regions(sheet: Sheet, glyphs: Glyphs) -> list[Region]:
 def answer(
     found: list[Region], matrix: pymupdf.Matrix, origin: tuple[float, float], size: tuple[float, float]
 ) -> Answer:
-    """The regions as the model is to write them. matrix: points to pixels; origin, size: of the page in pixels."""
+    """Returns the regions as the model is to write them.
+
+    matrix: points to pixels; origin, size: of the page, in pixels.
+    """
     parts: list[str] = []
     indexes: list[npt.NDArray[np.int64]] = []
     for region, box in zip(found, to_thousandths(found, matrix, origin, size), strict=True):
@@ -95,7 +98,7 @@ def answer(
 def to_thousandths(
     found: list[Region], matrix: pymupdf.Matrix, origin: tuple[float, float], size: tuple[float, float]
 ) -> list[tuple[int, ...]]:
-    """The regions' boxes on the page as it is seen, from 0 to 999."""
+    """Returns the regions' boxes on the page as seen, from 0 to 999."""
     box_pt = np.asarray([region.box_pt for region in found], np.float32).reshape(-1, 4)
     box_px = transform(Glyphs(text="", box_pt=box_pt), matrix)
     share = (box_px - np.tile(origin, 2)) / np.tile(size, 2)
@@ -107,7 +110,7 @@ def _nothing(length: int) -> npt.NDArray[np.int64]:
 
 
 def _frames(flow: Flow, box_pt: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """[M] the frame in which the middle of each glyph lies, -1 outside all of them."""
+    """Returns [M]: the frame that holds the middle of each glyph, -1 outside all of them."""
     x, y = (box_pt[:, 0] + box_pt[:, 2]) / 2, (box_pt[:, 1] + box_pt[:, 3]) / 2
     frame = _nothing(len(box_pt))
     for number, (x0, y0, x1, y1) in reversed(list(enumerate(flow.frames))):
@@ -119,9 +122,9 @@ def _frames(flow: Flow, box_pt: npt.NDArray[np.float32]) -> npt.NDArray[np.int64
 def _match(
     block: Block, text: str, marks: npt.NDArray[np.int64], frames: npt.NDArray[np.int64], at: int
 ) -> tuple[_Found, int, bool]:
-    """Walks through a block's markdown and the page's glyphs from number `at` on.
+    """Matches a block's markdown to the page's glyphs from index `at` on.
 
-    Returns what was found, the number of the next glyph, and whether the flow ended within the block.
+    Returns the match, the index of the next glyph, and whether the flow ended within the block.
     """
     made = markdown(block)
     glyph, frame = _nothing(len(made.text)), _nothing(len(made.text))
@@ -150,7 +153,7 @@ def _match(
 def _ended(
     text: str, glyph: npt.NDArray[np.int64], frame: npt.NDArray[np.int64], hyphens: dict[int, int], at: int
 ) -> _Found:
-    """What is drawn of a block before character `at`, without the notation of a line that has not begun."""
+    """Returns the drawn part of a block before character `at`, without the notation of a line that has not begun."""
     end = at
     while end and glyph[end - 1] < 0 and text[end - 1] != "\n":
         end -= 1
@@ -160,7 +163,7 @@ def _ended(
 
 
 def _cut(block: Block, flow: Flow, found: _Found, glyphs: Glyphs) -> Iterator[Region]:
-    """The block's parts, one for every frame it stands in."""
+    """Yields the block's parts, one for each frame it is in."""
     if block.kind == "image":
         for (name, _), rectangle in flow.rectangles.items():
             if name == block.element:
@@ -185,7 +188,7 @@ def _cut(block: Block, flow: Flow, found: _Found, glyphs: Glyphs) -> Iterator[Re
 
 
 def _line_start(found: _Found, at: int) -> int:
-    """Where the notation before a drawn character begins, on the same line."""
+    """Returns where the notation before a drawn character begins, on the same line."""
     while at and found.glyph[at - 1] < 0 and found.text[at - 1] != "\n":
         at -= 1
     return at
@@ -198,7 +201,7 @@ def _around(box_pt: npt.NDArray[np.float32]) -> tuple[float, float, float, float
 
 
 def _trimmed(text: str, glyph: npt.NDArray[np.int64], *, code: bool) -> tuple[str, npt.NDArray[np.int64]]:
-    """Without white space around it; between fences where it is code."""
+    """Returns the text without white space around it; between fences if it is code."""
     left = len(text) - len(text.lstrip("\n" if code else "\n "))
     right = len(text.rstrip())
     text, glyph = text[left:right], glyph[left:right]

@@ -1,4 +1,4 @@
-"""From a block's HTML to its markdown, telling what of it is drawn on the page and what is notation."""
+"""Converts a block's HTML to markdown, marking which characters are drawn on the page and which are notation."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SPACE = re.compile(r"(\s+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markdown:
-    """text and one role per character: DRAWN, BULLET (drawn as another mark), or NOTATION and white space.
+    """Markdown with a role for each character: DRAWN, BULLET (drawn as another mark), or NOTATION and white space.
 
     Fences around code are left out: a block may be cut where a column ends.
     """
@@ -25,7 +25,7 @@ class Markdown:
 
 
 def markdown(block: Block) -> Markdown:
-    """The block's markdown. Bold, slanted and coloured text is plain; lines of a paragraph are one line."""
+    """Returns the block's markdown. Bold, slanted and coloured text is plain; lines of a paragraph are one line."""
     parser = _Parser(block.kind)
     parser.feed(block.html)
     parser.close()
@@ -33,7 +33,7 @@ def markdown(block: Block) -> Markdown:
 
 
 class _Parser(HTMLParser):
-    """Walks through a block's markup, which is this project's own and well formed."""
+    """Parses a block's markup, which is this project's own and well formed."""
 
     def __init__(self, kind: Kind) -> None:
         super().__init__(convert_charrefs=True)

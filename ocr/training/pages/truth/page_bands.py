@@ -1,6 +1,6 @@
-"""Parts of real pages, cut as dense pages are before they are read: bands over the full width, columns, pieces of them.
+"""Cuts crops from real pages as dense pages are cut for reading: full-width bands, columns, pieces of columns.
 
-A part is read larger than the whole page would be, and its text is short enough for one sample.
+A crop is read at a larger scale than the whole page, and its text is short enough for one sample.
 """
 
 import math
@@ -15,22 +15,22 @@ import pymupdf
 
 from ocr.training.pages.truth.page_truth import Glyphs, Sheet, extract
 
-_LEAST_PT = 90  # height of a part
+_LEAST_PT = 90  # height of a crop
 _LEAST_CHARACTERS = 60
-_LONG_SIDE_PT = 325  # below this a part is read without tiles
+_LONG_SIDE_PT = 325  # a crop with shorter sides is read without tiles
 _ABOVE, _BELOW = 0.2, 0.36  # room for accents and descenders around a glyph's band, in heights of the band
 _SHAPES = (0.7, 3.0)  # width by height of a band over the full width
 _PIECE_SHAPES = (0.25, 1.6)  # of a piece of a column
 _GUTTER = 1.1  # the least width of a gutter, in heights of a glyph's band
 _COLUMN = 0.17  # the least width of a column, as a share of the page's
 _COLUMN_LINES, _COLUMN_CHARACTERS = 8, 15  # the least number of lines, and of characters on one
-_AROUND_PT = 24.0  # the most white left beside text where a part is trimmed
+_AROUND_PT = 24.0  # the most white left beside text where a crop is trimmed
 _TRIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Edges of a part in whole points, none of which crosses a glyph."""
+    """Edges of a crop in whole points, none of which crosses a glyph."""
 
     left: int
     top: int
@@ -39,7 +39,7 @@ class Cut:
 
 
 class _Marks:
-    """Where the glyphs of a page stand: [N] edges of each, with room for accents and descenders."""
+    """Places of a page's glyphs: [N] edges of each, with room for accents and descenders."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         box = glyphs.box_pt[~np.isnan(glyphs.box_pt[:, 0])].astype(np.float64)
@@ -51,9 +51,9 @@ class _Marks:
 
 
 def cut_band(rng: random.Random, page: pymupdf.Page, max_characters: int) -> Sheet | None:
-    """A part of the page with 60 characters or more, but at most so many; None where none is found.
+    """Returns a crop of the page with at least 60 and at most max_characters characters; None if there is none.
 
-    Most parts of pages with columns are columns, or pieces of one; all others are bands over the full width.
+    Most crops of pages with columns are columns, or pieces of one; all others are full-width bands.
     """
     if page.cropbox.tl != pymupdf.Point(0, 0) or page.rect.height < 2 * _LEAST_PT:
         return None
@@ -70,7 +70,7 @@ def cut_band(rng: random.Random, page: pymupdf.Page, max_characters: int) -> She
 def choose_band(
     rng: random.Random, glyphs: Glyphs, width_pt: float, height_pt: float, max_characters: int
 ) -> Cut | None:
-    """A band over the full width, its shape drawn evenly on a logarithmic scale."""
+    """Returns a full-width band, its aspect ratio drawn evenly on a logarithmic scale."""
     marks = _Marks(glyphs)
     free = _free(marks.y0, marks.y1, height_pt)
     for _ in range(_TRIES):
@@ -86,7 +86,7 @@ def choose_band(
 def choose_piece(
     rng: random.Random, glyphs: Glyphs, width_pt: float, height_pt: float, max_characters: int
 ) -> Cut | None:
-    """A text column, or a piece of one, of a page that has two or more side by side."""
+    """Returns a text column, or a piece of one, of a page that has two or more side by side."""
     marks = _Marks(glyphs)
     for _ in range(_TRIES):
         height = height_pt * rng.uniform(0.25, 0.9)
@@ -111,7 +111,7 @@ def choose_piece(
 def _free(
     low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], length_pt: float
 ) -> npt.NDArray[np.int_]:
-    """Whole points from 0 to the length at which nothing stands that reaches from `low` to `high`."""
+    """Returns the whole points from 0 to the length that no span from `low` to `high` covers."""
     last = floor(length_pt)
     change = np.zeros(last + 2, int)
     np.add.at(change, np.clip(np.floor(low).astype(int), 0, last + 1), 1)
@@ -120,7 +120,7 @@ def _free(
 
 
 def _between(free: npt.NDArray[np.int_], left: int, right: int) -> Cut | None:
-    """The largest part between free heights; None where it is too small."""
+    """Returns the largest crop between free heights; None if it is too small."""
     if (
         len(free) < 2
         or free[-1] - free[0] < _LEAST_PT
@@ -131,13 +131,13 @@ def _between(free: npt.NDArray[np.int_], left: int, right: int) -> Cut | None:
 
 
 def _count(marks: _Marks, cut: Cut) -> int:
-    """How many glyphs stand in the part."""
+    """Returns how many glyphs are in the crop."""
     inside = (marks.middle > cut.top) & (marks.middle < cut.bottom) & (marks.x0 >= cut.left)
     return int((inside & (marks.x1 <= cut.right)).sum())
 
 
 def _trimmed(rng: random.Random, marks: _Marks, cut: Cut) -> Cut:
-    """The part with less white around its text: on most sides, as far as it stays large enough."""
+    """Returns the crop with less white around its text: on most sides, as far as it stays large enough."""
     inside = (marks.middle > cut.top) & (marks.middle < cut.bottom)
     inside &= (marks.x0 >= cut.left) & (marks.x1 <= cut.right)
     around = [_AROUND_PT * rng.random() if rng.random() < 0.7 else math.inf for _ in range(4)]
@@ -150,7 +150,10 @@ def _trimmed(rng: random.Random, marks: _Marks, cut: Cut) -> Cut:
 
 
 def _columns(marks: _Marks, top: float, bottom: float, width_pt: float) -> list[tuple[int, int]]:
-    """(left, right) of the text columns between two heights, cut in the gutters; none where there is one column."""
+    """Returns (left, right) of the text columns between two heights, cut in the gutters.
+
+    None if there is one column.
+    """
     inside = (marks.y1 > top) & (marks.y0 < bottom)
     free = _free(marks.x0[inside], marks.x1[inside], width_pt)
     runs = np.split(free, np.flatnonzero(np.diff(free) > 1) + 1) if len(free) else []

@@ -1,4 +1,4 @@
-"""The truth of a page from its text layer: what to write, and where each character stands.
+"""Extracts the truth of a page from its text layer: the text to write, and where each character is.
 
 Conventions: the page's own line breaks are kept as one newline; a larger vertical gap, or a jump to another
 column, is a blank line; hyphens at line ends stay; ligatures are spelled out; NFC.
@@ -46,9 +46,9 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One page, drawn but not yet rasterised. Fonts and texts must outlive it in the caller.
+    """One page, drawn but not yet rasterised. The caller must keep its fonts and texts alive.
 
-    flows: what was written on it, where that is known.
+    flows: what was written on it, if known.
     """
 
     display: pymupdf.DisplayList
@@ -68,7 +68,7 @@ class UnreadableError(Exception):
 def _lines(
     sheet: Sheet,
 ) -> list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]]:
-    """Visual lines: (characters with boxes, baseline, size, x0, x1), in the order of the text layer."""
+    """Returns visual lines: (characters with boxes, baseline, size, x0, x1), in the order of the text layer."""
     lines: list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]] = []
     odd = total = 0
     for block in pymupdf.TextPage(sheet.display.get_textpage(_FLAGS)).extractRAWDICT()["blocks"]:
@@ -99,7 +99,7 @@ def _lines(
 
 
 def clean(mark: str) -> str:
-    """One character as it stands in the truth: ligatures spelled out, NFC, one kind of hyphen and of space."""
+    """Returns a character as the truth has it: ligatures spelled out, NFC, one kind of hyphen and of space."""
     mark = (
         unicodedata.normalize("NFKC", mark)
         if "\ufb00" <= mark <= "\ufb06"
@@ -109,9 +109,9 @@ def clean(mark: str) -> str:
 
 
 def extract(sheet: Sheet) -> Glyphs:
-    """The page's characters in reading order with the band from baseline to capital height of each.
+    """Returns the page's characters in reading order, with the band from baseline to capital height of each.
 
-    Raises UnreadableError where more than 2% of the characters cannot be truth.
+    Raises UnreadableError if more than 2% of the characters cannot be truth.
     """
     text: list[str] = []
     boxes: list[tuple[float, ...]] = []
@@ -146,7 +146,7 @@ def extract(sheet: Sheet) -> Glyphs:
 
 
 def transform(glyphs: Glyphs, matrix: pymupdf.Matrix) -> npt.NDArray[np.float32]:
-    """[N, 4] boxes in pixels: the bounding box of each transformed box."""
+    """Returns [N, 4] boxes in pixels: the bounding box of each transformed box."""
     x0, y0, x1, y1 = glyphs.box_pt.T
     xs = np.stack([x * matrix.a + y * matrix.c + matrix.e for x in (x0, x1) for y in (y0, y1)])
     ys = np.stack([x * matrix.b + y * matrix.d + matrix.f for x in (x0, x1) for y in (y0, y1)])
@@ -156,7 +156,7 @@ def transform(glyphs: Glyphs, matrix: pymupdf.Matrix) -> npt.NDArray[np.float32]
 def cell_map(
     text: str, box_px: npt.NDArray[np.float32], size_px: tuple[int, int], ids: dict[str, int], other: int
 ) -> npt.NDArray[np.int16]:
-    """[H/16, W/4] the class of the character in each 4x16 px cell, 0 where there is none.
+    """Returns [H/16, W/4]: the class of the character in each 4x16 px cell, 0 where there is none.
 
     A glyph fills the rows whose centres lie in its band, at least the row nearest its middle.
     """

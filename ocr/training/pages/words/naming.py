@@ -7,12 +7,12 @@ COMMANDS = ["\\", "--", "", "get_", "x.", "@", "No. ", "A-", "is", "Item", "fig:
 
 
 def stem(rng: random.Random) -> str:
-    """Two to seven small letters."""
+    """Returns two to seven lower-case letters."""
     return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 7)))
 
 
 def alike(rng: random.Random, count: int) -> list[str]:
-    """Names that differ little: one beginning, or one ending."""
+    """Returns names that differ little: with a common start or a common end."""
     head, stems = rng.choice(COMMANDS), [stem(rng) for _ in range(rng.randint(2, 6))]
     tails = ["", "s", "Color", "_at", *(stem(rng)[:3] for _ in range(3))]
     if rng.random() < 0.3:

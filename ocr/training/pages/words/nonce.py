@@ -1,6 +1,6 @@
-"""Words that no dictionary holds but that look like words: letter by letter, each after the two before it.
+"""Makes words that no dictionary holds but that look real: letter by letter, each from the two before it.
 
-A reader that has learnt a language draws unknown words towards known ones; these teach it to read what stands there.
+A reader that has learnt a language pulls unknown words towards known ones; these teach it to read what is there.
 """
 
 import random
@@ -11,7 +11,7 @@ from itertools import accumulate
 
 _SHORTEST, _LONGEST = 2, 14
 _KEEP_SHORT = 0.5  # of two and three letters
-_TRIES = 6  # a word that comes out too long or too short is drawn again so often, then cut
+_TRIES = 6  # draws of a word that comes out too long or too short, before it is cut
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _START, _END = "  ", " "
 
@@ -36,9 +36,9 @@ _OPENING = "Lorem ipsum dolor sit amet, consectetur adipiscing elit"
 
 
 class Nonce:
-    """Makes words with the letter sequences of a language. Learnt once from its distinct words.
+    """Makes words with the letter sequences of a language, learnt once from its distinct words.
 
-    words: of the language; those used once count as much as those used often, so that made words vary.
+    words: of the language; rare ones count as much as frequent ones, so that made words vary.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -53,11 +53,11 @@ class Nonce:
 
     @classmethod
     def of(cls, text: str) -> "Nonce":
-        """Learnt from running text."""
+        """Returns a generator learnt from running text."""
         return cls(_WORD.findall(text) or _LATIN)
 
     def word(self, rng: random.Random) -> str:
-        """2 to 14 letters, small."""
+        """Returns a word of 2 to 14 lower-case letters."""
         made = ""
         for _ in range(_TRIES):
             made, pair = "", _START
@@ -72,7 +72,7 @@ class Nonce:
         return (made + "us")[:_LONGEST]
 
     def dressed(self, rng: random.Random) -> str:
-        """A word as it stands in running text: capitals now and then, joined to another, with an ending."""
+        """Returns a word as in running text: sometimes capitalised, joined to another, or with an ending."""
         word, draw = self.word(rng), rng.random()
         if draw < 0.02:
             return word.upper()
@@ -83,11 +83,11 @@ class Nonce:
         return word[0].upper() + word[1:] if rng.random() < self._capitals else word
 
     def paragraph(self, rng: random.Random, max_chars: int) -> str:
-        """Sentences of nothing but made words."""
+        """Returns sentences made only of invented words."""
         return _sentences(rng, max_chars, lambda: self.dressed(rng))
 
     def disguise(self, rng: random.Random, text: str, share: float = 0.7) -> str:
-        """The text with most of its longer words replaced, their capitals kept: grammar without meaning."""
+        """Returns the text with most of its longer words replaced, capitals kept: grammar without meaning."""
 
         def replace(found: re.Match[str]) -> str:
             word = found[0]
@@ -99,7 +99,7 @@ class Nonce:
         return _WORD.sub(replace, text)
 
     def rename(self, rng: random.Random, code: str, share: float = 0.6) -> str:
-        """Program text with most of its longer names replaced, each by one made name throughout."""
+        """Returns program text with most of its longer names replaced, each by one invented name throughout."""
         names: dict[str, str] = {}
 
         def replace(found: re.Match[str]) -> str:
@@ -119,7 +119,7 @@ class Latin:
         self._nonce = Nonce(_LATIN)
 
     def paragraph(self, rng: random.Random, max_chars: int) -> str:
-        made = rng.choice([0.0, 0.2, 0.5])  # the share of made words
+        made = rng.choice([0.0, 0.2, 0.5])  # the share of invented words
 
         def word() -> str:
             return self._nonce.word(rng) if rng.random() < made else rng.choice(_LATIN)
@@ -129,7 +129,7 @@ class Latin:
 
 
 def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str], opening: str = "") -> str:
-    """Sentences up to about max_chars characters, cut at a word."""
+    """Returns sentences of up to about max_chars characters, cut at a word."""
     text: list[str] = []
     length, size = rng.randint(min(max_chars, 60), max_chars), 0
     while size < length:
