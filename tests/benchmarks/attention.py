@@ -1,11 +1,11 @@
-"""Times of the encoder's own kernels on a CUDA device with Triton, in bfloat16, against PyTorch's operators:
+"""Times the encoder's own kernels on a CUDA device with Triton, in bfloat16, against PyTorch's operators:
 
 python -m tests.benchmarks.attention kernels.json
 
-Windows of a page, with and without their projection; sums, norms and activations; global attention. Each method is
-captured in a CUDA graph and replayed, so that no launch from Python is timed; figures are medians over replays. What
-fits the cache (6 MB and the like) is then read from it, as in the encoder. Errors are relative, of the first page or of
-all rows, against float32. A method that fails (too much shared memory) is reported and left out.
+Covers windows of a page, with and without their projection; sums, norms and activations; global attention. Each method
+is captured in a CUDA graph and replayed, so that no launch from Python is timed; figures are medians over replays. Data
+that fits the cache (6 MB and the like) is then read from it, as in the encoder. Errors are relative, of the first page
+or of all rows, against float32. A method that fails (too much shared memory) is reported and left out.
 """
 
 import argparse
@@ -88,7 +88,7 @@ Config = TypeVar("Config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Methods for one shape. own: the kernel's configurations, the default first. wants: method -> what is right.
+    """Methods for one shape. own: the kernel's configurations, the default first. wants: method -> the right result.
 
     work: bytes or floating-point operations of a call; unit: GB/s or TFLOP/s.
     """
@@ -105,7 +105,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """ms: median. rate: in unit. error: relative, None where a method computes something else."""
+    """The time of a method. ms: median. rate: in unit. error: relative, None if a method computes something else."""
 
     section: str
     shape: str
@@ -118,7 +118,7 @@ class Timing:
 
 
 def label(config: Any) -> str:
-    """Block, warps, and whatever else is set: `64 w4 s1 parts128+64+16`."""
+    """Returns a label of block, warps and all else that is set: `64 w4 s1 parts128+64+16`."""
     values = asdict(config)
     words = [str(values.pop("block_m", None) or values.pop("block", "")), f"w{values.pop('num_warps')}"]
     for name, value in values.items():
@@ -133,7 +133,7 @@ def default_first(default: Config, others: list[Config]) -> list[Config]:
 
 
 def median_ms(call: Call, repeats: int) -> float:
-    """Of one call, replayed from a graph."""
+    """Returns the median milliseconds of one call, replayed from a graph."""
     for _ in range(2):
         call()
     torch.cuda.synchronize()
@@ -151,7 +151,7 @@ def median_ms(call: Call, repeats: int) -> float:
 
 
 def flash(case: Case) -> Tensor:
-    """Without positions."""
+    """Returns flash attention without positions."""
     q, k, v = case.heads
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         out = functional.scaled_dot_product_attention(q, k, v, scale=case.scale)
@@ -163,7 +163,7 @@ def with_bias(case: Case) -> Tensor:
 
 
 def padded_windows(case: PageCase) -> Case:
-    """What SAM's own order of steps hands to attention: zeros to whole windows, then the projection."""
+    """Returns attention's input in SAM's own order of steps: zeros to whole windows, then the projection."""
     zeros = case.x.new_zeros(case.x.shape[-1])
     projected = functional.linear(split_windows(case.x, zeros, WINDOW), case.weight, case.bias)
     return Case(qkv=projected, rows=case.rows, cols=case.cols, num_heads=case.num_heads)
@@ -178,7 +178,7 @@ def whole(case: PageCase, config: WindowConfig) -> Tensor:
 
 
 def window_groups() -> Iterator[Group]:
-    """First the attention alone, of a projection that is there, then all from the normed page on."""
+    """Yields the attention alone, on a finished projection, then everything from the normed page on."""
     own = default_first(default_window_config(WINDOW), WINDOW_CONFIGS)
     for batch, side in PAGES:
         case = random_page(side, window=WINDOW, batch=batch, heads=HEADS, dtype=torch.bfloat16, device="cuda")
@@ -282,7 +282,7 @@ def activation_groups() -> Iterator[Group]:
             others={"PyTorch": partial(torch_operators.quick_gelu, x)},
             own={"in place": partial(quick_gelu, x, inplace=True)},
             want=torch_operators.quick_gelu(x.float()),
-            inexact=("in place",),  # a second call takes what the first left
+            inexact=("in place",),  # a second call takes the first one's output
         )
 
 
@@ -317,7 +317,7 @@ def measure(group: Group, repeats: int) -> Iterator[Timing]:
             exact = method not in group.inexact
             error = relative_error(call()[: len(group.want)], group.want) if exact else None
             ms = median_ms(call, repeats)
-        except Exception as failure:  # whatever the compiler or the driver refuses: the others still count
+        except Exception as failure:  # refused by the compiler or driver: the others still count
             print(
                 f"{group.section}, {group.shape}, {method}: {type(failure).__name__}: {failure}",
                 file=sys.stderr,
@@ -337,7 +337,7 @@ def measure(group: Group, repeats: int) -> Iterator[Timing]:
 
 
 def report(timings: list[Timing]) -> str:
-    """Markdown: for each section a row a shape with its best configuration; then every figure."""
+    """Returns Markdown: for each section a row per shape with its best configuration; then every figure."""
     lines: list[str] = []
     for section in dict.fromkeys(timing.section for timing in timings):
         here = [timing for timing in timings if timing.section == section]
@@ -402,7 +402,7 @@ def main() -> None:
                     timings += measure(group, arguments.repeats)
                     torch.cuda.empty_cache()
                     write(arguments.output, timings, time.monotonic() - begun)
-            except Exception as failure:  # of the inputs themselves: the other sections still count
+            except Exception as failure:  # from the inputs themselves: the other sections still count
                 print(f"{name}: {type(failure).__name__}: {failure}", file=sys.stderr)
     print(report(timings))
 

@@ -1,13 +1,12 @@
-"""How many pages with text are called blank by their picture, and how many empty sheets are not.
+"""Counts the pages with text that are called blank by their picture, and the empty sheets that are not.
 
 python -m tests.benchmarks.blank_figures CACHE [--each N] [--most N] [--dpi D ...]
 
-Downloads manuals of Debian into CACHE (with apt, nothing is installed), of which neither training nor the
-evaluation set knows any. Of each up to N pages are drawn whose text layer has a letter or a figure that can be
-seen, those with the least text first, as what is lost is mostly a lone header or page number; at the resolutions in
-turn. Looked at is what comes before the model: `is_blank`, and, for pages with little text that are not blank,
-whether they show print, without which they would be blank if nothing were read. Empty sheets are made
-(tests.benchmarks.empty_sheets).
+Downloads manuals of Debian into CACHE (with apt, nothing is installed), none of which are in training or in the
+evaluation set. Draws up to N pages of each whose text layer has a visible letter or figure, those with the least text
+first, as losses are mostly a lone header or page number; in turn at the given resolutions. It checks what comes before
+the model: `is_blank` and, for pages with little text that are not blank, whether they show print, without which they
+would be blank if nothing were read. Empty sheets are generated (tests.benchmarks.empty_sheets).
 """
 
 import argparse
@@ -52,7 +51,7 @@ def documents(cache: Path) -> Iterator[tuple[str, pymupdf.Document]]:
 
 
 def chosen(document: pymupdf.Document, each: int) -> list[tuple[int, int]]:
-    """Returns length of text and index of the pages with the least text that can be seen."""
+    """Returns text length and index of the pages with the least visible text."""
     lengths = {
         index: len(text)
         for index in range(len(document))
@@ -62,7 +61,7 @@ def chosen(document: pymupdf.Document, each: int) -> list[tuple[int, int]]:
 
 
 def main() -> int:
-    """Returns 1 where a page with text is called blank."""
+    """Returns 1 if a page with text is called blank."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--each", type=int, default=24)

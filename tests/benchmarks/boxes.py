@@ -1,11 +1,11 @@
-"""How well the blocks that were read lie on those of the truth (`python -m ocr.training.heldout --prompt grounded`):
+"""Scores the boxes of blocks that were read against the truth (`python -m ocr.training.heldout --prompt grounded`):
 
 python -m tests.benchmarks.boxes held.db OUT/truth
 
-The blocks of plain output are parted by where its lines stand (ocr/layout/localize/paragraphs/parting.py), and not
-always as the truth's: their boxes cannot lie on those then, however well they are placed. So it is also said how many
-of the truth's blocks were read as one block, by their texts, and how many of those lie where they should. The plain
-prompt names tables and lists only, and no pictures.
+The blocks of plain output are split by where its lines are (ocr/layout/localize/paragraphs/parting.py), not always as
+in the truth: then their boxes cannot match, however well they are placed. So it also reports how many of the truth's
+blocks were read as one block, by their texts, and how many of those have the right box. The plain prompt names tables
+and lists only, and no pictures.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedBlock:
-    """box: x0, y0, x1, y1 from 0 to 999 of the page, None where a block that was read has none."""
+    """A block with its place. box: x0, y0, x1, y1 from 0 to 999 of the page, None if a block that was read has none."""
 
     kind: str
     box: Box | None
@@ -41,7 +41,7 @@ class PlacedBlock:
 class BoxScore:
     """Counts over pages. blocks, found, same_kind: of the truth, by its kinds. predicted: boxes that were read.
 
-    matched: those of them that lie on some block of the truth. whole: blocks of the truth that were read as one
+    matched: the predicted boxes that lie on some block of the truth. whole: blocks of the truth that were read as one
     block; whole_found: those of them whose box lies on it.
     """
 
@@ -56,7 +56,7 @@ class BoxScore:
     same_kind: Counter[str] = field(default_factory=Counter)
 
     def add(self, truth: list[PlacedBlock], read: list[PlacedBlock]) -> None:
-        """One page."""
+        """Adds one page."""
         self.pages += 1
         placed = [block for block in read if block.box is not None]
         self.predicted += len(placed)
@@ -87,7 +87,7 @@ class BoxScore:
 
 
 def iou(a: Box, b: Box) -> float:
-    """Intersection over union of two boxes."""
+    """Returns the intersection over union of two boxes."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(0.0, width) * max(0.0, height)
@@ -96,7 +96,7 @@ def iou(a: Box, b: Box) -> float:
 
 
 def _same_text(block: PlacedBlock, read: list[PlacedBlock]) -> PlacedBlock | None:
-    """The block that was read whose text is nearest, if it is near enough; ties go to the better place."""
+    """Returns the block that was read with the nearest text, if near enough; of ties the better place."""
     wanted = _letters(block.text)
     if not wanted:
         return None

@@ -1,16 +1,15 @@
-"""All figures of decoding in one run, on a CUDA device:
+"""Measures all figures of decoding in one run, on a CUDA device:
 
 python -m tests.benchmarks.decode_figures figures.json
 python -m tests.benchmarks.decode_figures figures.json --sections machine,attention,steps
 
 Sections: machine; attention, experts (the kernels alone, their launches compared); steps (one decode step of each
-batch at the mean length, and what it consists of); paged (pages in, pages out: continuous batching, prefills
-included; --batches limits it); bans (the same with the n-gram ban, which random weights set off far more often
+batch at the mean length, and its kernels); paged (whole pages: continuous batching, prefills
+included; --batches limits it); bans (paged with the n-gram ban, which random weights trigger far more often
 than real ones); dynamic (the loop of transformers' generate, a few steps of each batch); draft_steps, drafts
-and fp8 (tests.benchmarks.draft_figures). After each one the JSON
-is written; one that fails is reported, and the others go on. The model is DeepSeek-OCR's language model with
-random weights in bf16; 903 tokens of prompt, 1,000 written, no page ends by itself. With --quick a tiny model
-shows on any device that the program works.
+and fp8 (tests.benchmarks.draft_figures). The JSON is written after each section; one that fails is reported, and the
+others go on. The model is DeepSeek-OCR's language model with random weights in bf16; 903 tokens of prompt, 1,000
+written, no page ends by itself. With --quick a tiny model shows on any device that the program works.
 """
 
 import argparse
@@ -49,7 +48,7 @@ PEAK_BYTES_S = 4.3e12  # of an H200's memory, as measured
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """What is measured. One page is `prompt` tokens and writes `output`."""
+    """The amount of measuring. One page is `prompt` tokens and writes `output`."""
 
     language: LanguageConfig
     prompt: int = 903
@@ -78,7 +77,7 @@ class Text(nn.Module):
 
 
 def random_text(config: LanguageConfig, device: torch.device, dtype: torch.dtype) -> Text:
-    """Random weights drawn on the device: it never holds them in another format, nor does the host."""
+    """Returns a model with random weights drawn on the device; neither it nor the host holds them in another format."""
     with torch.device("meta"):
         model = Text(config)
     model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
@@ -89,7 +88,7 @@ def random_text(config: LanguageConfig, device: torch.device, dtype: torch.dtype
 
 
 class Rig:
-    """The model and what is asked of it."""
+    """The model and its requests."""
 
     def __init__(self, effort: Effort, device: torch.device, dtype: torch.dtype) -> None:
         self.effort = effort
@@ -113,7 +112,7 @@ class Rig:
             torch.cuda.synchronize(self.device)
 
     def ms(self, run: Callable[[], object], repeats: int) -> float:
-        """Median milliseconds of so many runs, each alone, after two that do not count."""
+        """Returns the median milliseconds of several runs, each alone, after two that do not count."""
         for _ in range(2):
             run()
         times = []
@@ -133,7 +132,7 @@ class Rig:
         return median(times)
 
     def kernel_ms(self, run: Callable[[], object]) -> float:
-        """Of one run among ten in a graph, so that launching costs nothing. What fits the cache may stay there."""
+        """Returns the milliseconds of one run of ten in a graph, without launch costs; data may stay in the cache."""
         if not self.on_cuda:
             return self.ms(run, self.effort.repeats)
         run()
@@ -153,7 +152,7 @@ class Rig:
         return torch.cuda.max_memory_allocated(self.device) if self.on_cuda else 0
 
     def bound_ms(self, batch: int, length: float) -> float:
-        """Of one step: weights read once, experts as far as that many rows reach them, and keys and values."""
+        """Returns a step's lower bound: weights read once, experts as far as that many rows reach, keys and values."""
         config = self.effort.language
         total = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
         embedding = self.model.language_model.embed_tokens.weight
@@ -167,7 +166,7 @@ class Rig:
 
 
 def machine(rig: Rig, found: Found) -> Found:
-    """What this runs on, and the rate of a large copy, read and written bytes together."""
+    """Returns the machine, and the rate of a large copy, read and written bytes together."""
     count = (1 << 31) if rig.on_cuda else (1 << 20)
     source, target = (torch.empty(count, dtype=torch.uint8, device=rig.device) for _ in range(2))
     ms = rig.ms(lambda: target.copy_(source), 5)
@@ -182,7 +181,7 @@ def machine(rig: Rig, found: Found) -> Found:
 
 
 def one_layer(rig: Rig, batch: int) -> tuple[BlockPool, torch.Tensor, int]:
-    """A pool of one layer, a plan with lengths spread from prompt to prompt and output, and the bytes it reads."""
+    """Returns a pool of one layer, a plan with lengths spread from prompt to prompt and output, and its bytes read."""
     effort, shape = rig.effort, rig.shape
     single = PoolShape(
         layers=1,
@@ -202,7 +201,7 @@ def one_layer(rig: Rig, batch: int) -> tuple[BlockPool, torch.Tensor, int]:
 
 
 def attention(rig: Rig, found: Found) -> Found:
-    """Of each batch and number of query tokens, the launches from the fastest on: milliseconds and GB/s."""
+    """Returns for each batch and number of query tokens the launches, fastest first: milliseconds and GB/s."""
     results: Found = {}
     fused = paged.kernels_take(rig.device, rig.shape.head_dim)
     for batch in rig.effort.batches:
@@ -234,7 +233,7 @@ def attention(rig: Rig, found: Found) -> Found:
 
 
 def launches(default: paged.AttendConfig, *, everything: bool) -> list[paged.AttendConfig]:
-    """The default first; each is compiled, which takes most of a second."""
+    """Returns launches, the default first; each is compiled, which takes most of a second."""
     split = default.splits
     others = [replace(default, splits=other) for other in (max(1, split // 2), split * 2, split * 4)]
     if everything:
@@ -248,7 +247,7 @@ def launches(default: paged.AttendConfig, *, everything: bool) -> list[paged.Att
 
 
 def expert_launches(default: layers.ExpertsConfig) -> list[layers.ExpertsConfig]:
-    """The default's neighbours."""
+    """Returns the neighbours of the default launch."""
     others = [
         replace(default, block_n=n, block_k=k, num_stages=stages)
         for n, k in ((32, 64), (32, 128), (64, 64), (64, 128), (128, 64))
@@ -258,7 +257,7 @@ def expert_launches(default: layers.ExpertsConfig) -> list[layers.ExpertsConfig]
 
 
 def experts(rig: Rig, found: Found) -> Found:
-    """One layer's experts, PyTorch's grouped products as transformers uses them and ours, the fastest launch first."""
+    """Returns a layer's experts' times: PyTorch's grouped products as in transformers, and ours, fastest first."""
     results: Found = {}
     config = rig.effort.language
     module = next(part for part in rig.model.modules() if type(part).__name__ == "UnlimitedOcrTextExperts")
@@ -294,7 +293,7 @@ def experts(rig: Rig, found: Found) -> Found:
 
 
 def steps(rig: Rig, found: Found) -> Found:
-    """One captured step at the mean length: milliseconds, tokens/s, share of the bound, and its kernels."""
+    """Returns one captured step at the mean length: milliseconds, tokens/s, share of the bound, and its kernels."""
     results: Found = {}
     effort = rig.effort
     length = effort.prompt + effort.output // 2
@@ -330,7 +329,7 @@ def steps(rig: Rig, found: Found) -> Found:
 
 
 def planned(rig: Rig, pool: BlockPool, batch: int, length: int, *, layers: bool) -> DeviceSteps:
-    """Steps whose rows all hold `length` tokens."""
+    """Returns steps whose rows all hold `length` tokens."""
     most = rig.shape.blocks(length + 64)
     device = DeviceSteps(rig.model, pool, slots=batch, max_tokens=length + 64, layers=layers)
     for row in range(batch):
@@ -340,7 +339,7 @@ def planned(rig: Rig, pool: BlockPool, batch: int, length: int, *, layers: bool)
 
 
 def back_to_back(rig: Rig, device: DeviceSteps, batch: int) -> float:
-    """Milliseconds a step of several in a row, without a look at their tokens, wall clock."""
+    """Returns wall-clock milliseconds a step of several in a row, without reading their tokens."""
     rig.synchronize()
     start = time.perf_counter()
     for _ in range(rig.effort.repeats):
@@ -350,7 +349,7 @@ def back_to_back(rig: Rig, device: DeviceSteps, batch: int) -> float:
 
 
 def kernels_of(rig: Rig, run: Callable[[], object]) -> list[Found]:
-    """The twenty kernels that take longest in one run: name, calls, microseconds. Empty without CUDA."""
+    """Returns the twenty kernels that take longest in one run: name, calls, microseconds. Empty without CUDA."""
     if not rig.on_cuda:
         return []
     from torch.profiler import ProfilerActivity, profile
@@ -369,9 +368,9 @@ def kernels_of(rig: Rig, run: Callable[[], object]) -> list[Found]:
 
 
 def pages_through(rig: Rig, batch: int, ngram: int, waves: int, output: int) -> Found:
-    """Pages through an engine of so many slots; tokens/s once the slots hold pages of every length.
+    """Returns tokens/s of pages through an engine with this many slots, once the slots hold pages of every length.
 
-    The first wave's pages are of spread lengths; what is timed starts when it is through and ends with the second.
+    The first wave's pages have spread lengths; timing starts when they are done and ends with the second wave.
     """
     engine = PagedEngine(rig.loaded, EngineSettings(slots=batch, max_tokens=rig.effort.prompt + output))
     started = time.perf_counter()
@@ -426,7 +425,7 @@ def pages_through(rig: Rig, batch: int, ngram: int, waves: int, output: int) -> 
 
 
 def continuous(rig: Rig, found: Found) -> Found:
-    """Without n-gram ban."""
+    """Measures whole pages without the n-gram ban."""
     results: Found = {}
     for batch in rig.effort.batches:
         results[str(batch)] = pages_through(rig, batch, 0, 2, rig.effort.output)
@@ -435,7 +434,7 @@ def continuous(rig: Rig, found: Found) -> Found:
 
 
 def bans(rig: Rig, found: Found) -> Found:
-    """With the n-gram ban of PDF files: what choosing again costs, where random weights repeat themselves."""
+    """Measures whole pages with the n-gram ban of PDF files: the cost of choosing again, as random weights repeat."""
     batch = rig.effort.batches[0]
     result = pages_through(rig, batch, 20, 2, max(2, rig.effort.output // 4))
     rig.tidy()
@@ -443,7 +442,7 @@ def bans(rig: Rig, found: Found) -> Found:
 
 
 def dynamic(rig: Rig, found: Found) -> Found:
-    """The greedy loop of transformers' generate, without its processors: a DynamicCache, no graph."""
+    """Measures the greedy loop of transformers' generate, without its processors: a DynamicCache, no graph."""
     results: Found = {}
     model, language_model = rig.model, transformers_model(rig)
     for batch in rig.effort.batches:
@@ -467,7 +466,7 @@ def dynamic(rig: Rig, found: Found) -> Found:
 
 
 def transformers_model(rig: Rig) -> Any:
-    """transformers' class with the rig's own weights, not copied."""
+    """Returns transformers' class with the rig's own weights, not copied."""
     with torch.device("meta"):
         model = TransformersModel(rig.effort.language.to_transformers()).eval().requires_grad_(False)
     model.load_state_dict(rig.model.language_model.state_dict(), assign=True)
@@ -528,7 +527,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summary(found: Any) -> Any:
-    """The same with only the first six of every list."""
+    """Returns the figures with only the first six entries of every list."""
     if isinstance(found, dict):
         return {key: summary(value) for key, value in found.items()}
     if isinstance(found, list):

@@ -1,9 +1,9 @@
-"""What drafts, and keys and values in 8 bits, bring to the paged engine; sections of tests.benchmarks.decode_figures.
+"""Measures the gain from drafts, and from 8-bit keys and values; sections of tests.benchmarks.decode_figures.
 
-draft_steps: a captured step of the full-size model by rows and tokens a row, which is what
-ocr.decoding.gpu.forward.step_costs.step_cost assumes. drafts: the shipped model reads the sample pages, as many copies
-as fill the slots, with and without drafts.
-fp8: a step of the full-size model, and what the shipped model reads on the sample pages.
+draft_steps: a captured step of the full-size model by rows and tokens a row, the figures that
+ocr.decoding.gpu.forward.step_costs.step_cost assumes. drafts: the shipped model reads the sample pages, in as many
+copies as fill the slots, with and without drafts.
+fp8: a step of the full-size model, and the shipped model's readings of the sample pages.
 """
 
 import time
@@ -40,9 +40,9 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def draft_steps(rig: Any, found: Found) -> Found:
-    """Milliseconds of one step of each batch, each row fed 1, 4, 8 or 16 tokens, and what it costs beside one of 1.
+    """Returns the milliseconds of a step of each batch, each row fed 1, 4, 8 or 16 tokens, relative to one of 1.
 
-    Where a step has more pairs of tokens and experts than the fused layers take, both ways.
+    If a step has more pairs of tokens and experts than the fused layers take, both ways.
     """
     results: Found = {}
     for batch in dict.fromkeys((*rig.effort.batches, rig.effort.batches[0] // 2)):
@@ -77,7 +77,7 @@ def draft_steps(rig: Any, found: Found) -> Found:
 def filled(
     rig: Any, batch: int, pool: BlockPool | None = None, dtype: torch.dtype | None = None
 ) -> tuple[BlockPool, DeviceSteps]:
-    """Steps whose rows all hold the mean length. dtype: of keys and values, None the model's."""
+    """Returns steps whose rows all hold the mean length. dtype: of keys and values, None the model's."""
     length = rig.effort.prompt + rig.effort.output // 2
     shape = replace(rig.shape, dtype=dtype or rig.shape.dtype)
     most = shape.blocks(length + 64)
@@ -99,13 +99,13 @@ def one_step(device: DeviceSteps, batch: int, tokens: int) -> object:
 
 @contextmanager
 def most_pairs(count: int) -> Iterator[None]:
-    """Within it the fused layers take so many."""
+    """Lets the fused layers take this many pairs within it."""
     with patch.object(layers, "MAX_PAIRS", count), patch.object(steps, "MAX_PAIRS", count):
         yield
 
 
 def drafts(rig: Any, found: Found) -> Found:
-    """Of each number of slots, without and with drafts: wall, tokens/s, tokens a step, host ms a step."""
+    """Returns for each number of slots, without and with drafts: wall, tokens/s, tokens a step, host ms a step."""
     quick = not rig.on_cuda
     dtype = torch.float32 if quick else torch.bfloat16
     loaded = checkpoint.load("small", device=rig.device, dtype=dtype)
@@ -131,7 +131,7 @@ def drafts(rig: Any, found: Found) -> Found:
 
 
 def fp8(rig: Any, found: Found) -> Found:
-    """Milliseconds a step of each batch in the model's number format and in 8 bits, and character error rates."""
+    """Returns milliseconds a step of each batch in the model's number format and in 8 bits, and error rates."""
     results: Found = {}
     for batch in rig.effort.batches:
         for name, dtype in (("16 bits", rig.shape.dtype), ("8 bits", torch.float8_e4m3fn)):
@@ -159,7 +159,10 @@ def fp8(rig: Any, found: Found) -> Found:
 
 
 def sample_pages(*, quick: bool) -> list[RenderedPage]:
-    """quick: two pages as small views, a tenth of the work; that what is read on them makes sense is not the point."""
+    """Returns the sample pages.
+
+    quick: two of them as small views, a tenth of the work; their text need not make sense.
+    """
     tile = TileSettings(mode="tiny") if quick else TileSettings()
     return first_pages([str(SAMPLES)], tile, 2 if quick else 20)
 
@@ -176,7 +179,7 @@ def read_text(page: RenderedPage, read: PageRead) -> str:
 def page_requests(
     loaded: LoadedModel, pages: Sequence[RenderedPage], most_tokens: int | None
 ) -> list[tuple[PageRequest, str | None]]:
-    """Pages to read, with their text layers. most_tokens: that each may write, None as many as there is room."""
+    """Returns pages to read, with their text layers. most_tokens: that each may write, None for as many as fit."""
     made = []
     for page in pages:
         with torch.inference_mode():
@@ -197,7 +200,7 @@ def read(
     *,
     drafts: bool,
 ) -> tuple[Found, list[PageRead]]:
-    """Every page so many times. The drafts' making is part of the time, as in a run."""
+    """Reads every page `copies` times. Making the drafts is part of the time, as in a run."""
     source = drafts_for(loaded.tokenizer, loaded.characters)
     before = vars_of(paged)
     started = time.perf_counter()

@@ -1,15 +1,15 @@
-"""What drafts save on real pages: tokens a verify step, and seconds with and without them.
+"""Measures the savings of drafts on real pages: tokens a verify step, and seconds with and without them.
 
 python -m tests.benchmarks.draft_savings OUT.json --pages 50
 python -m tests.benchmarks.draft_savings OUT.json --device cuda --dtype bfloat16 --engine paged --slots 1,32 \\
     --cache FOLDER
 
-The same pages are read by the same engine without and with drafts, alternating group by group: page by page with one
+The same engine reads the same pages without and with drafts, alternating group by group: page by page with one
 slot, else three times as many readings as there are slots; a page's share of its group's seconds is that of its
-readings' own times. Decoding only, prefill and the making of drafts included. Kinds of pages: born-digital (PDFs of the
-evaluation set, with text layer: in neither training nor the tuning of drafts), scan (worn pictures of other pages of
+readings' own times. Decoding only, including prefill and the making of drafts. Kinds of pages: born-digital (PDFs of
+the evaluation set, with text layer: neither in training nor used to tune drafts), scan (worn pictures of other pages of
 that set and two photographs of print: no text layer), sample (tests/samples, on which drafts were tuned) and other
-(of --others). Every page counts. Tokens a step: those that verify steps chose, ends included, over steps; a prefill
+(of --others). Every page counts. Tokens a step: those chosen by verify steps, ends included, over steps; a prefill
 chooses each first token.
 """
 
@@ -33,7 +33,7 @@ from tests.benchmarks.real_pages import Reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One page, or several together. stepped: tokens that steps chose. cpu_s: of all threads, user and system."""
+    """The cost of one or several pages. stepped: tokens that steps chose. cpu_s: of all threads, user and system."""
 
     tokens: int = 0
     stepped: int = 0
@@ -52,13 +52,13 @@ class Cost:
 
     @property
     def tokens_a_step(self) -> float:
-        """1 without drafts. A page of no step is one whose first choice ended it."""
+        """Returns the tokens chosen per step, 1 without drafts. A page without steps ended with its first token."""
         return self.stepped / self.steps if self.steps else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCosts:
-    """One page both ways. same: whether both readings are the same, token by token."""
+    """A page read both ways. same: whether both readings are equal, token by token."""
 
     page: str
     group: str
@@ -75,7 +75,7 @@ class PageCosts:
         )
 
     def speed_up(self, clock: str) -> float:
-        """clock: "cpu_s" or "wall_s"."""
+        """Returns how many times as fast drafts make it. clock: "cpu_s" or "wall_s"."""
         return float(getattr(self.plain, clock) / max(getattr(self.drafted, clock), 1e-9))
 
 
@@ -88,7 +88,7 @@ class Pair:
         self._engine = ReadingEngine(engine, loaded, slots=slots, max_tokens=max_tokens)
 
     def read(self, readings: Sequence[Reading], *, drafts_first: bool) -> list[PageCosts]:
-        """One group, each way once."""
+        """Reads one group once each way."""
         found = {drafts: self._read(readings, drafts) for drafts in (drafts_first, not drafts_first)}
         return [
             PageCosts(
@@ -131,7 +131,7 @@ class Pair:
 
 
 def by_page(costs: Iterable[PageCosts]) -> list[PageCosts]:
-    """The parts of a page together."""
+    """Returns costs with the crops of a page added up."""
     pages: dict[str, PageCosts] = {}
     for one in costs:
         pages[one.page] = pages[one.page] + one if one.page in pages else one
@@ -139,7 +139,7 @@ def by_page(costs: Iterable[PageCosts]) -> list[PageCosts]:
 
 
 def summary(pages: Sequence[PageCosts]) -> dict[str, Any]:
-    """Of one group of pages: medians over pages, and totals."""
+    """Returns medians over one group of pages, and totals."""
     plain, drafted = (sum((getattr(page, way) for page in pages), Cost()) for way in ("plain", "drafted"))
     return {
         "pages": len(pages),
@@ -167,7 +167,7 @@ def summary(pages: Sequence[PageCosts]) -> dict[str, Any]:
 
 
 def lines(pages: Sequence[PageCosts], clock: str) -> Iterable[str]:
-    """The table of one number of slots: every page, then the groups."""
+    """Yields the table of one number of slots: every page, then the groups."""
     yield f"{'page':44} {'tokens':>6} {'steps':>5} {'/step':>5} {'plain s':>8} {'drafts s':>8} {'x':>5}"
     for page in pages:
         plain, drafted = (getattr(cost, clock) for cost in (page.plain, page.drafted))
@@ -197,7 +197,7 @@ def groups(pages: Sequence[PageCosts]) -> dict[str, list[PageCosts]]:
 def measure(
     loaded: LoadedModel, readings: Sequence[Reading], slots: int, args: argparse.Namespace
 ) -> list[PageCosts]:
-    """All pages with so many slots, after readings that do not count: kernels compile and graphs are captured."""
+    """Returns the costs of all pages with this many slots, after uncounted readings that compile and capture."""
     most = max(num_prompt_tokens(loaded, reading) for reading in readings) + args.cap
     pair = Pair(args.engine, loaded, slots=slots, cap=args.cap, max_tokens=most)
     size = 1 if slots == 1 else 3 * slots

@@ -1,10 +1,10 @@
-"""Born-digital pages read by the model, and the same with their text layers taken: what both say, and what they cost.
+"""Compares born-digital pages read by the model with their text layers, by text and by cost.
 
 python -m tests.benchmarks.embedded_figures DOCS [--pages N] [--seed S] [--json FILE]
 
-DOCS: a folder of PDFs, of which one page of each of N documents is used whose layer can be trusted. For each of
-`text_layer` ignore and auto a run of the shipped model over all of them is a process of its own. Errors are edits by
-characters of the layer as MuPDF gives it, white space collapsed.
+DOCS: a folder of PDFs; uses one page with a trusted layer from each of N documents. For each of `text_layer` ignore and
+auto, a run of the shipped model over all of them is a process of its own. Errors are edits per character of the layer
+as MuPDF returns it, white space collapsed.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def measure(folder: Path, texts: dict[str, str], use: str) -> dict[str, Any]:
 
 
 def _cpu_s() -> float:
-    """Of processes that have ended, their workers included; starting and loading are in it."""
+    """Returns the CPU seconds of ended processes, workers included; starting and loading count."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

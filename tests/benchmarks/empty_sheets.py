@@ -1,6 +1,6 @@
-"""Sheets with nothing printed on them, as scanners and copiers deliver them; for tests and figures of blank pages.
+"""Draws sheets with nothing printed on them, as scanners and copiers deliver them, for tests and benchmarks.
 
-Each is an A4 sheet of [H, W, 3] uint8 at the resolution asked for. `sheets` gives one of every kind.
+Each is an A4 sheet, [H, W, 3] uint8, at the given resolution. `sheets` returns one of every kind.
 """
 
 import math
@@ -22,7 +22,7 @@ def paper(dpi: float, rng: Rng, level: float = 240.0, sigma: float = 3.0) -> Ima
 
 
 def black_edges(dpi: float, rng: Rng) -> Image.Image:
-    """A sheet smaller than the glass, with the lid open: black to the left and below."""
+    """Returns a sheet smaller than the glass, scanned with the lid open: black to the left and below."""
     page = paper(dpi, rng)
     draw = ImageDraw.Draw(page)
     draw.rectangle((0, 0, 0.4 * dpi, page.height), fill=10)
@@ -31,7 +31,7 @@ def black_edges(dpi: float, rng: Rng) -> Image.Image:
 
 
 def skewed_edges(dpi: float, rng: Rng) -> Image.Image:
-    """A sheet laid askew on the glass, by up to 4 degrees: black wedges on every side."""
+    """Returns a sheet skewed on the glass by up to 4 degrees: black wedges on every side."""
     angle = float(rng.uniform(1, 4)) * (1 if rng.random() < 0.5 else -1)
     page = paper(dpi, rng)
     inner = page.resize((round(page.width * 0.97), round(page.height * 0.97)))
@@ -41,7 +41,7 @@ def skewed_edges(dpi: float, rng: Rng) -> Image.Image:
 
 
 def grey_edges(dpi: float, rng: Rng) -> Image.Image:
-    """Shadows that fade towards the middle, as of a book's spine and a lid that is not shut."""
+    """Returns a sheet with shadows that fade towards the middle, as from a book's spine or an open lid."""
     page = np.asarray(paper(dpi, rng)).astype(np.float64)
     x, y = np.arange(page.shape[1]) / dpi, np.arange(page.shape[0]) / dpi
     page -= 150 * np.exp(-x / 0.25)[None, :] + 60 * np.exp(-(y[-1] - y) / 0.15)[:, None]
@@ -50,7 +50,7 @@ def grey_edges(dpi: float, rng: Rng) -> Image.Image:
 
 
 def punched(dpi: float, rng: Rng) -> Image.Image:
-    """Two holes of a punch, black from the lid behind them, each with a lighter rim."""
+    """Returns a sheet with two punch holes, black from the lid behind them, each with a lighter rim."""
     page = paper(dpi, rng)
     draw = ImageDraw.Draw(page)
     for y_mm in (108.5, 188.5):
@@ -59,7 +59,7 @@ def punched(dpi: float, rng: Rng) -> Image.Image:
 
 
 def four_holes(dpi: float, rng: Rng) -> Image.Image:
-    """Four holes on a sheet askew, grey from a grey lid."""
+    """Returns a skewed sheet with four holes, grey from a grey lid."""
     page = paper(dpi, rng)
     draw = ImageDraw.Draw(page)
     for y_mm in (28.5, 108.5, 188.5, 268.5):
@@ -70,7 +70,7 @@ def four_holes(dpi: float, rng: Rng) -> Image.Image:
 
 
 def stapled(dpi: float, rng: Rng) -> Image.Image:
-    """The shadow of a staple in a corner, and the crease that a corner folded once leaves."""
+    """Returns a sheet with a staple's shadow in a corner, and the crease of a folded corner."""
     page = paper(dpi, rng)
     draw = ImageDraw.Draw(page)
     x, y, length = 0.45 * dpi, 0.4 * dpi, 0.4 * dpi
@@ -81,7 +81,7 @@ def stapled(dpi: float, rng: Rng) -> Image.Image:
 
 
 def streaked(dpi: float, rng: Rng) -> Image.Image:
-    """Faint upright streaks of dust on a feeder's glass."""
+    """Returns a sheet with faint vertical streaks from dust on a feeder's glass."""
     page = np.asarray(paper(dpi, rng)).astype(np.float64)
     for x in rng.uniform(0.1, 0.9, 3):
         at = round(x * page.shape[1])
@@ -90,7 +90,7 @@ def streaked(dpi: float, rng: Rng) -> Image.Image:
 
 
 def copied(dpi: float, rng: Rng) -> Image.Image:
-    """A copy of a copy, black and white: specks, and a black edge that frays."""
+    """Returns a copy of a copy, black and white: specks, and a frayed black edge."""
     page = np.full((round(A4_IN[1] * dpi), round(A4_IN[0] * dpi)), 255, dtype=np.uint8)
     page[rng.random(page.shape) < 0.0002] = 0
     frayed = (0.25 + 0.1 * rng.random(page.shape[0])) * dpi
@@ -99,7 +99,7 @@ def copied(dpi: float, rng: Rng) -> Image.Image:
 
 
 def coloured(dpi: float, rng: Rng) -> Image.Image:
-    """Coloured paper with grain."""
+    """Returns coloured paper with grain."""
     tint = np.array([250, 214, 120]) - rng.uniform(0, 40, 3)
     grain = np.asarray(paper(dpi, rng, level=0, sigma=1)).astype(np.float64)[..., None]
     noise = rng.normal(0, 4, grain.shape)

@@ -1,11 +1,11 @@
-"""All figures of the vision encoder and its graphs in one run, on a CUDA device:
+"""Measures all figures of the vision encoder and its graphs in one run, on a CUDA device:
 
 python -m tests.benchmarks.encoder_figures figures.json
 python -m tests.benchmarks.encoder_figures figures.json --sections a,c,g --pages ./docs
 
 Sections: a machine, b single (requests from the host), c batches (device only), d numerics, e counts (every graph
-and every number of views beside eager), f padding (mixed pages), g profile (kernels; only where it is asked for).
-After each one the JSON is written and its table printed; one that fails is reported, and the others go on. The
+and every number of views against eager), f padding (mixed pages), g profile (kernels; only on request).
+The JSON is written and the table printed after each section; one that fails is reported, and the others go on. The
 model is DeepSeek-OCR's encoder at full size with random weights, unless another is named; TF32 is off. With --quick
 a tiny model and tiny sizes show on any device that the program works; its figures mean nothing.
 """
@@ -45,11 +45,11 @@ from tests.benchmarks.encoder_rig import (
 )
 from tests.benchmarks.encoder_tables import ARMS, TABLES, Found
 
-SLOWER = 1.02  # by how much the graph arm may be slower than eager before it is reported
+SLOWER = 1.02  # the graph arm may be this much slower than eager before it is reported
 
 
 def machine(rig: Rig, found: Found) -> Found:
-    """What this runs on, and the rate of a large matrix product."""
+    """Returns the machine, and the rate of a large matrix product."""
     on_cuda = rig.device.type == "cuda"
     side = rig.effort.matmul
     left, right = (torch.randn(side, side, device=rig.device, dtype=torch.bfloat16) for _ in range(2))
@@ -64,7 +64,7 @@ def machine(rig: Rig, found: Found) -> Found:
 
 
 def single(rig: Rig, found: Found) -> Found:
-    """Requests from views on the host to tokens on the device: one image, one A4 page, many pages at once."""
+    """Times requests from views on the host to tokens on the device: one image, one A4 page, many pages at once."""
     effort = rig.effort
     many = [rig.random_page(effort.page_grid, seed) for seed in range(effort.pages)]
     cases: dict[str, list[PageViews]] = {
@@ -89,7 +89,7 @@ def single(rig: Rig, found: Found) -> Found:
 
 
 def batches(rig: Rig, found: Found) -> Found:
-    """Forwards and replays alone, their inputs on the device, beside the rate of the matrix product."""
+    """Times forwards and replays alone, inputs on the device, beside the rate of the matrix product."""
     rate = found.get("machine", {}).get("matmul_tflops")
     results: Found = {}
     found["batches"] = results
@@ -111,7 +111,7 @@ def batches(rig: Rig, found: Found) -> Found:
 
 
 def numerics(rig: Rig, found: Found) -> Found:
-    """Relative L2 errors to transformers' classes in float32, the largest of all; what poisoned buffers change."""
+    """Returns the largest relative L2 errors against transformers' classes in float32, and poisoning's effect."""
     effort = rig.effort
     inputs = {f"random {seed}": _fresh_pages(rig, seed) for seed in range(effort.parity_seeds)}
     inputs["real pages"] = rig.real_pages
@@ -136,7 +136,7 @@ def numerics(rig: Rig, found: Found) -> Found:
 
 
 def counts(rig: Rig, found: Found) -> Found:
-    """Every captured size, as the manager measured it, and every number of views through it beside eager."""
+    """Times every captured size, as the manager measured it, and every number of views through it, beside eager."""
     graph = rig.arm("graph")
     assert isinstance(graph, GraphArm)
     results: Found = {"sizes": {}, "counts": {}, "slower": []}
@@ -144,7 +144,7 @@ def counts(rig: Rig, found: Found) -> Found:
     for path, axis in zip(graph.paths, (rig.effort.view_px, 640), strict=True):
         try:
             results["sizes"][path.name] = _sizes(graph, path, axis)
-        except (AttributeError, KeyError, TypeError):  # the manager's own business, which may have changed
+        except (AttributeError, KeyError, TypeError):  # private state of the manager, which may have changed
             traceback.print_exc()
         rows = []
         for count in rig.effort.counts:
@@ -161,7 +161,7 @@ def counts(rig: Rig, found: Found) -> Found:
 
 
 def padding(rig: Rig, found: Found) -> Found:
-    """Padding and time of mixed pages in batches, with sizes that double and with sizes chosen for them."""
+    """Measures padding and time of mixed pages in batches, with sizes that double and with sizes chosen for them."""
     pages = rig.mixed_pages()
     most = rig.effort.pages
     grouped = [pages[start : start + most] for start in range(0, len(pages), most)]
@@ -188,7 +188,7 @@ def padding(rig: Rig, found: Found) -> Found:
 
 
 def profiles(rig: Rig, found: Found, folder: Path) -> Found:
-    """Kernels of an eager forward, by kind; the longest are listed in a text file beside the JSON."""
+    """Returns the kernels of an eager forward, by kind; lists the longest in a text file beside the JSON."""
     results: Found = {}
     for shape in rig.effort.profiled:
         kernels = profiled(rig, partial(rig.model.encoder.encode_views, rig.pixels(shape)))
@@ -201,7 +201,7 @@ def profiles(rig: Rig, found: Found, folder: Path) -> Found:
 
 @contextmanager
 def _reported(what: str) -> Iterator[None]:
-    """One arm may have no memory for a batch: the others still count."""
+    """Reports an arm that runs out of memory for a batch, so that the others still count."""
     try:
         yield
     except RuntimeError as error:
@@ -250,10 +250,10 @@ def _on_host(pages: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _poisoned(rig: Rig, inputs: Sequence[list[PageViews]]) -> Found:
-    """The same pages through the same graphs, as they are and with outputs filled with NaN before every replay.
+    """Runs the same pages through the same graphs, as they are and with outputs filled with NaN before every replay.
 
-    Another arm would have graphs of its own, and choose by its own timing which batches they take: those that run
-    eagerly in one and are replayed in the other round otherwise. hits: of the clean pass and of the poisoned one.
+    Another arm would have graphs of its own, and its own timing would choose which batches use them: batches that run
+    eagerly in one and are replayed in the other round differently. hits: of the clean pass and of the poisoned one.
     """
     capture = rig.capture()
     arm = rig.graph_arm(rig.arm_settings(), capture)
@@ -274,7 +274,10 @@ def _poisoned(rig: Rig, inputs: Sequence[list[PageViews]]) -> Found:
 
 
 def _sizes(graph: GraphArm, path: UniformPath, axis: int) -> list[Found]:
-    """Milliseconds by captured size, with the copies in and out, as the manager found them; empty without graphs."""
+    """Returns milliseconds by captured size, copies in and out included, as the manager measured.
+
+    Empty without graphs.
+    """
     state: Any = graph.manager._axes[path.name, axis]
     trials = getattr(state, "_trials", None)
     if trials is None:
@@ -293,7 +296,7 @@ def _sizes(graph: GraphArm, path: UniformPath, axis: int) -> list[Found]:
 
 
 def _count(rig: Rig, graph: GraphArm, path: UniformPath, axis: int, count: int, repeats: int) -> Found:
-    """Both in turns, so that neither has the warmer device; each with its copies to the device."""
+    """Times both in turn, so that neither has the warmer device; each with its copies to the device."""
     units = path.examples(axis, count * path.unit_tokens(axis))
 
     def eagerly() -> object:
@@ -319,7 +322,7 @@ def _count(rig: Rig, graph: GraphArm, path: UniformPath, axis: int, count: int, 
 
 
 def _share_of_all(stats: Mapping[str, Any]) -> float:
-    """Padding among all tokens that were computed, eager ones included."""
+    """Returns the padding's share of all tokens computed, eager ones included."""
     units = stats["hits"] + stats["misses"] + stats["eager"]
     each = stats["replayed_tokens"] / stats["hits"] if stats["hits"] else 0.0
     total = units * each + stats["padding_tokens"]
@@ -334,7 +337,7 @@ LETTERS = dict(zip("abcdefg", TABLES, strict=True))
 
 
 def run(rig: Rig, names: Sequence[str], output: Path, limit_s: float) -> Found:
-    """The figures of the sections, which are written after each one. limit_s: after it no section is begun."""
+    """Returns the figures of the sections, writing them after each one. limit_s: starts no section after it."""
     measures: dict[str, Callable[[Rig, Found], Found]] = {
         "machine": machine,
         "single": single,
@@ -366,7 +369,7 @@ def run(rig: Rig, names: Sequence[str], output: Path, limit_s: float) -> Found:
 
 
 def parse_sections(asked: str | None) -> list[str]:
-    """Letters or names, separated by commas, in the order asked for. Raises SystemExit for others."""
+    """Returns sections from letters or names, separated by commas, in the order given. Raises SystemExit for others."""
     if asked is None:
         return [name for name in TABLES if name != "profile"]
     names = [LETTERS.get(entry.strip(), entry.strip()) for entry in asked.split(",")]

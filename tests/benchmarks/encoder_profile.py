@@ -1,4 +1,4 @@
-"""What the device does in one forward, kernel by kernel and by kind of kernel."""
+"""Profiles the device in one forward, kernel by kernel and by kind of kernel."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from tests.benchmarks.encoder_rig import Rig, Run
 
-# The first that matches counts: kernels of an attention or a convolution are matrix products, too.
+# The first match counts: kernels of attentions and convolutions are matrix products, too.
 KINDS = (
     ("attention", r"attention|attn|fmha|flash|rel_pos|window_kernel|grid_kernel"),
     (
@@ -26,7 +26,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """ms: in all calls together."""
+    """A kernel. ms: all calls together."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ def kind_of(name: str) -> str:
 
 
 def profiled(rig: Rig, call: Run) -> list[Kernel]:
-    """The kernels of one call, the longest first; on a CPU its operators."""
+    """Returns the kernels of one call, the longest first; on a CPU its operators."""
     on_cuda = rig.device.type == "cuda"
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if on_cuda else [])
     call()
@@ -63,7 +63,7 @@ def profiled(rig: Rig, call: Run) -> list[Kernel]:
 
 
 def by_kind(kernels: list[Kernel]) -> dict[str, float]:
-    """Milliseconds of each kind, the longest first."""
+    """Returns milliseconds of each kind, the longest first."""
     total: dict[str, float] = defaultdict(float)
     for kernel in kernels:
         total[kernel.kind] += kernel.ms
@@ -71,7 +71,7 @@ def by_kind(kernels: list[Kernel]) -> dict[str, float]:
 
 
 def text(title: str, kernels: list[Kernel], most: int = 25) -> str:
-    """The kinds, then the longest kernels."""
+    """Returns the kinds, then the longest kernels, as text."""
     total = sum(kernel.ms for kernel in kernels) or 1.0
     lines = [f"{title}: {total:.3f} ms in {sum(kernel.calls for kernel in kernels)} kernels", ""]
     lines += [f"{ms:10.3f} ms {ms / total:7.1%}  {kind}" for kind, ms in by_kind(kernels).items()]
@@ -84,7 +84,7 @@ def text(title: str, kernels: list[Kernel], most: int = 25) -> str:
 
 
 def _self_us(event: Any, on_cuda: bool) -> float:
-    """Older versions of PyTorch call the device's time CUDA time."""
+    """Returns the event's own microseconds; older versions of PyTorch call the device's time CUDA time."""
     if not on_cuda:
         return float(event.self_cpu_time_total)
     if hasattr(event, "self_device_time_total"):

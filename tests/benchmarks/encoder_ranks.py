@@ -1,11 +1,11 @@
-"""The encoder shared out among ranks: whether the results are a single rank's, and how much faster they come.
+"""Checks that an encoder distributed over ranks returns a single rank's results, and measures its speed-up.
 
 python -m torch.distributed.run --standalone --nproc-per-node 4 -m tests.benchmarks.encoder_ranks --output ranks.json
 python -m torch.distributed.run --standalone --nproc-per-node 2 -m tests.benchmarks.encoder_ranks --quick
 
 One CUDA device a rank with NCCL, or a tiny model on the CPU with Gloo. Results are compared bit for bit and by their
-relative L2 error: a rank's batches are smaller than a single rank's, other kernels are chosen for them, and bfloat16
-then rounds differently. What is gathered must be the same bits on all ranks, and what each rank had computed.
+relative L2 error: a rank's batches are smaller than a single rank's, so other kernels are chosen and bfloat16 rounds
+differently. Gathered results must be bitwise equal on all ranks, and equal to what each rank computed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 1e-5}
 
 
 class Encoder:
-    """One rank's: units of both paths in any order, through the graph manager."""
+    """The encoder of one rank: units of both paths in any order, through the graph manager."""
 
     def __init__(self, rig: Rig) -> None:
         arm = rig.arm("graph")
@@ -44,13 +44,13 @@ class Encoder:
         self.last: list[Outputs] = []
 
     def units(self, num_tiles: int, num_globals: int, view_px: int) -> list[Named]:
-        """Random ones, tiles first; the same on every rank."""
+        """Returns random units, tiles first; the same on every rank."""
         torch.manual_seed(num_tiles + 1000 * num_globals)
         whole, tiles = self._arm.paths
         return _examples(tiles, num_tiles, 640) + _examples(whole, num_globals, view_px)
 
     def encode(self, units: Sequence[Named]) -> list[Outputs]:
-        """Each unit's outputs, in order."""
+        """Returns each unit's outputs, in order."""
         by_path: dict[str, list[Unit]] = {}
         for name, unit in units:
             by_path.setdefault(name, []).append(unit)
@@ -60,7 +60,7 @@ class Encoder:
 
 
 def check(rig: Rig, encoder: Encoder, units: Sequence[Named]) -> dict[str, Any]:
-    """The units shared out, against all of them on this rank alone."""
+    """Compares the units encoded by all ranks with all of them encoded on this rank alone."""
     encoder.last = []
     gathered = encode_shared(units, _sizes(units), encoder.encode, rig.device)
     mine = encoder.last
@@ -96,7 +96,7 @@ def check(rig: Rig, encoder: Encoder, units: Sequence[Named]) -> dict[str, Any]:
 
 
 def times(rig: Rig, encoder: Encoder, units: Sequence[Named], repeats: int) -> dict[str, Any]:
-    """Milliseconds of all units on one rank (the first, while the others wait) and shared out, gathered on all."""
+    """Returns the milliseconds of all units on one rank (the first, while the others wait) and on all, gathered."""
     alone = 0.0
     if dist.get_rank() == 0:
         alone = _median(rig, partial(encoder.encode, units), repeats, together=False)
@@ -120,7 +120,7 @@ def _examples(path: DeepSeekPath, count: int, axis: int) -> list[Named]:
 
 
 def _sizes(units: Sequence[Named]) -> list[int]:
-    """Patches of each view, the measure of the work."""
+    """Returns the patches of each view, the measure of the work."""
     return [unit.inputs["pixels"].shape[-1] ** 2 // 256 for _, unit in units]
 
 
@@ -153,7 +153,7 @@ def _digest(outputs: Sequence[Outputs]) -> str:
 
 
 def measure(rig: Rig, repeats: int) -> dict[str, Any]:
-    """All checks and times; every rank must call it. Only the first one's times alone are its own."""
+    """Returns all checks and times; every rank must call it. Only the first rank's times alone are its own."""
     encoder = Encoder(rig)
     ranks = dist.get_world_size()
     side = rig.effort.view_px
@@ -196,7 +196,7 @@ def main() -> int:
     effort = QUICK if asked.quick else Effort()
     model = asked.model or ("tiny" if asked.quick else "random")
     rig = make_rig(model, device, getattr(torch, asked.dtype), effort)
-    rig.arm("graph")  # captured before there are threads of NCCL
+    rig.arm("graph")  # captured before NCCL starts threads
     dist.init_process_group("nccl" if on_cuda else "gloo")
     try:
         with torch.inference_mode():

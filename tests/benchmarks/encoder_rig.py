@@ -1,4 +1,4 @@
-"""What the encoder's figures are measured with: the arms, the pages, and the clocks."""
+"""The rig of the encoder's figures: the arms, the pages, and the clocks."""
 
 import gc
 import json
@@ -34,7 +34,7 @@ Run = Callable[[], object]
 Grid = tuple[int, int]
 Shape = tuple[int, int]  # views of a batch, and their side in px
 
-# Of 100 pages, how many have which grid of tiles (columns, rows): mostly upright A4 and Letter (2, 3), some
+# How many of 100 pages have which grid of tiles (columns, rows): mostly upright A4 and Letter (2, 3), some
 # landscape pages and slides (3, 2), small images and receipts without tiles, and a few odd shapes.
 GRIDS: dict[Grid, int] = {
     (2, 3): 62, (3, 2): 8, (1, 1): 12, (2, 2): 5, (1, 2): 4, (2, 1): 4, (1, 3): 3, (1, 4): 1, (3, 1): 1,
@@ -43,7 +43,7 @@ GRIDS: dict[Grid, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is measured. mode: of tiling, which decides view_px; page_grid: of an A4 page's tiles.
+    """The amount of measuring. mode: of tiling, which decides view_px; page_grid: of an A4 page's tiles.
 
     max_items, repeats: of the graph manager. singles, many, many_reference: requests of one page, of all pages,
     and of all pages for the reference. shapes, profiled: batches on the device alone. counts: of views.
@@ -80,7 +80,7 @@ QUICK = Effort(
 
 @dataclass(kw_only=True)
 class Rig:
-    """The model on its device, the arms once they are asked for, and real pages if some were named.
+    """The model on its device, the arms once they are requested, and real pages if some were named.
 
     folder: of documents, or a JSON file with the grids of their pages.
     """
@@ -92,7 +92,7 @@ class Rig:
     _arms: dict[str, Arm] = field(default_factory=dict)
 
     def arm(self, name: str) -> Arm:
-        """Ready to encode pages of the effort's sizes."""
+        """Returns the arm, ready to encode pages of the effort's sizes."""
         if name not in self._arms:
             settings = self.arm_settings()
             if name == "graph":
@@ -107,13 +107,16 @@ class Rig:
         return ArmSettings(max_items=self.effort.max_items, budgets=budgets, repeats=self.effort.repeats)
 
     def graph_arm(self, settings: ArmSettings, capture: Capture | None = None) -> GraphArm:
-        """A graph arm of its own, warmed up."""
+        """Returns a new graph arm, warmed up."""
         arm = GraphArm(self.model, settings, capture or self.capture())
         arm.prepare([[self.page]])
         return arm
 
     def capture(self) -> Capture:
-        """CUDA graphs; without a CUDA device the same steps run eagerly, so that all code here is tried."""
+        """Returns a capture of CUDA graphs.
+
+        Without a CUDA device one that runs eagerly, so that all code here is tried.
+        """
         if self.device.type == "cuda":
             return CudaGraphCapture(self.device)
         return EagerCapture(self.device)
@@ -131,12 +134,12 @@ class Rig:
             torch.cuda.empty_cache()
 
     def image(self, height_px: int, width_px: int, seed: int = 0) -> PageViews:
-        """Random pixels, tiled as a run does it."""
+        """Returns a page of random pixels, tiled as in a run."""
         pixels = np.random.default_rng(seed).integers(0, 256, (height_px, width_px, 3), dtype=np.uint8)
         return views(pixels, self.effort.mode, max_tiles=6)
 
     def random_page(self, grid: Grid, seed: int = 0) -> PageViews:
-        """Random views, without the time that tiling takes."""
+        """Returns a page of random views, without the time that tiling takes."""
         rng = np.random.default_rng(seed)
         num_tiles = 0 if grid == (1, 1) else grid[0] * grid[1]
         side = self.effort.view_px
@@ -148,13 +151,13 @@ class Rig:
 
     @cached_property
     def page(self) -> PageViews:
-        """One A4 page of random pixels at 200 dpi."""
+        """Returns one A4 page of random pixels at 200 dpi."""
         pixels = np.random.default_rng(1).integers(0, 256, (*A4_PX, 3), dtype=np.uint8)
         return views(pixels, self.effort.mode, max_tiles=6, grid=self.effort.page_grid)
 
     @cached_property
     def real_pages(self) -> list[PageViews]:
-        """Two of the sample documents."""
+        """Returns pages of two of the sample documents."""
         found = []
         for name in ("letter.png", "photo.jpg"):
             with Image.open(SAMPLES / name) as picture:
@@ -163,7 +166,7 @@ class Rig:
         return found
 
     def mixed_pages(self) -> list[PageViews]:
-        """Pages whose grids are mixed: of the folder, of a list of grids, or by GRIDS in an order always the same."""
+        """Returns pages with mixed grids: of the folder, of a list of grids, or by GRIDS in a fixed order."""
         if self.folder is None:
             grids = mixed_grids(self.effort.mixed)
         elif self.folder.endswith(".json"):
@@ -176,7 +179,7 @@ class Rig:
         return [pages[grid] for grid in grids]
 
     def pixels(self, shape: Shape, seed: int = 0) -> Tensor:
-        """Random views on the device, uint8 [B, 3, S, S]."""
+        """Returns random views on the device, uint8 [B, 3, S, S]."""
         count, side = shape
         generator = torch.Generator(self.device).manual_seed(seed)
         return torch.randint(
@@ -189,7 +192,7 @@ class Rig:
 
 
 def mixed_grids(count: int) -> list[Grid]:
-    """So many grids by GRIDS, shuffled, the same every time."""
+    """Returns `count` grids by GRIDS, shuffled, the same every time."""
     shares = np.array(list(GRIDS.values()))
     counts = np.floor(shares / shares.sum() * count).astype(int)
     counts[0] += count - counts.sum()
@@ -198,7 +201,7 @@ def mixed_grids(count: int) -> list[Grid]:
 
 
 def read_grids(path: Path) -> list[Grid]:
-    """The grids of real pages: a list of [columns, rows], or what `ocrbatch bench encoder --output-json` wrote."""
+    """Returns the grids of real pages: a list of [columns, rows], or a file that `ocrbatch bench encoder` wrote."""
     found = json.loads(path.read_text(encoding="utf-8"))
     return [
         (int(columns), int(rows)) for columns, rows in (found if isinstance(found, list) else found["grids"])
@@ -208,7 +211,7 @@ def read_grids(path: Path) -> list[Grid]:
 def make_rig(
     name: str, device: torch.device, dtype: torch.dtype, effort: Effort, folder: str | None = None
 ) -> Rig:
-    """name: a model as `ocrbatch bench encoder` takes it, or "tiny"."""
+    """Returns a rig. name: a model as `ocrbatch bench encoder` takes it, or "tiny"."""
     if name == "tiny":
         from tests.ocr.tiny import TINY, tiny_model
 
@@ -221,7 +224,7 @@ def make_rig(
 
 
 def once_ms(rig: Rig, call: Run) -> float:
-    """Of one call, from an idle device to an idle device."""
+    """Returns the milliseconds of one call, from idle device to idle device."""
     rig.synchronize()
     start = time.perf_counter()
     call()
@@ -230,14 +233,14 @@ def once_ms(rig: Rig, call: Run) -> float:
 
 
 def wall_ms(rig: Rig, call: Run, repeats: int, warm_ups: int = 3) -> list[float]:
-    """Of each call, with everything on the host that belongs to it."""
+    """Returns the wall-clock milliseconds of each call, including its work on the host."""
     for _ in range(min(warm_ups, repeats)):
         call()
     return [once_ms(rig, call) for _ in range(repeats)]
 
 
 def device_ms(rig: Rig, call: Run, repeats: int) -> float:
-    """Median of one call by the device's own clock, where it has one, calls following without a pause."""
+    """Returns the median milliseconds of back-to-back calls, by the device's own clock if it has one."""
     if rig.device.type != "cuda":
         return statistics.median(wall_ms(rig, call, repeats, warm_ups=1))
     new_event: Any = partial(torch.cuda.Event, enable_timing=True)
@@ -256,7 +259,7 @@ def device_ms(rig: Rig, call: Run, repeats: int) -> float:
 
 
 def captured(rig: Rig, call: Run) -> Run:
-    """A replay of the call from a CUDA graph of its own; without a CUDA device the call itself."""
+    """Returns a replay of the call from its own CUDA graph; without a CUDA device the call itself."""
     if rig.device.type != "cuda":
         return call
     current = torch.cuda.current_stream(rig.device)
@@ -281,7 +284,7 @@ def captured(rig: Rig, call: Run) -> Run:
 
 
 def relative_errors(found: Sequence[Tensor], expected: Sequence[Tensor]) -> list[float]:
-    """Of each page, L2."""
+    """Returns the relative L2 error of each page."""
     return [
         float((mine.double() - theirs.double()).norm() / theirs.double().norm())
         for mine, theirs in zip(found, expected, strict=True)

@@ -1,4 +1,4 @@
-"""The encoder's figures as Markdown, one table or more a section."""
+"""Formats the encoder's figures as Markdown, one table or more per section."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,15 +1,15 @@
-"""Do our engines write what transformers' greedy `generate` writes, token by token, on real pages?
+"""Checks that our engines write the tokens of transformers' greedy `generate`, one by one, on real pages.
 
 python -m tests.benchmarks.equality OUT.json --pages 50
 python -m tests.benchmarks.equality OUT.json --device cuda --dtype bfloat16 --cache FOLDER --reference-batch 8
 
-Each engine reads all pages with 1, 3 and 8 slots, in another order each time. A difference is allowed where the two
-likeliest allowed tokens of the reference are within 1e-3. In bf16 it is also said how close they are in fp32 with
+Each engine reads all pages with 1, 3 and 8 slots, in another order each time. A difference is allowed if the two
+likeliest allowed tokens of the reference are within 1e-3. In bf16 it also reports how close they are in fp32 with
 the same weights, and how far rounding moves such gaps (tests.benchmarks.equality_gaps).
-OUT.json is written as it goes, and a run that was stopped goes on from there; --again keeps the reference only. With 3
-slots the source pauses now and then, as an encoder that does not keep up.
+OUT.json is written as it goes, and a stopped run continues from there; --again keeps the reference only. With 3
+slots the source pauses now and then, like an encoder that does not keep up.
 Pages are encoded once, into --cache (tests.benchmarks.real_pages). Exits with 1 if a difference is not allowed; bf16
-allows all that are no greater in fp32 than what rounding does.
+allows all whose fp32 gap is no greater than what rounding moves.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from tests.benchmarks.reading_engines import (
 )
 from tests.benchmarks.real_pages import Reading
 
-GENERATE = "generate"  # among --engines: transformers itself, as many pages in a batch as there are slots
+GENERATE = "generate"  # one of --engines: transformers itself, in batches of as many pages as there are slots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Read:
 
 
 class Comparison:
-    """One model, its pages, and what was found."""
+    """One model, its pages, and the findings."""
 
     def __init__(
         self, loaded: LoadedModel, readings: Sequence[Reading], found: Findings, args: argparse.Namespace
@@ -60,7 +60,7 @@ class Comparison:
         self._readings = readings
 
     def refer(self) -> None:
-        """Has generate read what it has not read yet."""
+        """Has generate read the pages it has not read yet."""
         missing = [one for one in self._readings if one.name not in self._found.references]
         if not missing:
             return
@@ -76,7 +76,10 @@ class Comparison:
         self._found.save(now=True)
 
     def run(self, engine: str, slots: int) -> bool:
-        """Has an engine read what it has not read yet with so many slots; False where it cannot be used here."""
+        """Has an engine read the pages it has not read yet with this many slots.
+
+        Returns False if it cannot run here.
+        """
         name = f"{engine}@{slots}"
         done = self._found.runs.setdefault(name, {})
         left = _in_order([one for one in self._readings if one.name not in done], slots)
@@ -127,7 +130,7 @@ class Comparison:
         return max(num_prompt_tokens(self._loaded, one) for one in self._readings) + int(self._args.cap)
 
     def report(self) -> bool:
-        """Prints all that is known; returns whether every difference is allowed."""
+        """Prints all findings; returns whether every difference is allowed."""
         found, wanted = self._found, self._found.references
         names = [one.name for one in self._readings]
         ends = Counter(wanted[name].finish for name in names)
@@ -153,7 +156,7 @@ class Comparison:
         return fine
 
     def _gaps(self) -> dict[str, PageGaps]:
-        """What rounding does to the choices of every page."""
+        """Returns rounding's effect on the choices of every page."""
         precise = GenerateReference(self._loaded, torch.float32)
         return {
             one.name: measure(
@@ -163,7 +166,7 @@ class Comparison:
         }
 
     def _told(self, name: str, one: Difference, gaps: PageGaps | None) -> "Told":
-        """One difference in words, and its gap in fp32."""
+        """Returns one difference in words, and its gap in fp32."""
         wanted = self._found.references[name]
         text = (
             f"token {one.position} of {len(wanted.tokens)}: {self._word(one.engine)} for "
@@ -184,7 +187,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """exact: by how much the reference's token is likelier than the engine's in fp32, where that was measured."""
+    """A difference in words.
+
+    exact: how much likelier the reference's token is in fp32 than the engine's, if measured.
+    """
 
     text: str
     exact: float | None
@@ -195,12 +201,12 @@ def _is_allowed(one: Difference, told: Told, most_moved: float) -> bool:
 
 
 def _pages(names: Iterable[str]) -> int:
-    """Parts of one page count once."""
+    """Returns the number of pages; crops of one page count once."""
     return len({name.partition("#")[0] for name in names})
 
 
 def _in_order(readings: list[Reading], slots: int) -> list[Reading]:
-    """As they come with one slot; else shuffled, by the number of slots."""
+    """Returns the readings as they come with one slot; else shuffled, by the number of slots."""
     if slots > 1:
         random.Random(slots).shuffle(readings)
     return readings

@@ -1,4 +1,4 @@
-"""What comparing an engine with a reference found, and the file that it is kept in."""
+"""Findings of comparing an engine with a reference, and the file that keeps them."""
 
 import json
 import time
@@ -9,14 +9,14 @@ from typing import Any
 
 from tests.benchmarks.generate_reference import Reference
 
-TOLERANCE = 1e-3  # of fp32 logits: closer ones may come out either way
+TOLERANCE = 1e-3  # of fp32 logits: closer ones may come out in either order
 _SAVE_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The first one of a page. reference, engine: the tokens, the end of the text as its id, None for an end for
-    another reason. gap: between the two likeliest allowed logits of the reference, None where it chose nothing.
+    """The first difference of a page. reference, engine: the tokens, the end of the text as its id, None for an end for
+    another reason. gap: between the two likeliest allowed logits of the reference, None if it chose nothing.
     """
 
     position: int
@@ -31,7 +31,7 @@ class Difference:
 
 
 def first_difference(wanted: Reference, tokens: Sequence[int], finish: str, eos_id: int) -> Difference | None:
-    """None where all tokens and the end are the same."""
+    """Returns the first difference, None if all tokens and the end are the same."""
     if list(tokens) == wanted.tokens and finish == wanted.finish:
         return None
     pairs = zip(tokens, wanted.tokens, strict=False)
@@ -55,9 +55,7 @@ def _at(tokens: Sequence[int], finish: str, position: int, eos_id: int) -> int |
 
 
 class Findings:
-    """What is known so far, and its file. references: by the reading's name. runs: by engine and slots, None for a
-    reading that is equal.
-    """
+    """The findings so far, and their file. references: by the reading's name. runs: by engine and slots, None for a"""
 
     def __init__(self, file: Path, settings: dict[str, Any], *, again: bool) -> None:
         self._file = file

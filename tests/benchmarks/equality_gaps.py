@@ -1,8 +1,8 @@
-"""Why bf16 readings differ: what rounding does to the gap between the two likeliest tokens.
+"""Explains why bf16 readings differ: rounding moves the gap between the two likeliest tokens.
 
-Numbers in bf16 have 8 bits of precision, and products of other batch shapes are summed in another order. Where the two
+Numbers in bf16 have 8 bits of precision, and products of other batch shapes are summed in another order. If the two
 likeliest tokens are closer in fp32, with the same weights and the same page, than rounding moves their gap, either may
-come out first; from there on the texts are two different greedy readings.
+come first; from there on the texts are two different greedy readings.
 
 Shapes: T tokens chosen, V vocabulary.
 """
@@ -19,7 +19,7 @@ from tests.benchmarks.generate_reference import GenerateReference, Reference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageGaps:
-    """One page's choices, each fp32 [T]. rounded_T: the gap as the reference saw it; exact_T: in fp32.
+    """The choices of one page, each fp32 [T]. rounded_T: the gap in the reference; exact_T: in fp32.
 
     logits_TV: fp32.
     """
@@ -30,18 +30,18 @@ class PageGaps:
 
     @property
     def moved(self) -> Tensor:
-        """By how much rounding moved each gap."""
+        """Returns how far rounding moved each gap."""
         return (self.rounded_T - self.exact_T).abs()
 
     def between(self, position: int, token: int | None, other: int | None) -> float | None:
-        """By how much a token is likelier than another in fp32; None where one of them is none."""
+        """Returns how much likelier a token is than another in fp32; None if one of them is None."""
         if token is None or other is None or position >= len(self.logits_TV):
             return None
         return float(self.logits_TV[position, token] - self.logits_TV[position, other])
 
 
 def measure(precise: GenerateReference, request: PageRequest, read: Reference) -> PageGaps:
-    """precise: in fp32, with the weights that the reference was read with."""
+    """Returns the gaps of a page. precise: in fp32, with the reference's weights."""
     logits_TV = precise.logits(request, read.chosen).cpu()
     pairs_T2 = torch.tensor([read.chosen, read.seconds]).T
     exact_T2 = logits_TV.gather(1, pairs_T2)
@@ -51,7 +51,7 @@ def measure(precise: GenerateReference, request: PageRequest, read: Reference) -
 
 
 def rounding_lines(pages: Sequence[PageGaps]) -> Iterator[str]:
-    """What rounding does on all pages, and how many choices it can turn."""
+    """Yields lines on rounding's effect on all pages, and on how many choices it can change."""
     moved = torch.cat([page.moved for page in pages])
     exact = torch.cat([page.exact_T for page in pages])
     usual, much = (float(moved.quantile(share)) for share in (0.5, 0.99))

@@ -1,5 +1,6 @@
-"""transformers' own greedy `generate` under our rules: the n-gram ban as a logits processor, our ends as a stopping
-criterion. What our engines must write, token by token, and how close each choice was.
+"""Runs transformers' own greedy `generate` under our rules: the tokens that our engines must write.
+
+The n-gram ban is a logits processor, our ends a stopping criterion; it also records how close each choice was.
 
 Shapes: B pages, L tokens of a prompt, V vocabulary, T tokens chosen, D width.
 """
@@ -22,10 +23,10 @@ from pipeline.bench.reference import load_reference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """One page as generate reads it.
+    """A page as generate reads it.
 
-    tokens: written, as in ocr.types.Transcript. chosen: what was fed, the end of the text included; it differs from
-    tokens where a leader stands in for a banned token. gaps: of each choice, by how much its logit was above that of
+    tokens: written, as in ocr.types.Transcript. chosen: tokens fed, the end of the text included; it differs from
+    tokens where a leader replaces a banned token. gaps: for each choice, its logit minus that of
     the second allowed token, which is in seconds.
     """
 
@@ -46,7 +47,7 @@ class _Page:
 
 
 class _Allowed(LogitsProcessor):  # type: ignore[misc]
-    """Leaves of each row's logits what is allowed, and writes down what is chosen."""
+    """Keeps each row's allowed logits, and records the choices."""
 
     def __init__(self, pages: Sequence[_Page], eos_id: int) -> None:
         self._pages = pages
@@ -78,7 +79,7 @@ class _Allowed(LogitsProcessor):  # type: ignore[misc]
 
 
 class _Ended(StoppingCriteria):  # type: ignore[misc]
-    """Ends the rows whose last choice was their last."""
+    """Ends rows after their last token."""
 
     def __init__(self, pages: Sequence[_Page]) -> None:
         self._pages = pages
@@ -103,7 +104,7 @@ class GenerateReference:
 
     @torch.inference_mode()
     def read(self, requests: Sequence[PageRequest]) -> list[Reference]:
-        """The pages as one batch, prompts padded on the left; a single page is not padded."""
+        """Reads the pages as one batch, prompts padded on the left; a single page is not padded."""
         prompts = [self._prompt(request) for request in requests]
         longest = max(map(len, prompts))
         embeds_BLD = prompts[0].new_zeros(len(prompts), longest, prompts[0].shape[1])
@@ -141,7 +142,7 @@ class GenerateReference:
 
     @torch.inference_mode()
     def logits(self, request: PageRequest, chosen: Sequence[int]) -> Tensor:
-        """fp32 [T, V] that each of the chosen tokens is taken from, all in one forward."""
+        """Returns fp32 [T, V], the logits that each chosen token is taken from, all in one forward."""
         prompt_LD = self._prompt(request)
         fed = torch.tensor(chosen[:-1], dtype=torch.long, device=prompt_LD.device)
         embeds_LD = torch.cat((prompt_LD, self._model.get_input_embeddings()(fed)))

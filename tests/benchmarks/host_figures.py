@@ -1,11 +1,11 @@
-"""What the host spends on a token of paged decoding, the device's work left out; needs no GPU:
+"""Measures the host's time per token of paged decoding, without the device's work; needs no GPU:
 
 python -m tests.benchmarks.host_figures
 python -m tests.benchmarks.host_figures --rows 256,1 --drafts 0.03
 
-Pages write parts of this project's README through the whole engine, but for the model, whose tokens a stand-in puts
-where a captured step would. Seconds are the process's, without the stand-in's; pages' beginnings and ends count.
---drafts: pages have a text layer in which so many of its characters are wrong.
+Pages write parts of this project's README through the whole engine, except the model, whose tokens a stand-in supplies
+in place of captured steps. Seconds are the process's, without the stand-in's; starting and ending pages counts.
+--drafts: pages have a text layer with this share of wrong characters.
 """
 
 import argparse
@@ -37,7 +37,7 @@ LIMITS = DecodeSettings(max_tokens=8192, min_share=0.0, max_share=0.0)
 
 
 class _Model(nn.Module):
-    """Has the shapes that an engine is made from."""
+    """A model with nothing but the shapes that an engine is made from."""
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _Model(nn.Module):
 
 
 class _Played(StepGraphs):
-    """Steps of every size, which find each page's next tokens in a list. seconds: what that took."""
+    """Steps of every size, which take each page's next tokens from a list. seconds: spent on that."""
 
     def __init__(self, engine: PagedEngine, texts_NT: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         super().__init__(engine.slots)
@@ -85,7 +85,7 @@ class _Played(StepGraphs):
 
 
 def measure(rows: int, tokens: int, wrong: float | None) -> tuple[EngineStats, float]:
-    """What reading that many pages of so many tokens at once counted, and the host's CPU seconds."""
+    """Returns the counts and the host's CPU seconds of reading that many pages of so many tokens at once."""
     tokenizer = Tokenizer.from_file(str(ROOT / "ocr/weights/small/tokenizer.json"))
     reader = Reader(model=_Model(tokenizer.get_vocab_size()), tokenizer=tokenizer, eos_id=EOS)
     written = np.array(tokenizer.encode((ROOT / "README.md").read_text(encoding="utf-8")).ids)

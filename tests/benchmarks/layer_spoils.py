@@ -1,6 +1,6 @@
-"""Text layers that say something else than the page shows, made of good pages: what text_layer must not believe.
+"""Spoils the text layers of good pages so that they differ from what the page shows: text_layer must not trust them.
 
-Every maker takes a document of one page and changes it in place, or returns another; None where it cannot be done to
+Every maker takes a document of one page and changes it in place, or returns another; None if it cannot be done to
 this page.
 """
 
@@ -24,7 +24,10 @@ endcmap CMapName currentdict /CMap defineresource pop end end"""
 
 
 def _with_cmaps(document: pymupdf.Document, body: Callable[[bool], str]) -> pymupdf.Document | None:
-    """Every font of the page with a ToUnicode map of our own. body: its lines, given whether codes have two bytes."""
+    """Gives every font of the page our own ToUnicode map.
+
+    body: returns its lines, given whether codes have two bytes.
+    """
     fonts = document[0].get_fonts(full=True)
     for xref, _, kind, *_ in fonts:
         wide = kind == "Type0"
@@ -42,13 +45,13 @@ def _range(wide: bool, to: int) -> str:
 
 
 def shifted(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Each character is one a few places further in the alphabet."""
+    """Shifts each character a few places in the alphabet."""
     by = rng.choice([1, 2, 3, 5, 13])
     return _with_cmaps(document, lambda wide: _range(wide, by))
 
 
 def shuffled(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Letters are exchanged at random."""
+    """Exchanges letters at random."""
 
     def body(wide: bool) -> str:
         letters = list(range(97, 123))
@@ -65,7 +68,7 @@ def private_use(document: pymupdf.Document, rng: random.Random) -> pymupdf.Docum
 
 
 def one_letter(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Every character is the same."""
+    """Makes every character the same."""
     letter = rng.choice("aenx?")
 
     def body(wide: bool) -> str:
@@ -80,13 +83,13 @@ def one_letter(document: pymupdf.Document, rng: random.Random) -> pymupdf.Docume
 
 
 def other_alphabet(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Latin letters are Cyrillic, Greek or accented ones."""
+    """Makes Latin letters Cyrillic, Greek or accented ones."""
     to = rng.choice([0x0400, 0x0370, 0x00A0 - 0x20])
     return _with_cmaps(document, lambda wide: _range(wide, to))
 
 
 def without_unicode(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Fonts addressed by glyph numbers lose their maps."""
+    """Removes the maps of fonts addressed by glyph numbers."""
     wide = [font[0] for font in document[0].get_fonts(full=True) if font[2] == "Type0"]
     for xref in wide:
         document.xref_set_key(xref, "ToUnicode", "null")
@@ -94,7 +97,7 @@ def without_unicode(document: pymupdf.Document, rng: random.Random) -> pymupdf.D
 
 
 def mojibake(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """A page in French whose accents are UTF-8 read as Latin 1."""
+    """Makes a page in French whose accents are UTF-8 read as Latin 1."""
     text = (
         "Où l'été s'achève, les élèves préfèrent le café français à la bière, déjà très âgée et très chère. "
     )
@@ -117,7 +120,7 @@ def mojibake(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document
 
 
 def out_of_order(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """The lines as they stand, written in any order."""
+    """Writes the lines in place, but in random order."""
     spans = [
         span
         for block in document[0].get_text("dict")["blocks"]
@@ -134,7 +137,7 @@ def out_of_order(document: pymupdf.Document, rng: random.Random) -> pymupdf.Docu
 
 
 def written_twice(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """All that is drawn is drawn again, a little beside it: MuPDF drops such copies, but not those far enough away."""
+    """Draws everything twice, slightly offset: MuPDF drops such copies, but not those far enough away."""
     made = pymupdf.open()
     page = made.new_page(width=document[0].rect.width, height=document[0].rect.height)
     for by in (0.0, 3.0):
@@ -143,7 +146,7 @@ def written_twice(document: pymupdf.Document, rng: random.Random) -> pymupdf.Doc
 
 
 def _scan(document: pymupdf.Document, rng: random.Random) -> tuple[pymupdf.Document, pymupdf.Page, bytes]:
-    """The page as a picture of poor quality, on an otherwise empty page of its size."""
+    """Returns the page as a picture of poor quality, on an otherwise empty page of its size."""
     pixmap = document[0].get_pixmap(dpi=_DPI)
     image = Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples).convert("L")
     image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.8, 1.6))).rotate(
@@ -157,7 +160,7 @@ def _scan(document: pymupdf.Document, rng: random.Random) -> tuple[pymupdf.Docum
 
 
 def _inside(page: pymupdf.Page) -> pymupdf.Rect:
-    """The page but for its margins."""
+    """Returns the page without its margins."""
     return pymupdf.Rect(60, 60, page.rect.width - 60, page.rect.height - 60)
 
 
@@ -168,7 +171,7 @@ def _nonsense(rng: random.Random, num: int) -> str:
 
 
 def hidden_nonsense(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """A scan over invisible words that mean nothing."""
+    """Makes a scan over invisible words without meaning."""
     made, page, picture = _scan(document, rng)
     page.insert_image(page.rect, stream=picture)
     page.insert_textbox(_inside(page), _nonsense(rng, 250), fontsize=11, render_mode=3)
@@ -176,7 +179,7 @@ def hidden_nonsense(document: pymupdf.Document, rng: random.Random) -> pymupdf.D
 
 
 def hidden_recognised(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """A poor scan over what Tesseract makes of it."""
+    """Makes a poor scan over Tesseract's reading of it."""
     _, _, picture = _scan(document, rng)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "scan.jpg"
@@ -187,7 +190,7 @@ def hidden_recognised(document: pymupdf.Document, rng: random.Random) -> pymupdf
 
 
 def text_under_scan(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Black words of another page, with the scan drawn over them."""
+    """Draws the scan over black words of another page."""
     made, page, picture = _scan(document, rng)
     page.insert_textbox(_inside(page), _ENGLISH, fontsize=11)
     page.insert_image(page.rect, stream=picture)
@@ -195,7 +198,7 @@ def text_under_scan(document: pymupdf.Document, rng: random.Random) -> pymupdf.D
 
 
 def text_under_strips(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """The same with only the upper 45% of the page left."""
+    """Draws the scan over black words of another page, of which only the upper 45% remains."""
     made, page, picture = _scan(document, rng)
     page.insert_textbox(pymupdf.Rect(60, 60, 535, 330), _ENGLISH[:900], fontsize=11)
     with Image.open(io.BytesIO(picture)) as image:
@@ -212,28 +215,28 @@ def _outlines(document: pymupdf.Document) -> tuple[pymupdf.Document, pymupdf.Pag
 
 
 def white_on_outlines(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Text drawn as curves, and white words of another page upon it."""
+    """Draws text as curves, and white words of another page on it."""
     made, page = _outlines(document)
     page.insert_textbox(_inside(page), _ENGLISH, fontsize=11, color=(1, 1, 1))
     return made
 
 
 def tiny_on_outlines(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Text drawn as curves, and words in a type too small to be seen."""
+    """Draws text as curves, and words in a type too small to see."""
     made, page = _outlines(document)
     page.insert_text((60, 60), _ENGLISH[:400], fontsize=0.3)
     return made
 
 
 def half_outlines(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Text drawn as curves, with a heading of real text."""
+    """Draws text as curves, with a heading of real text."""
     made, page = _outlines(document)
     page.insert_text((60, 30), "A heading that can be selected", fontsize=12)
     return made
 
 
 def stamped_scan(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """A scan with a line of text that the scanner's program wrote upon it."""
+    """Makes a scan with a line of text that the scanner's program wrote on it."""
     made, page, picture = _scan(document, rng)
     page.insert_image(page.rect, stream=picture)
     page.insert_text((200, page.rect.height - 20), "Scanned with a scanner, page 1 of 1", fontsize=10)
@@ -241,7 +244,7 @@ def stamped_scan(document: pymupdf.Document, rng: random.Random) -> pymupdf.Docu
 
 
 def one_place(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """Text drawn as curves, and all of a text's characters at one place."""
+    """Draws text as curves, and all characters of a text in one place."""
     made, page = _outlines(document)
     for letter in re.sub(r"\s", "", _ENGLISH)[:300]:
         page.insert_text((60, 100), letter, fontsize=10)
@@ -249,7 +252,7 @@ def one_place(document: pymupdf.Document, rng: random.Random) -> pymupdf.Documen
 
 
 def pasted_picture(document: pymupdf.Document, rng: random.Random) -> pymupdf.Document | None:
-    """A page of text with a picture of text in its lower third."""
+    """Makes a page of text with a picture of text in its lower third."""
     made, page, picture = _scan(document, rng)
     page.insert_textbox(pymupdf.Rect(60, 60, 535, page.rect.height * 0.6), _ENGLISH, fontsize=9)
     with Image.open(io.BytesIO(picture)) as image:

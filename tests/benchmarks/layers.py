@@ -1,10 +1,10 @@
-"""How well good text layers are told from bad ones.
+"""Measures how well good text layers are told from bad ones.
 
 python -m tests.benchmarks.layers CACHE [--pages N] [--more FOLDER ...]
 
-CACHE: where `python -m tests.benchmarks.quality build` keeps its packages. Good are the 101 pages whose layer was
-compared with the picture when the evaluation set was chosen; each is spoilt in every way of layer_spoils. --more: tells
-what becomes of a page of each of N documents of other folders, which nobody has compared.
+CACHE: the package cache of `python -m tests.benchmarks.quality build`. The good layers are the 101 pages whose layer
+was compared with the picture when the evaluation set was chosen; each is spoilt in every way of layer_spoils. --more:
+reports the verdicts on a page of each of N documents of other folders, which nobody has compared.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def measure(cache: Path, limit: int | None) -> None:
 
 
 def survey(folder: Path, num: int) -> None:
-    """Prints what becomes of one page of each of `num` documents."""
+    """Prints the verdict on one page of each of `num` documents."""
     files = sorted(folder.rglob("*.pdf"))
     rng = random.Random(1)
     reasons: Counter[str] = Counter()
@@ -89,7 +89,7 @@ def _count(counts: dict[str, Counter[str]], name: str, document: Any, page: str)
 
 
 def _single(cache: Path, page: TextPage) -> Any:
-    """The page alone, as a document of its own."""
+    """Returns the page alone, as a document of its own."""
     file = cache / "pkg" / page.package / page.document
     data = file.read_bytes()
     with pymupdf.open("pdf", gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data) as document:

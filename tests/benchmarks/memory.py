@@ -1,12 +1,12 @@
-"""Host memory over a long run, of the main process and of its workers:
+"""Measures the host memory of the main process and its workers over a long run:
 
 python -m tests.benchmarks.memory DOCS --pages 2000 --output-json memory.json
 python -m tests.benchmarks.memory DOCS --pages 2000 --device cuda --model random --output-tokens 64
 
-DOCS: PDFs and images, which are copied until there are so many pages. A run reads them as `ocrbatch run` does, with
-the small model and one view a page unless something else is asked for, so that many pages take little time: what a
-page leaves behind is the same. Resident memory is read from /proc after each 50 pages. The lines end with that at page
-100, that at the last page, and their ratio. With --most 1.1 the exit code says whether main process and workers
+DOCS: PDFs and images, copied until there are enough pages. A run reads them as `ocrbatch run` does, with
+the small model and one view a page unless told otherwise, so that many pages take little time: a page leaves the
+same behind. Resident memory is read from /proc every 50 pages. The last lines show it at page
+100, at the last page, and their ratio. With --most 1.1 the exit code tells whether main process and workers
 together stayed within 10%.
 """
 
@@ -38,7 +38,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """After so many pages, so many seconds after the first of them."""
+    """Memory after a number of pages, and of seconds since the first of them."""
 
     num_pages: int
     seconds: float
@@ -52,7 +52,7 @@ class Sample:
 
 
 class Sampler(Counting):
-    """A run's progress that looks at the memory now and then. first, every: in pages."""
+    """A run's progress that samples the memory. first, every: in pages."""
 
     def __init__(self, first: int, every: int) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Sampler(Counting):
             self.sample()
 
     def sample(self) -> None:
-        """Looks now, unless this page was looked at."""
+        """Takes a sample, unless this page has one."""
         if self.samples and self.samples[-1].num_pages == self._num_done:
             return
         seconds = time.monotonic() - (self._began_s or time.monotonic())
@@ -76,12 +76,12 @@ class Sampler(Counting):
         print(self.samples[-1].line(), flush=True)
 
     def reference(self) -> Sample:
-        """The one that the last is compared with."""
+        """Returns the sample that the last is compared with."""
         return next((sample for sample in self.samples if sample.num_pages >= self._first), self.samples[-1])
 
 
 def measure(args: argparse.Namespace, folder: Path) -> Sampler:
-    """Runs, and prints a line for every sample. Raises SystemExit where nothing was read."""
+    """Runs, and prints a line per sample. Raises SystemExit if nothing was read."""
     (folder / "pages").mkdir()
     num_pages = copy_pages(args.docs, args.pages, folder / "pages")
     subject = Subject(args.model, folder / "model")
@@ -113,11 +113,11 @@ def measure(args: argparse.Namespace, folder: Path) -> Sampler:
 
 
 def _nothing(loaded: "LoadedModel") -> None:
-    """There is nothing to be done with the model."""
+    """Does nothing with the loaded model."""
 
 
 def report(sampler: Sampler) -> dict[str, float]:
-    """Prints what became of the memory, and returns last / first of all, the main process and the workers."""
+    """Prints how the memory changed; returns last / first of all, of the main process and of the workers."""
     first, last = sampler.reference(), sampler.samples[-1]
     ratios = {}
     for name, field in {"all": "total_bytes", "main": "main_bytes", "workers": "worker_bytes"}.items():

@@ -1,15 +1,15 @@
-"""How often pages are turned as they should be, and what looking costs.
+"""Measures how often pages are turned correctly, and what detecting the turn costs.
 
 python -m tests.benchmarks.orientation_figures QUALITY_DIR [PDF_DIR] [--json FILE] [--sample N] [--minutes M]
 
 QUALITY_DIR: the evaluation set (`python -m tests.benchmarks.quality build QUALITY_DIR --cache CACHE`), each page at 150
-and 200 dpi and worn, upright and turned three ways; so are tests/samples. PDF_DIR: PDFs whose pages stand upright (all
-of them, sideways tables too, are left as they are by definition), each as drawn and worn in one way: a turn is a false
-one. All are looked at as a run looks at scans, by their pixels.
+and 200 dpi and worn, upright and turned three ways; so are tests/samples. PDF_DIR: PDFs whose pages are upright (all
+of them, sideways tables too, must stay as they are by definition), each as drawn and worn in one way: any turn is a
+false one. All are examined as a run examines scans, by their pixels.
 
-right: turned as it should be. not sure: left as it is, with a turn that a second reading would try. wrong: turned
+right: turned correctly. not sure: left as it is, with a turn that a second reading would try. wrong: turned
 otherwise, or a turned page taken for upright. Pages without text are right as they are. Times are CPU milliseconds of
-the look alone, which takes one thread.
+the detection alone, which takes one thread.
 """
 
 import argparse
@@ -46,7 +46,7 @@ _AS_DRAWN = RenderSettings(orientation="off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A page to look at. conditions: of the picture, such as "200 dpi"; wear: of a kind to add for a second look."""
+    """A page to examine. conditions: of the picture, such as "200 dpi"; wear: a kind to add for a second look."""
 
     source: Source
     conditions: tuple[str, ...]
@@ -56,7 +56,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was found on one picture. turn_deg: the clockwise turn it needs. cpu_s: of the look."""
+    """The result on one picture. turn_deg: the clockwise turn it needs. cpu_s: of the detection."""
 
     name: str
     kind: str
@@ -77,12 +77,12 @@ class Look:
 
     @property
     def is_false_turn(self) -> bool:
-        """Of a page that was right as it was."""
+        """Returns whether an upright page was turned."""
         return bool(self.found_deg) and (self.turn_deg == 0 or self.kind == WITHOUT_TEXT)
 
 
 def of_quality(folder: Path) -> list[Sheet]:
-    """The evaluation set's pages, each three times. Raises OSError where there is none."""
+    """Returns the evaluation set's pages, each three times. Raises OSError if there are none."""
     pages = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["pages"]
     return [
         Sheet(
@@ -97,7 +97,7 @@ def of_quality(folder: Path) -> list[Sheet]:
 
 
 def of_pdfs(folder: Path) -> list[Sheet]:
-    """Every page of every PDF, upright; all kinds of wear take turns."""
+    """Returns every page of every PDF, upright; all kinds of wear take turns."""
     sources = [source for source in of_folder(folder, DOCUMENTS) if source.path.suffix == ".pdf"]
     kinds = list(KINDS)
     return [
@@ -107,7 +107,7 @@ def of_pdfs(folder: Path) -> list[Sheet]:
 
 
 def looks(sheets: Iterable[Sheet]) -> Iterator[Look]:
-    """Looks at every sheet, turned by each of its angles."""
+    """Yields the result for every sheet, turned by each of its angles."""
     opened = OpenDocuments()
     for sheet in sheets:
         page = _drawn(sheet.source, opened)
@@ -120,7 +120,7 @@ def looks(sheets: Iterable[Sheet]) -> Iterator[Look]:
 
 
 def _drawn(source: Source, opened: OpenDocuments) -> PageImage:
-    """The page as it stands in its file."""
+    """Returns the page as its file has it."""
     document = _probed(source.path)
     assert document.sha256 is not None, f"{source.path}: {document.reason}"
     assert document.kind is not None
@@ -153,7 +153,7 @@ def _look(
 
 
 def table(found: Sequence[Look]) -> Iterator[str]:
-    """Lines: each verdict by angle, kind of page and condition, then false turns and times."""
+    """Yields lines: each verdict by angle, kind of page and condition, then false turns and times."""
     text = [look for look in found if look.kind != WITHOUT_TEXT]
     columns = {
         "needs a turn by": [(f"{look.turn_deg} degrees", look) for look in text],

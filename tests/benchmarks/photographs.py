@@ -1,12 +1,12 @@
-"""What becomes of photographs without print, alone and on scanned sheets.
+"""Reports how photographs without print end, alone and on scanned sheets.
 
-python -m tests.benchmarks.photographs CACHE [--dpi N] [--each N]     looks at them, without the model
+python -m tests.benchmarks.photographs CACHE [--dpi N] [--each N]     examines them, without the model
 python -m tests.benchmarks.photographs CACHE --write FOLDER [--each N]     writes them, for a run
-python -m tests.benchmarks.photographs CACHE --database RUN.sqlite     says what became of them in that run
+python -m tests.benchmarks.photographs CACHE --database RUN.sqlite     reports how they ended in that run
 
-Downloads the packages of Debian that hold them into CACHE (with apt, nothing is installed). All pictures were looked
-at: none has lettering that could be read. Without the model it is seen only which are blank at once; of the others the
-model reads nothing mostly, and then they are blank too, unless something on them looks like print: those are doubtful.
+Downloads the Debian packages that hold them into CACHE (with apt, nothing is installed). All pictures were inspected:
+none has legible lettering. Without the model it shows only which are blank at once; on the others the model mostly
+reads nothing, and then they are blank too, unless something on them looks like print: those are doubtful.
 """
 
 import argparse
@@ -45,7 +45,7 @@ _FILES = {
         )
     ),
 }  # fmt: skip
-# Qt's resource files hold pictures one after the other.
+# Qt's resource files hold pictures back to back.
 _ARCHIVES = tuple(f"explore_{name}.rcc" for name in ("farm_animals", "monuments", "world_animals"))
 _PICTURE = re.compile(rb"RIFF(.{4})WEBP|\xff\xd8\xff[\xe0\xe1]", re.DOTALL)
 _LEAST_PX = 200
@@ -60,7 +60,7 @@ _SHEETS: tuple[Callable[[float, np.random.Generator], Image.Image], ...] = (
 
 
 def photographs(cache: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yields name and picture of each, in RGB. Raises CorpusError for a package."""
+    """Yields name and picture of each, in RGB. Raises CorpusError for a package it cannot get."""
     packages = download((*_FILES, "gcompris-qt-data"), cache)
     for package, patterns in _FILES.items():
         for pattern in patterns:
@@ -74,12 +74,12 @@ def photographs(cache: Path) -> Iterator[tuple[str, Image.Image]]:
 
 
 def held(data: bytes) -> Iterator[Image.Image]:
-    """Yields the WebP and JPEG pictures among other bytes, in RGB, but for those that are small."""
+    """Yields the WebP and JPEG pictures among other bytes, in RGB, except small ones."""
     for found in _PICTURE.finditer(data):
         end = found.start() + 8 + int.from_bytes(found[1], "little") if found[1] else None
         try:
             picture = Image.open(io.BytesIO(data[found.start() : end])).convert("RGB")
-        except OSError:  # bytes that only look like a picture's
+        except OSError:  # bytes that only look like a picture
             continue
         if min(picture.size) >= _LEAST_PX:
             yield picture
@@ -95,7 +95,7 @@ def pages(cache: Path, dpi: float, each: int) -> Iterator[tuple[str, Image.Image
 
 
 def on_sheet(sheet: Image.Image, photo: Image.Image) -> Image.Image:
-    """Returns the sheet with a photograph in its middle. sheet: is painted on."""
+    """Returns the sheet with a photograph in its middle; paints on the sheet given."""
     factor = _SHARE * min(sheet.width / photo.width, sheet.height / photo.height)
     fitted = photo.resize(
         (round(factor * photo.width), round(factor * photo.height)), Image.Resampling.LANCZOS

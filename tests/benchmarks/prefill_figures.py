@@ -1,17 +1,17 @@
-"""All figures of prefill in one run, on a CUDA device:
+"""Measures all figures of prefill in one run, on a CUDA device:
 
 python -m tests.benchmarks.prefill_figures prefill.json
 python -m tests.benchmarks.prefill_figures prefill.json --sections machine,prefill,kernels --pages 16,1
 
-Sections: machine (rates of a large matrix product and of a copy); prefill (so many pages in one forward through the
-engine's own DeviceSteps.prefill: the device's time, the host's, what it does while another thread holds the
-interpreter's lock, and the share of the matrix rate); kernels (what one forward consists of); engine (pages that write
+Sections: machine (rates of a large matrix product and of a copy); prefill (several pages in one forward through the
+engine's own DeviceSteps.prefill: the device's time, the host's, the time while another thread holds the interpreter's
+lock, and the share of the matrix rate); kernels (the kernels of one forward); engine (pages that write
 100 tokens through a whole engine); experts (one layer's experts in several ways, each against float32); tiles (our two
-kernels of them alone, by launch); products (the plain matrix products of one layer); attention (causal attention of so
-many pages, by backend); pieces (what lies between); accuracy (each way through the whole model against float32). After
-each one the JSON is written; one that fails is reported, and the others go on. The model is DeepSeek-OCR's language
-model with random weights in bf16, a page 903 tokens. With --quick a tiny model shows on any device that the program
-works.
+kernels of them alone, by launch); products (the plain matrix products of one layer); attention (causal attention of
+several pages, by backend); pieces (everything between them); accuracy (each way through the whole model against
+float32). The JSON is written after each section; one that fails is reported, and the others go on. The model is
+DeepSeek-OCR's language model with random weights in bf16, a page 903 tokens. With --quick a tiny model shows on any
+device that the program works.
 """
 
 import argparse
@@ -48,12 +48,12 @@ from tests.benchmarks.decode_figures import QUICK, Effort, Found, Rig, summary
 
 MATRIX_FLOPS_S = 790e12  # of an H200 in bf16, as measured
 PAGES = (1, 2, 4, 8, 16, 32)
-# What a forward can be asked for: the settings of DeviceSteps.
+# Modes of a forward: the settings of DeviceSteps.
 MODES: dict[str, dict[str, Any]] = {mode: {"prompts": mode} for mode in get_args(Prompts)}
 
 
 class Pages:
-    """So many pages and the steps that prefill them."""
+    """Pages, and the steps that prefill them."""
 
     def __init__(self, rig: Rig, pages: int, mode: str) -> None:
         length = rig.effort.prompt
@@ -71,7 +71,7 @@ class Pages:
 
 
 def engine(rig: "PrefillRig", found: Found) -> Found:
-    """Pages through a whole engine that write little, so that prefills are most of it: pages/s, seconds of prefills."""
+    """Measures a whole engine with pages that write little, so that prefill dominates: pages/s, seconds of prefills."""
     slots, waves, output = (256, 2, 100) if rig.on_cuda else (4, 2, 4)
     results: Found = {}
     for mode in MODES:
@@ -101,7 +101,7 @@ def engine(rig: "PrefillRig", found: Found) -> Found:
 
 
 def reading_of(rig: Rig, place: int, count: int) -> Item:
-    """A page that writes so many tokens."""
+    """Returns a page that writes `count` tokens."""
     prompt = rig.prompt(place)
     limits = DecodeSettings(max_tokens=len(prompt) + count, ngram_size=0, ngram_window=50, loop_tokens=0)
     reading = start_reading(rig.loaded, len(prompt), limits, None)
@@ -109,7 +109,7 @@ def reading_of(rig: Rig, place: int, count: int) -> Item:
 
 
 def machine(rig: "PrefillRig", found: Found) -> Found:
-    """What this runs on."""
+    """Returns the machine."""
     side, count = (8192, 1 << 30) if rig.on_cuda else (64, 1 << 16)
     left, right = (torch.randn(side, side, device=rig.device).bfloat16() for _ in range(2))
     out = torch.empty_like(left)
@@ -125,7 +125,7 @@ def machine(rig: "PrefillRig", found: Found) -> Found:
 
 
 def prefill(rig: "PrefillRig", found: Found) -> Found:
-    """Of each number of pages and mode."""
+    """Returns the prefill times of each number of pages and mode."""
     results: Found = {}
     for pages in rig.pages:
         for mode in MODES:
@@ -139,7 +139,7 @@ def prefill(rig: "PrefillRig", found: Found) -> Found:
 
 
 def one_prefill(rig: Rig, pages: int, mode: str) -> Found:
-    """ms: of the device's events. host_ms: until the call returns. in_a_row_ms: of several, by the clock."""
+    """Returns ms: by device events; host_ms: until the call returns; in_a_row_ms: of several, by the wall clock."""
     run = Pages(rig, pages, mode)
     started = time.perf_counter()
     run().pending.rows()
@@ -175,7 +175,7 @@ def one_prefill(rig: Rig, pages: int, mode: str) -> Found:
 
 
 def beside_a_busy_thread(rig: Rig, run: Callable[[], object]) -> float:
-    """Milliseconds by the clock, of one run."""
+    """Returns the wall-clock milliseconds of one run beside a busy thread."""
     with busy_thread():
         rig.synchronize()
         started = time.perf_counter()
@@ -186,7 +186,7 @@ def beside_a_busy_thread(rig: Rig, run: Callable[[], object]) -> float:
 
 @contextmanager
 def busy_thread() -> Iterator[None]:
-    """Another thread that computes in Python meanwhile: it takes the interpreter's lock whenever it can."""
+    """Runs another thread that computes in Python meanwhile: it takes the interpreter's lock whenever it can."""
     ended = threading.Event()
 
     def spin() -> None:
@@ -203,7 +203,7 @@ def busy_thread() -> Iterator[None]:
 
 
 def waits(rig: Rig, run: Callable[[], object]) -> str | None:
-    """What in it waits for the device, None if nothing does."""
+    """Returns which operation of the run waits for the device, None if none does."""
     if not rig.on_cuda:
         return None
     rig.synchronize()
@@ -218,7 +218,7 @@ def waits(rig: Rig, run: Callable[[], object]) -> str | None:
 
 
 def kernels(rig: "PrefillRig", found: Found) -> Found:
-    """Of the largest number of pages up to 16, and of one: the kernels that take longest, and the sum of all."""
+    """Returns the kernels that take longest, and their sum, for the largest number of pages up to 16 and for one."""
     results: Found = {}
     for pages in dict.fromkeys((max((n for n in rig.pages if n <= 16), default=1), 1)):
         for mode in MODES:
@@ -233,7 +233,7 @@ def kernels(rig: "PrefillRig", found: Found) -> Found:
 
 
 def kernel_table(rig: Rig, run: Callable[[], object], most: int = 25) -> list[Found]:
-    """By kernel: calls and milliseconds; the first row is all together. Operators of the host without CUDA."""
+    """Returns calls and milliseconds by kernel; the first row is their sum. Operators of the host without CUDA."""
     from torch.profiler import ProfilerActivity, profile
 
     activity = ProfilerActivity.CUDA if rig.on_cuda else ProfilerActivity.CPU
@@ -257,7 +257,7 @@ def print_table(title: str, rows: list[Found]) -> None:
 
 
 def products(rig: "PrefillRig", found: Found) -> Found:
-    """The plain products of one layer, by the number of pages: milliseconds and TFLOP/s."""
+    """Returns milliseconds and TFLOP/s of the plain products of one layer, by the number of pages."""
     config = rig.effort.language
     D, shared = config.hidden_size, config.n_shared_experts * config.moe_intermediate_size
     shapes = {
@@ -285,7 +285,7 @@ def experts_of(rig: Rig) -> Any:
 
 
 def exact_experts(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
-    """The definition in float32, expert by expert."""
+    """Returns the experts by definition, in float32, expert by expert."""
     out = torch.zeros(hidden_TD.shape, device=hidden_TD.device)
     for expert in range(module.num_experts):
         tokens, places = torch.where(chosen_TK == expert)
@@ -298,7 +298,7 @@ def exact_experts(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: 
 
 
 def sorted_products(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
-    """torch's grouped products, the rest of it in as few passes as PyTorch's operators allow."""
+    """Returns the experts by torch's grouped products, with as few passes around them as PyTorch's operators allow."""
     K = chosen_TK.shape[1]
     keys, order = chosen_TK.flatten().to(torch.int16).sort(stable=True)
     bounds = torch.arange(1, module.num_experts + 1, device=keys.device, dtype=keys.dtype)
@@ -313,7 +313,7 @@ def sorted_products(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK
 
 
 def grouped_alone(module: Any, rows: Tensor, offsets: Tensor, weight: str) -> Tensor:
-    """Only torch's grouped product, of rows that are in order."""
+    """Returns torch's grouped product alone, on ordered rows."""
     result: Tensor = torch._grouped_mm(rows, getattr(module, weight).transpose(1, 2), offs=offsets)
     return result
 
@@ -322,7 +322,7 @@ Way = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
 
 
 def ours(compute: Callable[..., Tensor], config: TilesConfig | None = None) -> Way:
-    """What a prefill launches for experts, the sum by shares included; tokens are put in order by PyTorch."""
+    """Returns the experts as a prefill launches them, the sum by shares included; PyTorch puts tokens in order."""
 
     def way(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
         routed = by_expert(chosen_TK, shares_TK, module.num_experts)
@@ -361,13 +361,13 @@ def launch_of(numbers: tuple[int, ...]) -> ExpertsConfig:
 
 
 def the_layer(module: Any, hidden: Tensor, chosen: Tensor, shares: Tensor) -> Tensor:
-    """As ocr.model.experts computes it."""
+    """Returns the experts as ocr.model.experts computes them."""
     found: Tensor = module(hidden, chosen, shares)
     return found
 
 
 def ways(rig: Rig) -> dict[str, Way]:
-    """Several ways to compute one layer's experts."""
+    """Returns several ways to compute one layer's experts."""
     found: dict[str, Way] = {"the layer itself": the_layer, "torch._grouped_mm": sorted_products}
     if kernels_take(rig.device, rig.shape.head_dim):
         found |= {"tiles": ours(prompts.experts_tiles), "grouped": ours(prompts.experts_grouped)}
@@ -375,7 +375,7 @@ def ways(rig: Rig) -> dict[str, Way]:
 
 
 def tile_rates(rig: Rig, tokens: int) -> Found:
-    """Each of our two kernels alone, its launches from the fastest on."""
+    """Returns the times of each of our two kernels alone, fastest launch first."""
     config, module = rig.effort.language, experts_of(rig)
     hidden, chosen, shares = routing(rig, tokens)
     routed = by_expert(chosen, shares, module.num_experts)
@@ -400,14 +400,14 @@ def tile_rates(rig: Rig, tokens: int) -> Found:
 
 
 def tiles(rig: "PrefillRig", found: Found) -> Found:
-    """Of 16 pages and of one; nothing where our kernels do not run."""
+    """Returns the kernels' times for 16 pages and for one; nothing where our kernels do not run."""
     if not kernels_take(rig.device, rig.shape.head_dim):
         return {}
     return {f"{pages} pages": tile_rates(rig, pages * rig.effort.prompt) for pages in (16, 1)}
 
 
 def accuracy(rig: "PrefillRig", found: Found) -> Found:
-    """Logits after two prompts against the same model in float32: relative error (L2), and equal first tokens."""
+    """Compares logits after two prompts with the same model in float32: relative error (L2), and equal first tokens."""
     logits = {}
     for mode in MODES:
         run = Pages(rig, 2, mode)
@@ -426,7 +426,7 @@ def accuracy(rig: "PrefillRig", found: Found) -> Found:
 
 
 def exact_logits(rig: Rig, prompts_NLD: Tensor) -> Tensor:
-    """In float32, which takes twice the model's memory besides; the model is as it was afterwards."""
+    """Returns logits in float32, which takes twice the model's memory on top; restores the model afterwards."""
     model = rig.model
     kept = {name: weight.data for name, weight in model.named_parameters()}
     try:
@@ -441,7 +441,7 @@ def exact_logits(rig: Rig, prompts_NLD: Tensor) -> Tensor:
 
 
 def routing(rig: Rig, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Hidden states, chosen experts and their shares, as random as they can be."""
+    """Returns hidden states, chosen experts and their shares, all random."""
     config = rig.effort.language
     generator = torch.Generator(rig.device).manual_seed(1)
     scores = torch.randn(tokens, config.n_routed_experts, device=rig.device, generator=generator)
@@ -451,7 +451,7 @@ def routing(rig: Rig, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def experts(rig: "PrefillRig", found: Found) -> Found:
-    """One layer's experts, from the fastest on: ms, TFLOP/s, and the error against float32 (relative, L2)."""
+    """Times one layer's experts, fastest first: ms, TFLOP/s, and the error against float32 (relative, L2)."""
     results: Found = {}
     config, module = rig.effort.language, experts_of(rig)
     assert isinstance(module.act_fn, torch.nn.SiLU)
@@ -478,7 +478,7 @@ def experts(rig: "PrefillRig", found: Found) -> Found:
 
 
 def grouped_rates(rig: Rig, pairs: int) -> list[Found]:
-    """torch's two grouped products alone, each of so many rows."""
+    """Returns the rates of torch's two grouped products alone, each of this many rows."""
     config, module = rig.effort.language, experts_of(rig)
     ends = torch.arange(1, config.n_routed_experts + 1, device=rig.device) * pairs // config.n_routed_experts
     rows = []
@@ -498,7 +498,7 @@ def grouped_rates(rig: Rig, pairs: int) -> list[Found]:
 
 
 def attention(rig: "PrefillRig", found: Found) -> Found:
-    """Causal attention of one layer, by backend; cuDNN's makes a plan for each shape, which first_s shows."""
+    """Times causal attention of one layer, by backend; cuDNN's makes a plan for each shape, which first_s shows."""
     results: Found = {}
     shape = rig.shape
     backends = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
@@ -527,7 +527,7 @@ def attention(rig: "PrefillRig", found: Found) -> Found:
 
 
 def pieces(rig: "PrefillRig", found: Found) -> Found:
-    """What lies between the products of one layer, as transformers has it: ms of each."""
+    """Times everything between the products of one layer, as in transformers: ms of each."""
     pages = max((n for n in rig.pages if n <= 16), default=1)
     run = Pages(rig, pages, "transformers")
     layer: Any = rig.model.language_model.layers[-1]
@@ -583,7 +583,7 @@ SECTIONS: dict[str, Callable[[Any, Found], Found]] = {
 
 
 class PrefillRig(Rig):
-    """pages: numbers of pages in one forward."""
+    """A rig for prefill. pages: numbers of pages in one forward."""
 
     def __init__(self, effort: Effort, pages: tuple[int, ...], device: torch.device) -> None:
         super().__init__(effort, device, torch.bfloat16)

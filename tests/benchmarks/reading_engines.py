@@ -1,4 +1,4 @@
-"""Our engines as the decoding figures ask for them: by name, with so many slots, requests in and pages out."""
+"""Our engines for the decoding figures: by name, with a number of slots; requests in, pages out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ ENGINES = ("engine", "drafts", "paged", "paged-drafts")
 
 
 def request_of(loaded: LoadedModel, reading: Reading, cap: int, *, drafts: bool = False) -> PageRequest:
-    """A run's request, but with at most `cap` tokens of output."""
+    """Returns a run's request, but with at most `cap` tokens of output."""
     weight = loaded.model.lm_head.weight
     reading = reading.to(weight.device, weight.dtype)
     limits = settings_for(reading.kind)
@@ -35,23 +35,23 @@ def request_of(loaded: LoadedModel, reading: Reading, cap: int, *, drafts: bool 
 
 
 def num_prompt_tokens(loaded: LoadedModel, reading: Reading) -> int:
-    """Of the page and the words around it."""
+    """Returns the tokens of the page and the words around it."""
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
     return len(ids) + len(reading.vision.tokens_TD)
 
 
 class ReadingEngine:
-    """One of ENGINES. Requests may hold None: nothing is ready."""
+    """One of ENGINES. A request of None means that nothing is ready."""
 
     def __init__(self, name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> None:
-        """max_tokens: of a page, prompt included. Raises: ocr.decoding.gpu.reader.UnusableError, a RuntimeError."""
+        """Makes the engine. max_tokens: of a page, prompt included. Raises: ocr.decoding.gpu.reader.UnusableError."""
         self.uses_drafts = name.endswith("drafts")
         self._loaded = loaded
         self._engine = Engine(loaded, prompt=loaded.prompt, num_slots=slots)
         self._paged = _paged(loaded, slots, max_tokens) if name.startswith("paged") else None
 
     def read(self, requests: Iterable[PageRequest | None]) -> Iterator[PageRead]:
-        """The pages as they are finished."""
+        """Yields the pages as they are finished."""
         if self._paged is None:
             return self._engine.read(requests)
         return self._paged.read(requests, self._loaded.prompt)
@@ -62,7 +62,7 @@ class ReadingEngine:
 
 
 def _paged(loaded: LoadedModel, slots: int, max_tokens: int) -> "PagedReader":
-    """Without its kernels on a CPU, where a run does not use it."""
+    """Returns the paged reader, without its kernels on a CPU, where a run does not use it."""
     from ocr.decoding.gpu.reader import PagedReader
     from ocr.decoding.gpu.schedule.entries import EngineSettings
 
@@ -72,7 +72,7 @@ def _paged(loaded: LoadedModel, slots: int, max_tokens: int) -> "PagedReader":
 
 
 def with_pauses(requests: Sequence[PageRequest], every: int = 3) -> Iterator[PageRequest | None]:
-    """The requests with a None before every third: an encoder that does not keep up."""
+    """Yields the requests with a None before every third, like an encoder that does not keep up."""
     for number, request in enumerate(requests):
         if number % every == 0:
             yield None

@@ -1,8 +1,8 @@
-"""Whether the cuts of composed pages keep their reading order: columns, and what stands across them.
+"""Checks whether the crops of composed pages keep their reading order: columns, and lines across them.
 
 python -m tests.benchmarks.reading_order [--pages 200] [--dpi 150] [--fine]
 
-No model reads: a line's place is that of the part that holds it. Lines of one part, and of pages that are read whole,
+No model reads: a line's place is that of the crop that holds it. Lines of one crop, and of pages that are read whole,
 count as in order.
 """
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def lines(cuts: Sequence[Cut]) -> list[str]:
-    """Returns a table: the kinds of pages, and all."""
+    """Returns a table of the kinds of pages, and of all."""
     found = [_line("kind", ("pages", "cut", "parts", "tau", "out of order", "lines torn", "lines lost"))]
     for kind in KINDS:
         of_kind = [page for page in cuts if page.kind == kind]

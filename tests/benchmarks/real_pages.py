@@ -1,9 +1,9 @@
-"""Real pages, encoded once and kept in a folder, so that programs and machines decode the very same prompts:
+"""Encodes real pages once and keeps them in a folder, so that programs and machines decode the same prompts:
 
 python -m tests.benchmarks.real_pages FOLDER --pages 50
 
-Needs the evaluation set (`python -m tests.benchmarks.quality build DIR --cache CACHE`) for all but the samples. A
-folder that is there is used as it is. Pages are read as a run of the small model reads them, in parts where they are
+Needs the evaluation set (`python -m tests.benchmarks.quality build DIR --cache CACHE`) for all but the samples. An
+existing folder is used as it is. Pages are read as a run of the small model reads them, in crops if they are
 dense. Vision tokens are kept in bf16: runs in fp32 and in bf16 then start from the same numbers.
 """
 
@@ -34,8 +34,8 @@ from pipeline.types import Kind, Page, ReadyPage, RenderedPage
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 INDEX = "pages.json"
-# Of 50 pages: PDFs of the evaluation set, its worn pictures of other pages with two real photographs of print, samples,
-# and files of any kind.
+# Shares of 50 pages: PDFs of the evaluation set, its worn pictures of other pages with two real photographs of print,
+# samples, and files of any kind.
 BORN_DIGITAL, SCAN, SAMPLE, OTHER = "born-digital", "scan", "sample", "other"
 _SHARES = {BORN_DIGITAL: 24, SCAN: 12, SAMPLE: 7, OTHER: 7}
 
@@ -52,7 +52,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What the model is given at once: a page, or a part of one. name: the page's with "#" and the part's number."""
+    """One input of the model: a page, or a crop of one. name: the page's with "#" and the crop's number."""
 
     name: str
     page: str
@@ -62,7 +62,7 @@ class Reading:
     text_layer: str | None
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Reading":
-        """With its vision tokens there; the cells stay on the host, as in a run."""
+        """Returns the reading with its vision tokens there; the cells stay on the host, as in a run."""
         vision = VisionTokens(
             tokens_TD=self.vision.tokens_TD.to(device, dtype),
             num_local=self.vision.num_local,
@@ -80,7 +80,7 @@ class Reading:
 
 
 def sources(quality: Path, packages: Path, others: Path, count: int) -> list[Source]:
-    """Up to `count` pages of all groups, in the same order for every count of the same folders."""
+    """Returns up to `count` pages of all groups, in the same order for every count of the same folders."""
     found = {
         BORN_DIGITAL: _born_digital(quality, packages),
         SCAN: [*_photographed(packages), *_worn(quality)],
@@ -106,7 +106,7 @@ def _born_digital(quality: Path, packages: Path) -> list[Source]:
 
 
 def _worn(quality: Path) -> list[Source]:
-    """Of pages that are not among the born-digital ones."""
+    """Returns worn pictures of pages that are not among the born-digital ones."""
     return [
         Source(name=f"{SCAN}/{name}", group=SCAN, path=quality / "degraded" / f"{name}.png")
         for name, _ in _text_pages(quality)[1::2]
@@ -114,14 +114,14 @@ def _worn(quality: Path) -> list[Source]:
 
 
 def _photographed(packages: Path) -> list[Source]:
-    """scikit-image's two pictures of printed text, small and unevenly lit."""
+    """Returns scikit-image's two pictures of printed text, small and unevenly lit."""
     data = packages / "python3-skimage/usr/lib/python3/dist-packages/skimage/data"
     files = [data / name for name in ("page.png", "text.png")]
     return [Source(name=f"{SCAN}/{file.name}", group=SCAN, path=file) for file in files if file.is_file()]
 
 
 def _text_pages(quality: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The evaluation set's pages that show text, one of each category after the other."""
+    """Returns the evaluation set's pages with text, one of each category after the other."""
     if not (quality / "manifest.json").is_file():
         return []
     pages: dict[str, dict[str, Any]] = json.loads((quality / "manifest.json").read_text(encoding="utf-8"))[
@@ -135,7 +135,7 @@ def _text_pages(quality: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def of_folder(folder: Path, group: str) -> list[Source]:
-    """Every page of every file that can be read: first pages first, and one kind of file after the other."""
+    """Returns every page of every readable file: first pages first, and kinds of files in turn."""
     kinds: dict[str, list[Source]] = {}
     for path in sorted(folder.glob("*")):
         document = probe(str(path), IngestSettings())
@@ -148,7 +148,7 @@ def of_folder(folder: Path, group: str) -> list[Source]:
 
 
 def build(loaded: LoadedModel, pages: Sequence[Source], folder: Path) -> None:
-    """Writes each page's readings into the folder, and last the index. Pages that are there already stay."""
+    """Writes each page's readings into the folder, and the index last. Existing pages stay."""
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for source in pages:
@@ -198,7 +198,7 @@ def _write(loaded: LoadedModel, source: Source, rendered: Sequence[RenderedPage]
 
 
 def stored(folder: Path, count: int | None = None) -> Iterator[Reading]:
-    """The readings of the folder's first `count` pages, on the CPU."""
+    """Yields the readings of the folder's first `count` pages, on the CPU."""
     names = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     for name in names[:count]:
         with safe_open(folder / name, "pt") as file:
@@ -221,7 +221,7 @@ def stored(folder: Path, count: int | None = None) -> Iterator[Reading]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Where pages come from."""
+    """Adds the options that tell where pages come from."""
     parser.add_argument("--pages", type=int, default=50, help="how many (default: 50)")
     parser.add_argument("--quality", type=Path, default=Path("/tmp/quality"), help="the evaluation set")
     parser.add_argument("--packages", type=Path, default=Path("/tmp/quality-cache/pkg"), help="its packages")
@@ -229,7 +229,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_parser(module: str, description: str | None) -> argparse.ArgumentParser:
-    """The options of a figure that has these pages read. module: its name."""
+    """Returns the options of a program that reads these pages. module: its name."""
     parser = argparse.ArgumentParser(
         prog=f"python -m tests.benchmarks.{module}",
         description=description,
@@ -247,7 +247,7 @@ def reading_parser(module: str, description: str | None) -> argparse.ArgumentPar
 
 
 def ensure(folder: Path, args: argparse.Namespace) -> None:
-    """Builds the folder where it is not there, or not finished."""
+    """Builds the folder if it is missing or not finished."""
     if (folder / INDEX).is_file() and len(json.loads((folder / INDEX).read_text())) >= args.pages:
         return
     loaded = checkpoint.load("small", device="cpu", dtype=torch.float32)

@@ -1,11 +1,11 @@
-"""The stages' busy times of a run, beside what looking at its threads and processes from outside of them finds.
+"""Compares the stages' busy times of a run with those seen from outside its threads and processes.
 
     python -m tests.benchmarks.stage_sums FOLDER [--num-pages 8] [--device cpu] [--set KEY=VALUE] [--within 0.1]
 
-Runs the shipped model over the folder's pages. For each stage: seconds that the run reports as busy, and those that
-samples of its threads or processes say it was at work (tests.benchmarks.thread_samples). Both are wall time, a thread
-that wants a CPU and has none included, so that they can be compared on a busy machine, too. Exit code 1 where the sum
-of the stages, or a stage with at least a twentieth of it, is off by more than --within, or more than that is work in
+Runs the shipped model over the folder's pages. For each stage: seconds that the run reports as busy, and seconds that
+samples of its threads or processes saw it at work (tests.benchmarks.thread_samples). Both are wall time, including that
+of a thread that waits for a CPU, so that they can be compared on a busy machine, too. Exit code 1 if the sum
+of the stages, or a stage with at least a twentieth of it, is off by more than --within, or if more work than that is in
 no stage. One JSON object on the last line.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.benchmarks.thread_samples import ThreadSamples
 
-# A stage with less than this share of all is too short for samples to measure.
+# A stage with less than this share of the total is too short for samples to measure.
 LEAST_SHARE = 0.05
 
 
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object]:
-    """Returns reported_s and seen_s, seconds at work of each stage, and what the run had to do."""
+    """Returns reported_s and seen_s, seconds at work of each stage, and the run's amount of work."""
     from pipeline.config.sources import layers, load
     from pipeline.device.startup.loading import placer_processes, render_workers
     from pipeline.reports.progress import Silent
@@ -67,7 +67,7 @@ def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object
         config = load(None, sets, layers(options))
         with ThreadSamples() as samples:
             summary = runner.run(config, Silent(), Stop())
-    # A stage's share is of all the processes that it has.
+    # A stage's share is relative to all of its processes.
     shares = dict.fromkeys(("discover", "render"), render_workers(config))
     if summary.gpu_busy is not None:
         shares["place"] = placer_processes()
@@ -87,15 +87,15 @@ def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object
 
 
 def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Returns those that are a hundredth of a second or more."""
+    """Returns the entries of a hundredth of a second or more."""
     return {name: round(value, 2) for name, value in sorted(seconds.items()) if value >= 0.01}
 
 
 def misfits(reported: Mapping[str, float], seen: Mapping[str, float], within: float) -> list[str]:
     """Returns a sentence for each stage that is off by more than `within`, for the sum, and for work in no stage.
 
-    Loading the model is no stage: it comes before, and is reported by itself. Looking into files is done by the
-    processes that render, and compared with it.
+    Loading the model is no stage: it comes before, and is reported separately. Files are inspected by the
+    processes that render, so that is compared with them.
     """
     reported, seen = dict(reported), dict(seen)
     seen.pop("loading", None)

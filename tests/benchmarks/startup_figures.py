@@ -1,11 +1,11 @@
-"""Seconds of a start: digest and weights of a checkpoint at full size, and a command until its first page is done.
+"""Times a start: digest and weights of a checkpoint at full size, and a command until its first page is done.
 
     python -m tests.benchmarks.startup_figures write FOLDER [--device cuda] [--layers 12]
     python -m tests.benchmarks.startup_figures load FOLDER [--device cuda]
     python -m tests.benchmarks.startup_figures page [--device cuda] [--model FOLDER] [--runs 2]
 
 `write` makes a checkpoint of random weights, 6.7 GB in bfloat16; `load` loads it both ways, mapped tensor by tensor and
-streamed. `page` runs the command line on one letter, with a model of random weights for 100 tokens or so. One JSON line
+streamed. `page` runs the command line on one letter, with a model of random weights for about 100 tokens. One JSON line
 for each figure.
 """
 
@@ -112,7 +112,7 @@ def first_page(model: str, device: str) -> dict[str, object]:
             assert running.stdout is not None
             for line in running.stdout:
                 said.append(line.rstrip())
-                if found := re.search(r"model loaded in ([\d.]+) s", line):  # and is given the first page
+                if found := re.search(r"model loaded in ([\d.]+) s", line):  # and given the first page
                     starts = {
                         "first_page_starts_s": time.perf_counter() - started,
                         "cpu_s_until_then": cpu_s(running.pid),
@@ -129,7 +129,7 @@ def first_page(model: str, device: str) -> dict[str, object]:
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of CPU time of a process so far, its workers' not included."""
+    """Returns a process's seconds of CPU time so far, without its workers'."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

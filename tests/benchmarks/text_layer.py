@@ -1,4 +1,4 @@
-"""Truth for born-digital PDFs from their own text layer, as `ocrbatch eval` wants it:
+"""Writes truth for born-digital PDFs from their own text layer, as `ocrbatch eval` expects it:
 
 python -m tests.benchmarks.text_layer DOCS TRUTH
 """

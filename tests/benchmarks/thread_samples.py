@@ -1,9 +1,9 @@
-"""What a run's threads and worker processes are seen to do, by looking at them every few milliseconds.
+"""Samples the work of a run's threads and worker processes every few milliseconds.
 
-Threads of a stage by the frames they are in, so that one that waits for a lock, a queue or an event is told from one
-that works, also where it works on a GPU or waits for the interpreter: as the stages' own meters have it. What holds the
-interpreter for less than its switch interval is hardly ever seen so, which is why their CPU time is asked for as well;
-of threads in no stage that is all there is. Processes by the system's word on whether they run.
+Threads of a stage are judged by the frames they are in, which tells a thread that waits for a lock, a queue or an event
+from one that works, even on a GPU or while it waits for the interpreter: as the stages' own meters do. Work that holds
+the interpreter for less than its switch interval is hardly ever seen that way, so their CPU time is read as well; for
+threads in no stage that is all there is. Processes are judged by the system's word on whether they run.
 """
 
 import os
@@ -22,9 +22,9 @@ WAITING = {
     ("thread.py", "_worker"),  # concurrent.futures: an executor's thread without work
     ("connection.py", None),
     ("_bootstrap_external>", "acquire"),
-    ("_bootstrap>", "acquire"),  # another thread imports what this one wants
+    ("_bootstrap>", "acquire"),  # another thread imports the module this one needs
 }
-# Frames that say which stage a thread works for, whatever its name: (end of the file's path, function).
+# Frames that show which stage a thread works for, whatever its name: (end of the file's path, function).
 STAGES = {
     ("pipeline/device/threads/threaded_model.py", "_read_all"): "encode",
     ("pipeline/device/threads/threaded_model.py", "_decode_all"): "decode",
@@ -38,10 +38,10 @@ OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place"}
 
 
 class ThreadSamples:
-    """Looks on as a context manager.
+    """Samples threads and processes, as a context manager.
 
-    busy_s: seconds at work of each stage, and CPU seconds of threads in none under "(their name)". cpu_s: CPU seconds
-    of the threads of each, none of processes. wall_s: how long it looked on.
+    busy_s: seconds at work of each stage, and CPU seconds of threads in no stage under "(their name)". cpu_s: CPU
+    seconds of each stage's threads, not of processes. wall_s: duration of the sampling.
     """
 
     def __init__(self) -> None:
@@ -81,20 +81,20 @@ class ThreadSamples:
         self.wall_s = time.monotonic() - started
 
     def _see_threads(self, seconds: float) -> None:
-        """seconds: since the last look, for which this one stands."""
+        """Samples the threads. seconds: since the last sample, which this one stands for."""
         threads = {thread.ident: thread for thread in threading.enumerate()}
         for ident, frame in sys._current_frames().items():
             thread = threads.get(ident)
             if thread is None or thread is self._thread or thread.native_id is None:
                 continue
             stage = stage_of(frame)
-            # A thread without work is in no frame that tells whose it is.
+            # A thread without work is in no frame that tells its stage.
             name = stage or self._last_name.get(ident, f"({thread.name})")
             self._last_name[ident] = name
             cpu_s = _cpu_s(thread.native_id)
             spent_s = cpu_s - self._last_cpu_s.get(ident, 0.0)
             self._last_cpu_s[ident] = cpu_s
-            if spent_s < 0:  # another thread of the same number
+            if spent_s < 0:  # another thread with the same id
                 spent_s = cpu_s
             self.cpu_s[name] += spent_s
             if name.startswith("("):
@@ -118,13 +118,13 @@ class ThreadSamples:
 
 
 def is_waiting(frame: FrameType) -> bool:
-    """Returns whether a thread with this innermost frame has nothing to do, by what it called last."""
+    """Returns whether a thread with this innermost frame is idle, by its last call."""
     file, function = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
     return bool({(file, function), (file, None)} & WAITING)
 
 
 def stage_of(frame: FrameType | None) -> str | None:
-    """Returns the stage that a thread works for, by the innermost of its frames that says so; None for none."""
+    """Returns the stage that a thread works for, by its innermost frame that shows one; None if none does."""
     while frame is not None:
         path = frame.f_code.co_filename
         for (file, function), stage in STAGES.items():
@@ -135,7 +135,7 @@ def stage_of(frame: FrameType | None) -> str | None:
 
 
 def children() -> list[int]:
-    """Returns the ids of this process's children; none where the system does not say."""
+    """Returns the ids of this process's children; none if the system does not list them."""
     try:
         tasks = os.listdir("/proc/self/task")
     except OSError:
@@ -144,13 +144,13 @@ def children() -> list[int]:
 
 
 def _cpu_s(native_id: int) -> float:
-    """CPU seconds of a thread so far."""
+    """Returns a thread's CPU seconds so far."""
     fields = _text(f"/proc/self/task/{native_id}/schedstat").split()
     return int(fields[0]) / 1e9 if fields else 0.0
 
 
 def _runs(stat: str) -> bool:
-    """Whether it runs, waits for a CPU, or for a disk."""
+    """Returns whether the process runs, or waits for a CPU or a disk."""
     return _text(stat).rpartition(")")[2][1:2] in ("R", "D")
 
 

@@ -1,4 +1,4 @@
-"""For the tests of decoding's figures: a checkpoint that loads at once, and pages as real_pages keeps them."""
+"""A checkpoint that loads at once, and pages as real_pages keeps them, for the tests of the decoding figures."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def tiny_checkpoint(folder: Path) -> Path:
 
 
 def tiny_pages(folder: Path, parts: tuple[int, ...] = (1, 2, 1)) -> Path:
-    """Pages p0, p1... of random vision tokens, each with so many parts; every other one has a text layer."""
+    """Writes pages p0, p1... of random vision tokens with these numbers of crops; every other one has a text layer."""
     folder.mkdir()
     generator = torch.Generator().manual_seed(0)
     names = []

@@ -31,7 +31,7 @@ def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
 
 
 def is_matrix(name: str, parameter: nn.Parameter) -> bool:
-    """Returns whether Muon takes it: hidden matrices and convolutions, not embeddings, heads, positions, first layer."""
+    """Returns whether Muon takes it: hidden matrices and convolutions, no embeddings, heads, positions, first layer."""
     apart = ("embed", "head", "position", "image_newline", "view_seperator", "rel_pos")
     return parameter.ndim >= 2 and not any(word in name for word in apart)
 

@@ -1,4 +1,4 @@
-"""The evaluation set, and ocrbatch beside Tesseract 5 on it:
+"""Builds the evaluation set, and compares ocrbatch with Tesseract 5 on it:
 
 python -m tests.benchmarks.quality build DIR
 python -m tests.benchmarks.quality measure DIR

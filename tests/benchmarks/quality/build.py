@@ -29,9 +29,9 @@ def build(selection: Selection, folder: Path, cache: Path) -> int:
     """Writes the set into `folder` (replacing one that is there) and returns its number of pages.
 
     cache: where the packages are downloaded and unpacked.
-    Raises QualityError for a page that is not there or has no sound text layer, CorpusError for a package.
+    Raises QualityError for a page that is missing or has no sound text layer, CorpusError for a package.
     """
-    pymupdf.TOOLS.mupdf_display_errors(False)  # films and forms that it cannot draw; the pages were looked at
+    pymupdf.TOOLS.mupdf_display_errors(False)  # films and forms that it cannot draw; the pages were inspected
     packages = download(selection.packages, cache)
     roots = {name: package.root for name, package in packages.items()}
     for part in (*SETS, TRUTH):
@@ -77,7 +77,7 @@ def _write_truth(folder: Path, name: str, text: str) -> None:
 
 
 def _save(image: Image.Image, folder: Path, name: str, dpi: int) -> None:
-    """Grey where no pixel has a colour."""
+    """Saves the picture, in grey if no pixel has a colour."""
     if image.mode == "RGB":
         pixels = np.asarray(image)
         if (pixels == pixels[..., :1]).all():
@@ -86,7 +86,7 @@ def _save(image: Image.Image, folder: Path, name: str, dpi: int) -> None:
 
 
 def _write_degraded(names: list[str], folder: Path) -> dict[str, tuple[str, ...]]:
-    """Wears the pages of 200 dpi; what bleeds through is the page before in the list. Returns the kinds by name."""
+    """Writes worn copies of the 200 dpi pages; the previous page bleeds through. Returns the kinds by name."""
     kinds: dict[str, tuple[str, ...]] = {}
     for index, name in enumerate(names):
         kinds[name] = wear.kinds_of(index, name)

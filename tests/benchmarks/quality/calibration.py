@@ -1,4 +1,4 @@
-"""Is a page's confidence what it says: the share of its characters that are right?"""
+"""Measures whether a page's confidence equals the share of its characters that are right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a command costs: CPU seconds, wall seconds and peak memory, child processes included. Linux only."""
+"""Measures the cost of a command: CPU seconds, wall seconds and peak memory, child processes included. Linux only."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A command that ended. stdout, stderr: as UTF-8."""
+    """A finished command. stdout, stderr: as UTF-8."""
 
     returncode: int
     stdout: str
@@ -31,11 +31,11 @@ class Finished:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], scratch: Path) -> Finished:
-    """Runs a command to its end; its output goes through files in `scratch`, so that it never waits for us.
+    """Runs a command to its end; its output goes to files in `scratch`, so that it never blocks on us.
 
     Peak memory: the greatest sum over the process and its living descendants of their proportional set sizes
-    (shared pages counted once), seen every quarter of a second; at least the maximum resident set of the
-    largest process, which the kernel keeps exactly.
+    (shared pages counted once), sampled every quarter of a second; at least the maximum resident set of the
+    largest process, which the kernel tracks exactly.
     """
     out, err = scratch / "stdout", scratch / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -77,7 +77,7 @@ class _Watch(threading.Thread):
 
 
 def _family(pid: int) -> set[int]:
-    """The process and its living descendants."""
+    """Returns the process and its living descendants."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

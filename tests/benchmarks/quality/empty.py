@@ -1,4 +1,4 @@
-"""Pages without text: what a scanner gives for blank sheets, and what photographs and drawings look like."""
+"""Draws pages without text: blank sheets as a scanner delivers them, photographs and drawings."""
 
 import zlib
 from collections.abc import Callable
@@ -20,12 +20,12 @@ def blank(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def tinted(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """Coloured paper."""
+    """Returns coloured paper."""
     return Image.new("RGB", size, (244, 233, 205))
 
 
 def specks(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """White paper with some dust."""
+    """Returns white paper with some dust."""
     page = Image.new("L", size, 255)
     draw = ImageDraw.Draw(page)
     for x, y, radius, grey in rng.random((60, 4)):
@@ -36,7 +36,7 @@ def specks(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def rules(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """A rule below the head, one above the foot, and a frame between them."""
+    """Returns a rule below the head, one above the foot, and a frame between them."""
     page = Image.new("L", size, 255)
     draw = ImageDraw.Draw(page)
     left, right = round(size[0] * 0.12), round(size[0] * 0.88)
@@ -47,7 +47,7 @@ def rules(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def ruled(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """Writing paper with nothing written on it."""
+    """Returns writing paper with nothing written on it."""
     page = Image.new("RGB", size, (252, 252, 250))
     draw = ImageDraw.Draw(page)
     for y in np.linspace(size[1] * 0.1, size[1] * 0.95, 30):
@@ -59,7 +59,7 @@ def ruled(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def grey_scan(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """A blank sheet from a cheap scanner: grey, grainy, darker at the spine, two folds."""
+    """Returns a blank sheet from a cheap scanner: grey, grainy, darker at the spine, two folds."""
     grey = 205 + rng.normal(0, 9, (size[1], size[0]))
     x = np.arange(size[0]) / size[0]
     y = np.arange(size[1])[:, None] / size[1]
@@ -68,7 +68,7 @@ def grey_scan(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def noise(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """Blotches of all sizes, as a torn copy or a wall."""
+    """Returns blotches of all sizes, as a torn copy or a wall."""
     grey = np.full((size[1], size[0]), 150.0)
     for cells in (4, 16, 64, 256):
         coarse = Image.fromarray(rng.integers(0, 256, (cells, cells), dtype=np.uint8))
@@ -77,7 +77,7 @@ def noise(size: _Size, rng: np.random.Generator) -> Image.Image:
 
 
 def back_side(size: _Size, rng: np.random.Generator) -> Image.Image:
-    """Short strokes like the faint, illegible mirror image of lines; no letter among them."""
+    """Returns short strokes like the faint, illegible mirror image of lines; no letter among them."""
     page = Image.new("L", size, 250)
     draw = ImageDraw.Draw(page)
     for y in np.linspace(size[1] * 0.12, size[1] * 0.88, 45):
@@ -105,8 +105,8 @@ KINDS = (*_DRAWN, "full-bleed", "on-paper")
 def render(page: EmptyPage, dpi: int, roots: dict[str, Path]) -> Image.Image:
     """Returns an A4 page as 8-bit grey or RGB. roots: the unpacked packages by name.
 
-    full-bleed: the picture covers the page, cut where it does not fit. on-paper: it stands on white with margins.
-    Raises QualityError for an unknown kind or a picture that is not there.
+    full-bleed: the picture covers the page, cut where it does not fit. on-paper: it is on white with margins.
+    Raises QualityError for an unknown kind or a missing picture.
     """
     size = (round(A4_IN[0] * dpi), round(A4_IN[1] * dpi))
     if page.kind in _DRAWN:

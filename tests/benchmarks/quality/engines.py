@@ -1,4 +1,4 @@
-"""The two readers: Tesseract, a process a page, and ocrbatch, one run of its command line for a whole set."""
+"""Runs the two engines: Tesseract, a process a page, and ocrbatch, one run of its command line for a whole set."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1", "MKL_NUM_THREADS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What an engine made of one picture. status: as ocrbatch stores it; confidence: 0..1, if there is one."""
+    """An engine's reading of one picture. status: as ocrbatch stores it; confidence: 0..1, if there is one."""
 
     text: str
     status: str
@@ -32,10 +32,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetReading:
-    """An engine's readings of a set by page name, and what they cost in all.
+    """An engine's readings of a set by page name, and their total cost.
 
-    cpu_s, wall_s: start and loading included; None where they were not measured here.
-    load_s: loading the model, where it is done once for the set. peak_mb: MiB, see `costs.run`.
+    cpu_s, wall_s: start and loading included; None if not measured here.
+    load_s: loading the model, if it is loaded once for the set. peak_mb: MiB, see `costs.run`.
     """
 
     engine: str
@@ -96,7 +96,7 @@ def ocrbatch(pictures: Sequence[Path], model: str, sets: Sequence[str] = ()) -> 
 
 
 def stored(database: Path) -> SetReading:
-    """Returns the readings of a database that ocrbatch made, wherever it did. wall_s: the sum of its runs."""
+    """Returns the readings of a database that ocrbatch wrote anywhere. wall_s: the sum of its runs."""
     with closing(open_for_reading(str(database))) as db:
         pages = {
             PurePath(row["path"]).stem: Reading(

@@ -1,4 +1,4 @@
-"""Reads the sets with both engines and scores what they read."""
+"""Reads the sets with both engines and scores the readings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ _UNREAD = Reading(text="", status="missing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What is measured. stored: set -> database of ocrbatch to score instead of reading.
+    """The scope of measuring. stored: set -> database of ocrbatch to score instead of reading.
 
-    limit: at most so many pages of a set, spread over it. cache: of Tesseract's texts and costs.
+    limit: most pages of a set, spread over it. cache: of Tesseract's texts and costs.
     """
 
     sets: tuple[str, ...]
@@ -34,7 +34,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One set read by one engine. num_missing: pages that the engine's readings lack; they count as read empty."""
+    """A set read by one engine. num_missing: pages that the engine's readings lack; they count as read empty."""
 
     summary: SetSummary
     scores: tuple[Score, ...]

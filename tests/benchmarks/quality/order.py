@@ -1,23 +1,23 @@
-"""Whether the lines of a page were read in their order."""
+"""Measures whether the lines of a page were read in order."""
 
 import numpy as np
 from rapidfuzz import fuzz, process
 
 from tests.articles.order import kendall_tau
 
-_SAME = 80.0  # per cent alike: a line that was read with a few errors
+_SAME = 80.0  # per cent alike: the same line, read with a few errors
 _MIN_CHARS = 12  # shorter lines occur more than once
 _MIN_LINES = 3
 
 
 def line_tau(truth: str, text: str) -> float | None:
-    """Returns Kendall's tau of the lines that both have, 1 for the truth's order; None where they are too few."""
+    """Returns Kendall's tau of the lines that both have, 1 for the truth's order; None if there are too few."""
     wanted, read = _lines(truth), _lines(text)
     if len(wanted) < _MIN_LINES or len(read) < _MIN_LINES:
         return None
     alike = process.cdist(wanted, read, scorer=fuzz.ratio, score_cutoff=_SAME)
     places = []
-    # Of the best pairs each line is in one only.
+    # Each line is in only one of the best pairs.
     for _ in range(min(alike.shape)):
         row, column = np.unravel_index(int(np.argmax(alike)), alike.shape)
         if not alike[row, column]:

@@ -1,4 +1,4 @@
-"""The figures as plain text, at most 110 columns wide."""
+"""Formats the figures as plain text, at most 110 columns wide."""
 
 from collections.abc import Iterable, Sequence
 
@@ -110,7 +110,7 @@ def _cells(engine: str, row: Row, first: bool) -> tuple[str, ...]:
 
 
 def _table(head: Sequence[str], cells: Sequence[Sequence[str]], num_names: int) -> list[str]:
-    """The first `num_names` columns start at the left, numbers end at the right."""
+    """Returns the table; the first `num_names` columns are left-aligned, numbers right-aligned."""
     widths = [max(len(row[column]) for row in (head, *cells)) for column in range(len(head))]
     lines = [
         "  ".join(

@@ -1,4 +1,4 @@
-"""How good one reading is: errors, words found in any order, skipped paragraphs and loops."""
+"""Scores one reading: errors, words found in any order, skipped paragraphs and loops."""
 
 import re
 from collections import Counter
@@ -12,9 +12,9 @@ from tests.benchmarks.quality.engines import Reading
 from tests.benchmarks.quality.order import line_tau
 
 SKIP = 80  # truth characters missing in a row
-LOOP = 200  # characters in a row that the truth does not have
+LOOP = 200  # characters in a row that the truth lacks
 _ANCHOR = 8  # agreement shorter than this, inside a disagreement, is chance
-_MOVED = 0.6  # a run of whose words this share stands in another place was moved
+_MOVED = 0.6  # a run with this share of its words in another place was moved
 
 _FOLDED = str.maketrans(
     {
@@ -37,7 +37,7 @@ _LEADERS = re.compile(r"\s*(?:\.\s*){4,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """Counts of a multiset comparison. shared: words in both, as often as both have them."""
+    """Counts of a multiset comparison. shared: words in both, as often as in both."""
 
     shared: int
     in_truth: int
@@ -51,11 +51,12 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One page. folded: errors with punctuation look-alikes taken for one. num_invented: non-space characters read.
+    """The score of a page. folded: errors with similar punctuation taken as equal.
 
-    num_skips: runs of at least SKIP truth characters that the reading lacks, there and elsewhere. num_loops: runs
-    of at least LOOP characters that the truth lacks, there and elsewhere, and one for the status "repeated".
-    Both on folded texts: a row of dots is no paragraph. tau: Kendall's of the lines' order, if enough were found.
+    num_invented: non-space characters read. num_skips: runs of at least SKIP truth characters that the reading lacks,
+    there and elsewhere. num_loops: runs of at least LOOP characters that the truth lacks, there and elsewhere, and one
+    for the status "repeated". Both on folded texts: a row of dots is no paragraph. tau: Kendall's of the lines' order,
+    if enough were found.
     """
 
     name: str
@@ -98,8 +99,8 @@ def score(name: str, category: str, truth: str, reading: Reading) -> Score:
 def fold(text: str) -> str:
     """Returns text with curly quotes, dashes, bullets and ligatures as their plainest look-alikes.
 
-    Leaders (four dots or more, spaced or not, as between a title and its page number) become one ellipsis: how
-    many dots there are is nothing that a reader would write down.
+    Leaders (four dots or more, spaced or not, as between a title and its page number) become one ellipsis: no reader
+    would write down how many dots there are.
     """
     return _LEADERS.sub(" ... ", text.translate(_FOLDED).replace("''", '"'))
 
@@ -111,7 +112,7 @@ def _bag(truth: str, text: str) -> Words:
 
 
 def _breaks(truth: str, text: str) -> tuple[int, int]:
-    """Skips and loops. What one place lacks and another has too much of was moved, not lost."""
+    """Returns skips and loops. Text that one place lacks and another has in excess was moved, not lost."""
     differences = list(_differences(truth, text))
     lost = [wanted for wanted, got in differences if len(wanted) - len(got) >= SKIP]
     added = [got for wanted, got in differences if len(got) - len(wanted) >= LOOP]
@@ -123,7 +124,7 @@ def _breaks(truth: str, text: str) -> tuple[int, int]:
 
 
 def _is_in(run: str, other: str) -> bool:
-    """Whether most of the run's words, weighed by their length, are among the other's, in any order."""
+    """Returns whether most of the run's words, weighted by length, are among the other's, in any order."""
     words = Counter(run.split())
     shared = words & Counter(other.split())
     return _length(shared) >= _MOVED * _length(words)

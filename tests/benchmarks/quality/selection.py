@@ -1,4 +1,4 @@
-"""Which pages the evaluation set is made of: the committed table `pages.yaml`."""
+"""The pages of the evaluation set, from the committed table `pages.yaml`."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ class TextPage:
 
     @property
     def name(self) -> str:
-        """The stem of the page's pictures."""
+        """Returns the stem of the page's picture files."""
         stem = PurePosixPath(self.document.removesuffix(".gz")).stem
         return f"{self.category}-{stem}-{self.page}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyPage:
-    """A page without text. kind: a maker of `empty.py`; package and file: the picture or PDF it shows, if any."""
+    """A page without text. kind: a maker of `empty.py`; package and file: its picture or PDF, if any."""
 
     title: str
     kind: str
@@ -70,12 +70,12 @@ class Selection:
 
     @property
     def pages(self) -> list[TextPage | EmptyPage]:
-        """All pages, sorted by name."""
+        """Returns all pages, sorted by name."""
         return sorted([*self.text, *self.empty], key=_name)
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """All packages the pages come from, sorted."""
+        """Returns all packages the pages come from, sorted."""
         named = {page.package for page in self.text} | {page.package for page in self.empty if page.package}
         return tuple(sorted(name for name in named if name))
 
@@ -117,7 +117,7 @@ def _parse(raw: dict[str, Any]) -> Selection:
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """Of "package/path.pdf:7"."""
+    """Returns package, path and page of "package/path.pdf:7"."""
     package, _, rest = line.partition("/")
     document, _, page = rest.rpartition(":")
     return package, document, page

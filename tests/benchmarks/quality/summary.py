@@ -1,4 +1,4 @@
-"""Totals of scores: by category, over all pages with text, and of pages without."""
+"""Sums up scores: by category, over all pages with text, and of pages without."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,9 +15,9 @@ ALL = "all"  # the row of all pages with text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Figures of one category. Rates are fractions of 1; cer, wer and f1 weigh pages by their length.
+    """Figures of one category. Rates are fractions of 1; cer, wer and f1 weight pages by length.
 
-    tau: the mean of the pages' line order, None where no page has enough lines. num_moved: pages below 1.
+    tau: the mean of the pages' line order, None if no page has enough lines. num_moved: pages below 1.
     """
 
     category: str
@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetSummary:
-    """One set read by one engine. rows: by category, then `ALL`. Costs are a page's, of all pages read.
+    """A set read by one engine. rows: by category, then `ALL`. Costs are per page, over all pages read.
 
-    num_invented: pages without text on which something was read, of num_empty.
+    num_invented: pages without text on which the engine read something, out of num_empty.
     """
 
     set_name: str
@@ -80,7 +80,7 @@ def summarise(set_name: str, reading: SetReading, scores: Sequence[Score]) -> Se
 
 
 def as_dict(summary: SetSummary, scores: Iterable[Score]) -> dict[str, Any]:
-    """Returns what the JSON file holds of a set: the summary, and every page."""
+    """Returns the JSON file's content on a set: the summary, and every page."""
     pages = [
         {**asdict(score), "cer": score.characters.rate, "f1": score.bag.f1, "broken": score.broken}
         for score in scores
