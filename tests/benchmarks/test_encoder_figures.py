@@ -1,4 +1,4 @@
-"""The program of the encoder's figures on a tiny model: every section runs, and what it says adds up."""
+"""The program of the encoder's figures on a tiny model: every section runs, and its figures add up."""
 
 import json
 from pathlib import Path

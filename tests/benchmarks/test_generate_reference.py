@@ -21,7 +21,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def requests(loaded: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> list[PageRequest]:
-    """Random weights soon repeat themselves: with n-grams of two the ban is in nearly every choice."""
+    """Returns requests with n-grams of two, so that the ban applies to nearly every choice of random weights."""
     pages = real_pages.stored(tiny_pages(tmp_path_factory.mktemp("pages") / "readings"))
     asked = [request_of(loaded, page, 40) for page in pages]
     return [

@@ -1,4 +1,4 @@
-"""Every way of spoiling a text layer, on the samples: none is believed."""
+"""Every way of spoiling a text layer, on the samples: none is trusted."""
 
 import random
 import shutil

@@ -1,4 +1,4 @@
-"""The figures of page orientation: what counts as right, and the program on a few pages."""
+"""The figures of page orientation: the verdicts, and the program on a few pages."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_the_table_counts_every_condition_and_false_turns() -> None:
 
 @pytest.fixture
 def quality(tmp_path: Path) -> Path:
-    """A page of text and an empty one, as the evaluation set has them."""
+    """Returns a folder with a page of text and an empty one, as in the evaluation set."""
     folder = tmp_path / "quality"
     pages = {
         "prose-a-1": {"category": "prose", "degraded": ["noise", "jpeg"]},

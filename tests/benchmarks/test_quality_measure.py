@@ -1,4 +1,4 @@
-"""Costs include child processes, Tesseract's answers are kept, databases are scored, missing pages count."""
+"""Costs include child processes, Tesseract's answers are cached, databases are scored, missing pages count."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def quality_set(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fake_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `tesseract` that reads "some text" on every page and counts its calls in a file."""
+    """Returns a `tesseract` that reads "some text" on every page and counts its calls in a file."""
     program, calls = tmp_path / "bin" / "tesseract", tmp_path / "calls"
     program.parent.mkdir()
     answer = f'echo "$OMP_THREAD_LIMIT" >> {calls}; echo "some text"'

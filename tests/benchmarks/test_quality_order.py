@@ -1,4 +1,4 @@
-"""The order of lines is that of the truth, whatever errors they hold."""
+"""The order of lines is compared with the truth's, whatever errors they hold."""
 
 import pytest
 

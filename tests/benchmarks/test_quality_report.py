@@ -1,4 +1,4 @@
-"""Totals leave out pages without text; confidence is compared with what was right; tables fit the width."""
+"""Totals leave out pages without text; confidence is compared with accuracy; tables fit the width."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Skips and loops are found where they are, and not where text only stands elsewhere."""
+"""Skips and loops are found where they are, and not where text has only moved."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from tests.benchmarks.tiny_pages import tiny_checkpoint, tiny_pages
 
 @pytest.fixture
 def quality(tmp_path: Path) -> Path:
-    """Six pages of two categories, and one without text."""
+    """Returns a set of six pages of two categories, and one without text."""
     names = [*(f"prose-{n}-1" for n in range(3)), *(f"toc-{n}-1" for n in range(3)), "empty-blank-1"]
     pages = {
         name: {"category": name.partition("-")[0], "package": "docs", "document": f"{name}.pdf", "page": 3}

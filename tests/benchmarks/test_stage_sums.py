@@ -1,4 +1,4 @@
-"""Threads and processes as they are seen from outside of a run's own reckoning, and what is said where both differ."""
+"""Threads and processes seen from outside a run's own accounting, and the messages where both differ."""
 
 import queue
 import sys
@@ -20,14 +20,14 @@ PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/device
 
 
 def placing(work: Callable[[], None]) -> None:
-    """As the thread that places pages would: by the file and function that it is in."""
+    """Does the work as the thread that places pages would: in that file and function."""
     names: dict[str, Callable[[Callable[[], None]], None]] = {}
     exec(PLACING, names)
     names["_place"](work)
 
 
 def frame_of(work: Callable[[], None], until: Callable[[FrameType], bool]) -> FrameType:
-    """Returns a frame of a thread that does the work, as soon as it is as expected."""
+    """Returns a frame of a thread that does the work, as soon as it matches."""
     thread = threading.Thread(target=placing, args=(work,), daemon=True)
     thread.start()
     assert thread.ident is not None

@@ -1,4 +1,4 @@
-"""Whole runs with the tiny reader, as tests.pipeline has them."""
+"""Fixtures for whole runs with the tiny reader, from tests.pipeline."""
 
 from tests.pipeline.conftest import config, database, docs, make_pdf, reader
 

@@ -1,4 +1,4 @@
-"""Documents for runs that are interrupted: real samples, PDFs of many pages, images, and some that cannot be read."""
+"""Builds documents for interrupted runs: samples, PDFs of many pages, images, and some that cannot be read."""
 
 import random
 import shutil
@@ -25,10 +25,10 @@ _PAGES_PER_PDF = 8
 
 
 def build(folder: Path, num_pages: int, seed: int = 0) -> Path:
-    """Fills a new folder with readable documents of so many pages, the samples among them, and returns it.
+    """Fills a new folder with readable documents of `num_pages` pages, the samples among them; returns it.
 
-    The same seed makes the same pages. Beside them: a copy of a document, one that needs a password, a broken one, an
-    empty one, and a text file, none of which has a page to read.
+    The same seed makes the same pages. The folder also gets a copy of a document, one that needs a password, a broken
+    one, an empty one, and a text file, none of which adds a page to read.
     """
     folder.mkdir(parents=True)
     chance = random.Random(seed)
@@ -51,14 +51,14 @@ def build(folder: Path, num_pages: int, seed: int = 0) -> Path:
 
 
 def text(chance: random.Random) -> str:
-    """A few lines of words; one page in nine is empty."""
+    """Returns a few lines of words; one page in nine is empty."""
     if chance.random() < 1 / 9:
         return ""
     return "\n".join(" ".join(chance.choices(_WORDS, k=6)) for _ in range(chance.randint(2, 9)))
 
 
 def write_pdf(path: Path, texts: list[str]) -> Path:
-    """A page a text."""
+    """Writes a PDF with a page for each text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with pymupdf.open() as document:
         for number, words in enumerate(texts):

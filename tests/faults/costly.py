@@ -1,9 +1,9 @@
-"""One small PDF whose pages all take a worker longer than a page may, beside good files: who is read when.
+"""Measures what one small PDF, all of whose pages exceed a page's time limit, costs the good files beside it.
 
 python -m tests.faults.costly DIR [--pages 30] [--timeout 4]
 
-Makes DIR/docs, has `ocrbatch run` read it, and prints when the rows came, the costly document's first as the folder has
-it: how many of its pages were stored before the last good one, and the seconds until then.
+Makes DIR/docs, has `ocrbatch run` read it, and prints when the rows came; the costly document is first in the folder.
+It prints how many of its pages were stored before the last good one, and the seconds until then.
 """
 
 import argparse
@@ -22,7 +22,7 @@ _GOOD = 20
 
 
 def costly(num_pages: int) -> bytes:
-    """A file of so many pages, each of ten thousand million words that are drawn on one another."""
+    """Returns a file of this many pages, each of ten thousand million words drawn on top of each other."""
     kids = b" ".join(b"%d 0 R" % (100 + index) for index in range(num_pages))
     form = b"/Type /XObject /Subtype /Form /BBox [0 0 300 300] /Resources << /XObject << /L %d 0 R >> >>"
     laughs = {number: stream(b"/L Do " * 10, form % (number + 1)) for number in range(6, 16)}
@@ -47,7 +47,7 @@ def costly(num_pages: int) -> bytes:
 
 
 def build(folder: Path, num_pages: int) -> int:
-    """Writes the files, the good ones with a text layer that needs no model; returns the costly one's bytes."""
+    """Writes the files, the good ones with a text layer that needs no model; returns the costly one's size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     data = costly(num_pages)
     (folder / "0-costly.pdf").write_bytes(data)

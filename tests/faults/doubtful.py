@@ -1,13 +1,13 @@
-"""Pages that the shipped model cannot read, and nothing on them that may pass for read:
+"""Checks that pages which the shipped model cannot read never pass for read:
 
 python -m tests.faults.doubtful build DIR
 python -m tests.faults.doubtful check DIR --db FILE
 
-`build` writes pictures of pages in scripts that the model was not trained for, in a hand-like face, and of dots, lines
-and noise, clean and worn like scans, each kind a function; the same for the same --seed. It needs fonts-noto-core,
-fonts-noto-cjk and fonts-dkg-handwriting (Debian's names): kinds whose font is missing are left out, and it says so.
-`check` has `ocrbatch run` read them, prints how every page ended, and then the faults as JSON: a page that is ok, or
-blank though there is writing on it, or without a reason. The exit code is 1 where there are any.
+`build` writes pictures of pages in scripts that the model was not trained on, in a hand-like face, and of dots, lines
+and noise, clean and worn like scans, each kind a function; the same --seed makes the same files. It needs
+fonts-noto-core, fonts-noto-cjk and fonts-dkg-handwriting (Debian's names): kinds whose font is missing are left out,
+with a message. `check` has `ocrbatch run` read them, prints how every page ended, and then the faults as JSON: a page
+that is ok, or is blank though there is writing on it, or has no reason. The exit code is 1 if there are any.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def hand(rng: random.Random) -> Image.Image:
 
 
 def dot_grid(rng: random.Random) -> Image.Image:
-    """Dots at even distances, as on paper for bullet journals or in a halftone picture."""
+    """Draws evenly spaced dots, as on paper for bullet journals or in a halftone picture."""
     pitch, radius = rng.choice((12, 18, 26)), rng.choice((2, 3, 4))
     page = Image.new("L", (1240, 1754), 255)
     draw = ImageDraw.Draw(page)
@@ -148,7 +148,7 @@ def dot_grid(rng: random.Random) -> Image.Image:
 
 
 def dot_rows(rng: random.Random) -> Image.Image:
-    """Rows of dots with gaps, of the rhythm of writing."""
+    """Draws rows of dots with gaps, in the rhythm of writing."""
     page = Image.new("L", (1240, 1754), 255)
     draw = ImageDraw.Draw(page)
     for y in range(80, page.height - 80, 34):
@@ -162,7 +162,7 @@ def dot_rows(rng: random.Random) -> Image.Image:
 
 
 def speckles(rng: random.Random) -> Image.Image:
-    """Dirt of the size of letters' parts all over a sheet."""
+    """Draws dirt of the size of parts of letters all over a sheet."""
     noise = np.random.default_rng(rng.randrange(1 << 30))
     page = np.full((1754, 1240), 245, np.uint8)
     for _ in range(9000):
@@ -173,13 +173,13 @@ def speckles(rng: random.Random) -> Image.Image:
 
 
 def halftone(rng: random.Random) -> Image.Image:
-    """A grey wedge as a printer dithers it."""
+    """Draws a grey wedge as a printer dithers it."""
     wedge = np.tile(np.linspace(30, 225, 1240, dtype=np.uint8), (1100, 1))
     return Image.fromarray(wedge).convert("1").convert("L").resize((1240, 1100), rng.choice((0, 2)))
 
 
 def hatching(rng: random.Random) -> Image.Image:
-    """Short strokes in rows, as on a map."""
+    """Draws short strokes in rows, as on a map."""
     page = Image.new("L", (1240, 1100), 255)
     draw = ImageDraw.Draw(page)
     for y in range(60, page.height - 60, 30):
@@ -191,7 +191,10 @@ def hatching(rng: random.Random) -> Image.Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """make: draws a page. writing: whether there is any on it: then it is not blank. script: as it may be stored."""
+    """A kind of page. make: draws one. writing: whether it has any, so that it is not blank.
+
+    script: as it may be stored.
+    """
 
     make: Kind
     writing: bool
@@ -222,7 +225,7 @@ WEAR: Mapping[str, Callable[[Image.Image, int], Image.Image]] = {
 
 
 def build(folder: Path, seed: int = 0) -> int:
-    """Writes the pages, KIND/WEAR.png, and returns how many; says which kinds had to be left out."""
+    """Writes the pages, KIND/WEAR.png, and returns how many; names the kinds that had to be left out."""
     number = 0
     for name, kind in KINDS.items():
         for place, (wear, worn) in enumerate(WEAR.items()):
@@ -239,7 +242,7 @@ def build(folder: Path, seed: int = 0) -> int:
 
 
 def faults(rows: Iterator[PageRow]) -> list[str]:
-    """Returns what must not be: nonsense that is ok, writing that is blank, doubt without a reason."""
+    """Returns the faults: nonsense that is ok, writing that is blank, doubt without a reason."""
     found = []
     for row in rows:
         kind = KINDS[Path(row["path"]).parent.name]
@@ -274,7 +277,7 @@ def _set(
     right_to_left: bool = False,
     size_px: int | None = None,
 ) -> Image.Image:
-    """A page of these words in random order. dense: written without spaces. Raises: FontMissingError."""
+    """Returns a page of these words in random order. dense: without spaces. Raises: FontMissingError."""
     if not path.exists():
         raise FontMissingError(
             f"{path} is missing; install fonts-noto-core, fonts-noto-cjk, fonts-dkg-handwriting"

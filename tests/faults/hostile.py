@@ -1,16 +1,16 @@
-"""Hundreds of hostile files, and good ones among them:
+"""Runs ocrbatch on hundreds of hostile files with good ones among them:
 
 python -m tests.faults.hostile build DIR
 python -m tests.faults.hostile run DIR --db FILE
 python -m tests.faults.hostile run DIR --db FILE --model small
 
 `build` writes damaged and crafted PDFs and images, pixel bombs and decompression bombs, files that are not what their
-names say, names with line breaks and escapes, links, pipes, sockets and devices; the same for the same --seed. `run`
-has `ocrbatch run` read them, by default with a tiny model, and then the good ones alone. It prints JSON: how the files
-and pages ended, the memory of all processes together at its peak, seconds, and the faults found. Faults are: an exit
+names say, names with line breaks and escapes, links, pipes, sockets and devices; the same --seed makes the same files.
+`run` has `ocrbatch run` read them, by default with a tiny model, and then the good ones alone. It prints JSON: how the
+files and pages ended, the peak memory of all processes together, seconds, and the faults found. Faults are: an exit
 code other than 0 or 3, a run that hangs, an input without a row or without a reason, a page that is missing or without
-an end, a good page that does not read as it does alone, a database that is not sound, a process or a file left behind,
-documents that were changed, control characters on the terminal, an export that fails. The exit code is 1 where there
+an end, a good page that reads differently than it does alone, a corrupt database, a process or a file left behind,
+documents that were changed, control characters on the terminal, an export that fails. The exit code is 1 if there
 are any.
 """
 
@@ -45,10 +45,10 @@ _WITH_TEXT = {"ok", "blank", "doubtful", "repeated", "truncated", "embedded"}
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What a run over the folder did. documents, pages: status -> number. errors: of pages, category -> number.
+    """The result of a run over the folder. documents, pages: status -> number. errors: of pages, category -> number.
 
     crashes, timeouts: reasons that name a worker which crashed, or took too long: contained, each at the cost of its
-    page or file. faults: what must not be.
+    page or file. faults: those listed above.
     """
 
     num_inputs: int = 0
@@ -67,7 +67,7 @@ class Report:
 
 
 class Watch:
-    """The resident memory of a run's processes while it goes on; memory that they share counts in each."""
+    """Watches the resident memory of a run's processes; shared memory counts in each."""
 
     def __init__(self, running: Running) -> None:
         self._running, self._ended = running, threading.Event()
@@ -87,7 +87,7 @@ class Watch:
 
 
 def run(args: argparse.Namespace) -> Report:
-    """Reads the folder and its good documents alone, and compares. Raises SystemExit where nothing could be done."""
+    """Reads the folder and its good documents alone, and compares. Raises SystemExit if nothing could be done."""
     report = Report(num_inputs=len(hostile_files.inputs(args.folder)))
     before = _state(args.folder)
     with tempfile.TemporaryDirectory(prefix="ocrbatch-hostile-") as name:
@@ -147,9 +147,9 @@ def _options(args: argparse.Namespace, work: Path) -> list[str]:
 
 
 def _without_privileges() -> tuple[str, ...]:
-    """The command that starts another which may not read what it has no permission for, though it be root's.
+    """Returns a command prefix that drops root's right to read files without permission.
 
-    Nothing where this is not root, or has no such command.
+    Empty if this is not root, or if no such command is installed.
     """
     rights = "-dac_override,-dac_read_search"
     command = ("setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}")
@@ -162,7 +162,7 @@ def _without_privileges() -> tuple[str, ...]:
 def _left(
     running: Running, starter: Starter, folder: Path, before: dict[bytes, tuple[int, ...]]
 ) -> Iterator[str]:
-    """What a run left that it should not have."""
+    """Yields what a run left behind that it should not have."""
     if not running.ends_without_orphans(20.0):
         yield f"processes are still there: {running.processes()}"
     if left := [str(path) for path in starter.temporary.rglob("*")]:
@@ -177,7 +177,7 @@ def _left(
 
 
 def _exports(starter: Starter, database: Path, time_limit_s: float) -> Iterator[str]:
-    """Every way to see the results works, and shows no control characters."""
+    """Checks that every way to see the results works and prints no control characters; yields the faults."""
     for arguments in (
         ["export"],
         ["export", "--format", "md"],
@@ -200,7 +200,7 @@ def _exports(starter: Starter, database: Path, time_limit_s: float) -> Iterator[
 
 
 def _on_terminal(log: Path) -> Iterator[str]:
-    """Control characters in what a terminal would have shown."""
+    """Yields control characters in the output that a terminal would have shown."""
     for line in log.read_text(encoding="utf-8", errors="backslashreplace").split("\n"):
         if any(not letter.isprintable() for letter in line):
             yield f"control characters are printed: {line[:200]!r}"
@@ -219,7 +219,7 @@ def _count(database: Path, report: Report) -> None:
 
 
 def _unaccounted(folder: Path, database: Path) -> Iterator[str]:
-    """Inputs without a row or without a reason; pages without a row or without an end."""
+    """Yields inputs without a row or without a reason, and pages without a row or without an end."""
     found = tables.contents(database)
     files = {os.fsencode(real_path(path)): row for (path,), row in found["files"].items()}
     for path in hostile_files.inputs(folder):
@@ -250,7 +250,7 @@ def _without_end(key: tuple[Any, ...], row: tables.Row) -> Iterator[str]:
 
 
 def _is_told_elsewhere(path: bytes, files: dict[bytes, tables.Row]) -> bool:
-    """A link to a folder is read under the folder's own name; a folder that may not be entered has a row itself."""
+    """Returns whether another row covers the input, as of a link to a folder or of a folder that may not be entered."""
     if os.path.islink(path) and os.path.isdir(path):
         return True
     parent = os.path.dirname(path)
@@ -258,7 +258,7 @@ def _is_told_elsewhere(path: bytes, files: dict[bytes, tables.Row]) -> bool:
 
 
 def _compare(database: Path, alone: Path, report: Report) -> None:
-    """The good pages of both runs."""
+    """Compares the good pages of both runs."""
     expected, found = (tables.contents(path)["results"] for path in (alone, database))
     report.num_good_pages = len(expected)
     for key, row in expected.items():

@@ -1,4 +1,4 @@
-"""Where hostile content lies: file names that break programs, files that are none, and all the inputs together."""
+"""Builds the hostile inputs: file names that break programs, things that are no regular files, and all contents."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from tests.faults.corpus import SAMPLES, text, write_pdf
 
 GOOD = "good-"
 _NUM_GOOD = 8
-# What takes a second or more to make or to refuse; the short form does without.
+# Inputs that take a second or more to make or refuse; the short form leaves them out.
 _SLOW = (
     "bomb",
     "60000-whole",
@@ -40,7 +40,7 @@ NAMES = (
 def build(folder: Path, *, seed: int = 0, quick: bool = False, every: int = 1) -> int:
     """Fills a new folder and returns how many hostile inputs it holds; good documents, named good-..., lie among them.
 
-    quick: without what takes long to look into. every: one of so many of the files that are made for their content.
+    quick: without inputs that take long to inspect. every: takes one in this many of the files made for their content.
     """
     folder.mkdir(parents=True)
     chosen = [found for found in contents(seed) if not quick or _is_quick(found[1])][::every]
@@ -52,7 +52,7 @@ def build(folder: Path, *, seed: int = 0, quick: bool = False, every: int = 1) -
 
 
 def contents(seed: int) -> Iterator[tuple[str, str, bytes]]:
-    """Hostile content: group, file name, bytes. The same seed makes the same."""
+    """Yields hostile content: group, file name, bytes. The same seed makes the same."""
     for name, data in hostile_pdfs.crafted():
         yield "pdfs", name, data
     for name, data in hostile_images.crafted():
@@ -63,7 +63,7 @@ def contents(seed: int) -> Iterator[tuple[str, str, bytes]]:
 
 
 def inputs(folder: Path) -> list[bytes]:
-    """The paths of all that lies in the folder and is no folder, in order; links are not followed."""
+    """Returns the paths of everything in the folder except folders, in order; links are not followed."""
     found = []
     for top, folders, files in os.walk(os.fsencode(folder)):
         linked = [name for name in folders if os.path.islink(os.path.join(top, name))]
@@ -97,7 +97,7 @@ def _mutated(seed: int) -> Iterator[tuple[str, str, bytes]]:
 def _misnamed() -> Iterator[tuple[str, bytes]]:
     chance = random.Random(7)
     samples = {path.suffix[1:]: path.read_bytes() for path in SAMPLES.iterdir()}
-    # A line more: otherwise they would be copies of good documents.
+    # One more line: otherwise they would be copies of good documents.
     yield "png.pdf", samples["png"] + b"\n%1"
     yield "pdf.png", samples["pdf"] + b"\n%2"
     yield "jpg.tiff", samples["jpg"] + b"\n%3"
@@ -122,12 +122,12 @@ def _misnamed() -> Iterator[tuple[str, bytes]]:
 
 
 def tail_comment() -> bytes:
-    """Content that is not that of another file: equal files are read once."""
+    """Returns content that no other file has: equal files are read once."""
     return b"BT /F1 18 Tf 40 200 Td (both) Tj ET"
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    """Documents under names that are hard to handle: readable ones, and broken ones, whose names a run prints."""
+    """Writes documents under names that are hard to handle: readable ones, and broken ones, whose names a run prints."""
     folder.mkdir()
     (folder / "broken").mkdir()
     deep = folder / "/".join(["d" * 200] * 4)
@@ -146,7 +146,10 @@ def _named(folder: Path) -> Iterator[Path]:
 
 
 def _special(folder: Path) -> Iterator[Path]:
-    """What is no regular file, or may not be read. What this user may not make is left out."""
+    """Creates inputs that are no regular files, or may not be read.
+
+    Those that this user may not create are left out.
+    """
     folder.mkdir()
     os.mkfifo(folder / "pipe.pdf")
     with socket.socket(socket.AF_UNIX) as server, _inside(folder):
@@ -192,7 +195,7 @@ def _inside(folder: Path) -> Iterator[None]:
 
 
 def _good(folder: Path, seed: int) -> None:
-    """Readable documents in every folder that may be entered, and the samples."""
+    """Writes readable documents into every folder that may be entered, and the samples."""
     chance = random.Random(seed + 1)
     for sample in SAMPLES.iterdir():
         shutil.copyfile(sample, folder / f"{GOOD}{sample.name}")

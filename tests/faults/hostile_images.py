@@ -15,7 +15,7 @@ _SIDE = 60_000
 
 
 def good(chance: random.Random) -> dict[str, bytes]:
-    """Suffix -> a small picture in that format, to be damaged."""
+    """Returns suffix -> a small picture in that format, to be damaged."""
     picture = Image.frombytes("L", (120, 90), chance.randbytes(120 * 90))
     picture.paste(255 * chance.randrange(2), (10, 10, 60, 50))
     out = {}
@@ -36,7 +36,7 @@ def good(chance: random.Random) -> dict[str, bytes]:
 
 
 def crafted() -> Iterator[tuple[str, bytes]]:
-    """Pixel bombs, many frames, and loops."""
+    """Yields pixel bombs, images of many frames, and loops."""
     yield from _pngs()
     yield from _tiffs()
     yield from _others()
@@ -45,7 +45,7 @@ def crafted() -> Iterator[tuple[str, bytes]]:
 def png(
     width: int, height: int, data: bytes, *, depth: int = 1, colour: int = 0, chunks: bytes = b""
 ) -> bytes:
-    """A PNG whose header and checksums are right. data: the compressed rows. chunks: come before them."""
+    """Returns a PNG with correct header and checksums. data: the compressed rows. chunks: come before them."""
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunks + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
@@ -55,7 +55,7 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def tiff(entries: dict[int, tuple[int, int, int]], *, next_offset: int = 0, data: bytes = b"") -> bytes:
-    """A TIFF of one directory. entries: tag -> (type, count, value)."""
+    """Returns a TIFF of one directory. entries: tag -> (type, count, value)."""
     rows = b"".join(struct.pack("<HHII", tag, *entry) for tag, entry in sorted(entries.items()))
     return b"II*\0" + struct.pack("<IH", 8, len(entries)) + rows + struct.pack("<I", next_offset) + data
 
@@ -125,7 +125,7 @@ def _others() -> Iterator[tuple[str, bytes]]:
 
 
 def _tiny_tiles(code: bytes) -> bytes:
-    """A JPEG 2000 code stream of many millions of tiles of a pixel each."""
+    """Returns a JPEG 2000 code stream of many millions of tiles of one pixel each."""
     sizes = struct.pack(">IIIIIIII", 14_000, 14_000, 0, 0, 1, 1, 0, 0)
     return code[:8] + sizes + code[40:]
 

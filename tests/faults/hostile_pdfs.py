@@ -1,4 +1,4 @@
-"""PDFs that no program writes: each a way to make a reader crash, hang, or take all memory. Name -> content."""
+"""PDFs that no program writes: each is a way to make a reader crash, hang, or use all memory. Name -> content."""
 
 import random
 import re
@@ -12,7 +12,7 @@ _MIB = 1 << 20
 
 
 def stream(data: bytes, extra: bytes = b"", *, length: int | None = None) -> bytes:
-    """A stream object. length: what it claims, its own by default."""
+    """Returns a stream object. length: what it claims, its own by default."""
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (
         len(data) if length is None else length,
         extra,
@@ -21,7 +21,7 @@ def stream(data: bytes, extra: bytes = b"", *, length: int | None = None) -> byt
 
 
 def pdf(objects: Mapping[int, bytes], trailer: bytes = b"/Root 1 0 R", *, tail: bytes = b"") -> bytes:
-    """A file with these objects and a right table of where they are. tail: comes after it."""
+    """Returns a file with these objects and a correct table of their places. tail: comes after it."""
     out = bytearray(b"%PDF-1.7\n")
     offsets = {}
     for number, body in objects.items():
@@ -45,7 +45,7 @@ def page(
     stream_extra: bytes = b"",
     length: int | None = None,
 ) -> bytes:
-    """A file of one page. more: further objects, from number 6 on."""
+    """Returns a file of one page. more: further objects, from number 6 on."""
     return pdf(
         {
             1: b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -60,9 +60,9 @@ def page(
 
 
 def deflated(num_bytes: int, filler: bytes = b"\0") -> bytes:
-    """So many equal bytes (in MiB, rounded down) as a zlib stream of a thousandth of the size.
+    """Returns `num_bytes` equal bytes (in MiB, rounded down) as a zlib stream of a thousandth of the size.
 
-    Made without compressing them all: blocks that a full flush ends stand for themselves. Source: RFC 1950, 1951.
+    Made without compressing them all: blocks that end in a full flush are independent. Source: RFC 1950, 1951.
     """
     count = num_bytes // _MIB
     packer = zlib.compressobj(9, wbits=-15)
@@ -74,7 +74,7 @@ def deflated(num_bytes: int, filler: bytes = b"\0") -> bytes:
 
 
 def crafted() -> Iterator[tuple[str, bytes]]:
-    """Files made by hand, each of one trick."""
+    """Yields files made by hand, each with one trick."""
     for group in (_trees(), _tables(), _boxes(), _bombs(), _contents(), _fonts_and_images(), _actions()):
         for name, data in group.items():
             yield f"{name}.pdf", data
@@ -106,7 +106,7 @@ def _trees() -> Bytes:
         "tree-is-stream": _tree(stream(b"nothing")),
         "tree-deep": pdf({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: kids % b"1", **deep,
                           5000: b"<< /Type /Page /Parent 4999 0 R /MediaBox [0 0 300 300] >>"}),
-        # A reader believes no more pages than there are objects.
+        # A reader accepts no more pages than there are objects.
         "pages-100000": _tree(
             b"<< /Type /Pages /Kids [" + b"3 0 R " * 100_000 + b"] /Count 100000 >>", n100010=b"null"),
         "pages-100000-claimed": _tree(kids % b"100000", n100010=b"null"),
@@ -290,7 +290,7 @@ def _fonts_and_images() -> Bytes:
 
 
 def _actions() -> Bytes:
-    """What a reader must not do: run, open or fetch what a document names."""
+    """Yields files that ask for what a reader must not do: run, open or fetch what a document names."""
     catalog = b"<< /Type /Catalog /Pages 2 0 R %s >>"
     actions = {
         "javascript": b"/OpenAction << /S /JavaScript /JS (app.launchURL\\('http://127.0.0.1:9/'\\)) >>",
@@ -316,7 +316,7 @@ MUTATIONS: dict[str, Callable[[bytes, bytes, random.Random], bytes]] = {}
 def mutation(
     function: Callable[[bytes, bytes, random.Random], bytes],
 ) -> Callable[[bytes, bytes, random.Random], bytes]:
-    """Enters a function(content, another file's content, chance) -> damaged content under its name."""
+    """Registers a function(content, another file's content, chance) -> damaged content under its name."""
     MUTATIONS[function.__name__] = function
     return function
 
@@ -359,7 +359,7 @@ def blank_out(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 @mutation
 def wrong_numbers(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Some of the numbers written in it become others: sizes, places, counts."""
+    """Replaces some of the numbers written in it: sizes, offsets, counts."""
     wrong = (b"0", b"-1", b"65536", b"2147483648", b"99999999999999999999", b"nan", b"1e400")
     rate = chance.choice((0.002, 0.02, 0.2))
     return re.sub(rb"\d+", lambda found: chance.choice(wrong) if chance.random() < rate else found[0], data)
@@ -367,7 +367,7 @@ def wrong_numbers(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 @mutation
 def wrong_bytes_at_the_start(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Where images have their sizes."""
+    """Replaces bytes at the start, where images have their sizes."""
     out = bytearray(data)
     for _ in range(chance.randint(1, 6)):
         out[chance.randrange(8, min(len(out), 120))] = chance.choice(

@@ -1,4 +1,4 @@
-"""What a parser may do to its worker, by the name of the file it is given. Workers find the tasks by their module."""
+"""Worker tasks with a parser that crashes, hangs and so on, by the file's name. Workers find them by their module."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.ingest.workers import worker
 from pipeline.types import Page
 
-# Taken before a test puts its own in their places.
+# Taken before a test replaces them.
 _RENDER_TASK, _PROBE_TASK = worker.render_task, worker.probe_task
 _RENDER, _PROBE = worker.render, worker.probe
 FATES = ("segv", "abort", "kill", "exit", "leave", "hang", "stopped", "eat", "raise", "unpicklable")
@@ -23,13 +23,13 @@ _SIGNALS = {
 
 
 def render_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.ingest.workers.tasks.render_task: the same, around a parser that meets its fate."""
+    """Stands in for pipeline.ingest.workers.tasks.render_task: the same, with a parser that fails as the name says."""
     worker.render = _render
     return _RENDER_TASK(*arguments)
 
 
 def probe_task(*arguments: Any) -> Any:
-    """Stands in for pipeline.ingest.workers.tasks.probe_task: the same fates, for files named probe-..."""
+    """Stands in for pipeline.ingest.workers.tasks.probe_task: fails in the same ways, for files named probe-..."""
     worker.probe = _probe
     return _PROBE_TASK(*arguments)
 
@@ -46,7 +46,7 @@ def _probe(path: str, *arguments: Any) -> Any:
 
 
 def befall(path: str) -> None:
-    """Does what the last word of the file's name says, if it says anything."""
+    """Fails as the last word of the file's name says, if it says anything."""
     fate = Path(path).stem.rpartition("-")[2]
     if fate in _SIGNALS:
         os.kill(os.getpid(), _SIGNALS[fate])
@@ -66,7 +66,7 @@ def befall(path: str) -> None:
 def _eat() -> None:
     held = []
     while True:
-        held.append(bytes(64 << 20))  # which nobody touches: it takes no time
+        held.append(bytes(64 << 20))  # never touched, so it takes no time
 
 
 class _UnpicklableError(Exception):

@@ -1,18 +1,18 @@
-"""kill -9 at random moments, and what becomes of the database:
+"""Kills runs with kill -9 at random moments, and checks the database:
 
 python -m tests.faults.kill --kills 100
 python -m tests.faults.kill --kills 100 --model small --pages 40
 python -m tests.faults.kill --kills 10 --fork
 
-Documents are read by `ocrbatch run` in a process of its own. It is killed at a random moment, as are at other times all
-its processes or one of its workers, and started again, until it ends by itself; then the same begins anew with another
-database, until so many kills were made. By default with a tiny model, all in float32.
+`ocrbatch run` reads documents in a process of its own. At a random moment that process is killed, or all its processes,
+or one of its workers, and the run is started again, until it ends by itself; then all this starts over with another
+database, until the given number of kills is reached. By default with a tiny model, all in float32.
 
-After each kill: SQLite finds the database sound, pages that were there are still there, every page that is done is what
-it is after an uninterrupted run, and no process is left. After each end: every table equals that of an uninterrupted
-run, row by row, but for times, ids, what is counted by run, and the attempts that say that a worker was killed, or the
-process with a page alone in it; no page is marked as being read; beside the database lies no file; documents are
-unchanged, and temporary files gone. Prints JSON; the exit code is 1 where anything was not so.
+After each kill: SQLite finds the database sound, pages that were there are still there, every page that is done equals
+that of an uninterrupted run, and no process is left. After each end: every table equals that of an uninterrupted
+run, row by row, except times, ids, counts per run, and the attempts which record that a worker was killed, or the
+process with a page alone in it; no page is marked as being read; no file is left beside the database; documents are
+unchanged, and temporary files gone. Prints JSON; the exit code is 1 if any of this does not hold.
 """
 
 import argparse
@@ -32,9 +32,9 @@ from tests.faults import corpus, tables
 from tests.faults.launcher import Running, Starter
 from tests.faults.model import READS_WORDS, save_words
 
-# A worker looks every second whether its parent lives, and importing what it needs takes it another one or two.
+# A worker checks every second whether its parent lives, and its imports take another second or two.
 ORPHANS_S = 20.0
-# What a run of a few pages never takes.
+# Longer than a run of a few pages ever takes.
 HANG_S = 900.0
 _ENDED = (0, 3)
 _KINDS = {"main": 5, "group": 3, "worker": 2}
@@ -42,8 +42,8 @@ _KINDS = {"main": 5, "group": 3, "worker": 2}
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was done and found. num_equal: kills after which all was as it should be. num_databases_equal: databases
-    that were killed, at last finished, and equal to the uninterrupted one.
+    """The report. num_equal: kills after which all was as it should be. num_databases_equal: databases
+    that were killed, finished in the end, and equal the uninterrupted one.
     """
 
     num_pages: int = 0
@@ -80,7 +80,7 @@ class Report:
 
 
 class Killing:
-    """The experiment. arguments: what `ocrbatch` is started with, but for the database."""
+    """The experiment. arguments: of `ocrbatch`, without the database."""
 
     def __init__(
         self, starter: Starter, folder: Path, documents: Path, arguments: Sequence[str], seed: int
@@ -108,7 +108,7 @@ class Killing:
         return self.report
 
     def _one_database(self, num_kills: int) -> None:
-        """Kills until a run ends by itself or no kills are left, and looks at the database then."""
+        """Kills until a run ends by itself or no kills are left, then checks the database."""
         self.report.num_databases += 1
         database = self._folder / f"killed-{self.report.num_databases:03d}" / "results.db"
         running = self._start(database)
@@ -119,7 +119,7 @@ class Killing:
             self._fault(f"a run hung: {running.log}")
             running.kill(group=True)
         self._check_ended(running, database)
-        # A worker that is killed costs its page an attempt, and the next run reads it again.
+        # A killed worker costs its page an attempt, and the next run reads it again.
         for _ in range(3):
             if not tables.differences(self._expected, tables.contents(database)):
                 break
@@ -140,11 +140,11 @@ class Killing:
         )
 
     def _ends_first(self, running: Running) -> bool:
-        """Waits for a random moment; whether the run was over before."""
+        """Waits for a random moment; returns whether the run was over before."""
         return running.wait(self._chance.uniform(0, self.report.uninterrupted_s))
 
     def _kill(self, running: Running, database: Path) -> bool:
-        """Kills something, and looks what became of the rest; whether the run is over by that."""
+        """Kills something, and checks the rest; returns whether that ended the run."""
         kind = self._chance.choices(list(_KINDS), list(_KINDS.values()))[0]
         workers = [process.pid for process in running.processes() if process.is_worker]
         if kind == "worker" and not workers:
@@ -171,7 +171,7 @@ class Killing:
         self._check_orphans(running)
 
     def _check_ended(self, running: Running, database: Path) -> None:
-        """After a run that ended by itself."""
+        """Checks everything after a run that ended by itself."""
         if running.exit_code not in _ENDED:
             self._fault(f"exit code {running.exit_code}: {running.log.read_text(errors='replace')[-500:]}")
         self._check_orphans(running)
@@ -216,7 +216,7 @@ def _end(pid: int) -> None:
 
 
 def _state(folder: Path) -> dict[str, tuple[int, int]]:
-    """Path -> size and time of change of all that lies in a folder."""
+    """Returns path -> size and time of change of everything in a folder."""
     return {
         str(path): (found.st_size, found.st_mtime_ns)
         for path in sorted(folder.rglob("*"))
@@ -225,7 +225,7 @@ def _state(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def arguments_of(args: argparse.Namespace, folder: Path) -> list[str]:
-    """What `ocrbatch run` is given beside documents and database."""
+    """Returns the arguments of `ocrbatch run` beside documents and database."""
     tiny = args.model == "tiny"
     model = str(save_words(folder / "model")) if tiny else args.model
     sets = [*(READS_WORDS if tiny else ()), f"dtype={args.dtype}", f"encoder.dtype={args.dtype}", *args.sets]

@@ -1,7 +1,7 @@
-"""Runs of `ocrbatch` in processes of their own, which can be killed, and what they leave running.
+"""Starts runs of `ocrbatch` in processes of their own, which can be killed, and finds the processes they leave.
 
 `Starter(fork=False)` executes the command line. With fork=True one process imports what a run imports, and each run is
-a fork of it: the same code from the command line on, without the seconds that importing torch takes.
+a fork of it: the same code from the command line on, without the seconds of importing torch.
 """
 
 import json
@@ -35,12 +35,12 @@ class Process:
 
     @property
     def is_worker(self) -> bool:
-        """Whether it opens files and renders pages, by how multiprocessing starts such processes."""
+        """Returns whether it opens files and renders pages, by how multiprocessing starts such processes."""
         return "multiprocessing.spawn" in self.command
 
 
 class Running:
-    """A run that was started, as the leader of a session of its own. log: what it prints."""
+    """A started run, the leader of a session of its own. log: its output."""
 
     def __init__(self, starter: "Starter", pid: int, log: Path) -> None:
         self._starter = starter
@@ -49,7 +49,10 @@ class Running:
         self.exit_code: int | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Waits at most so long; whether it has ended. exit_code is then as subprocess has it: -9 after a kill."""
+        """Waits at most this long; returns whether it has ended.
+
+        exit_code is then as in subprocess: -9 after a kill.
+        """
         end = time.monotonic() + seconds
         while self.exit_code is None:
             self.exit_code = self._starter.poll(self.pid)
@@ -61,15 +64,15 @@ class Running:
         return True
 
     def kill(self, *, group: bool = False) -> None:
-        """kill -9 of the process, or of it and all that it started."""
+        """Kills the process with kill -9, or the process and all that it started."""
         (os.killpg if group else os.kill)(self.pid, signal.SIGKILL)
 
     def processes(self) -> list[Process]:
-        """Those of its session that live."""
+        """Returns the living processes of its session."""
         return list(session(self.pid))
 
     def ends_without_orphans(self, seconds: float) -> bool:
-        """Whether no process of the session is left after at most so long."""
+        """Returns whether no process of the session is left after at most this long."""
         end = time.monotonic() + seconds
         while self.processes():
             if time.monotonic() > end:
@@ -79,11 +82,14 @@ class Running:
 
 
 class Starter:
-    """Starts runs. To be used as a context manager; what still runs at its end is killed."""
+    """Starts runs. Used as a context manager; runs still alive at its end are killed."""
 
     def __init__(self, folder: Path, *, fork: bool = False, prefix: Sequence[str] = ()) -> None:
-        """folder: where runs are started, and may put temporary files: in folder/tmp. prefix: a command that starts
-        the one which follows it, with fewer rights say."""
+        """Makes a starter.
+
+        folder: where runs start, and put temporary files, in folder/tmp. prefix: a command that starts the one after
+        it, for example with fewer rights.
+        """
         self._folder, self._prefix = folder, tuple(prefix)
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         (folder / "logs").mkdir(exist_ok=True)
@@ -156,7 +162,7 @@ class Starter:
 
 
 def session(leader: int) -> Iterator[Process]:
-    """The living processes of a session. Source: proc(5), /proc/PID/stat."""
+    """Yields the living processes of a session. Source: proc(5), /proc/PID/stat."""
     for entry in _PROC.glob("[0-9]*"):
         try:
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -168,7 +174,7 @@ def session(leader: int) -> Iterator[Process]:
 
 
 def _serve() -> None:
-    """The template's loop: a JSON object a line, answered by a number or null."""
+    """Runs the template's loop: a JSON object a line, answered by a number or null."""
     import importlib
 
     for name in _FORKED_IMPORTS:

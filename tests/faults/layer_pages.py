@@ -1,13 +1,13 @@
-"""Born-digital pages whose text layers hold what the model would misread or miss, and some that must not be believed:
+"""Checks born-digital pages whose text layers the model would misread or miss, and some that must not be trusted:
 
 python -m tests.faults.layer_pages build DIR
 python -m tests.faults.layer_pages check DIR --db FILE
 
-`build` writes a PDF of one page a kind: exact texts (an invoice, scripts that the model cannot read, a poster, a
+`build` writes a PDF of one page for each kind: exact texts (an invoice, scripts that the model cannot read, a poster, a
 chapter's number), layers that hold less than the page shows (stamps, letterheads, figures that are pictures or curves),
-and layers that were laid under scans or say something else. `check` has `ocrbatch run` read them and prints the faults
+and layers that were put under scans or differ from the page. `check` has `ocrbatch run` read them and prints the faults
 as JSON: an exact text that was changed or is missing, a layer that was taken for the whole page, a page that is blank,
-an ok without a text. What follows --db goes to `ocrbatch run`. The exit code is 1 where there are faults.
+an ok without a text. Arguments after --db go to `ocrbatch run`. The exit code is 1 if there are faults.
 """
 
 import argparse
@@ -49,7 +49,7 @@ SCRIPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """draw: puts the page together. texts: what an embedded or ok text must hold to the character; one that holds less
+    """A kind of page. draw: puts it together. texts: what an embedded or ok text must hold exactly; one that holds less
     may only be doubtful. statuses: that the page may end with.
     """
 
@@ -116,7 +116,7 @@ def letterhead(page: Any) -> None:
 
 
 def letterhead_in_curves(page: Any) -> None:
-    """The company's name as outlines, as drawing programs export it."""
+    """Draws the company's name as outlines, as drawing programs export it."""
     letter(page)
     with pymupdf.open() as other:
         made = other.new_page(width=595, height=842)
@@ -135,7 +135,7 @@ def figure_of_text(page: Any) -> None:
 
 
 def photograph_beside(page: Any) -> None:
-    """A picture without writing: the layer is all that there is to read."""
+    """Draws a picture without writing: the layer is all that there is to read."""
     letter(page)
     noise = Image.effect_mandelbrot((600, 400), (-2, -1.5, 1, 1.5), 60).resize((900, 600))
     data = BytesIO()
@@ -151,12 +151,12 @@ def chart_beside(page: Any) -> None:
     page.draw_line((80, 740), (510, 740))
 
 
-# What another program recognised, wrongly.
+# Another program's wrong recognition.
 _RECOGNISED = 3 * LETTER.replace("2400", "24OO").replace("Friday", "Fridav")
 
 
 def scanner_layer(page: Any) -> None:
-    """A text under a scan."""
+    """Draws a text under a scan."""
     with pymupdf.open() as other:
         letter(other.new_page(width=595, height=842))
         page.insert_image(_A4, pixmap=other[0].get_pixmap(dpi=150))
@@ -164,7 +164,7 @@ def scanner_layer(page: Any) -> None:
 
 
 def scanner_layer_drawn_first(page: Any) -> None:
-    """The same without the rendering mode: print, and the picture over it."""
+    """Draws a text under a scan without the hidden rendering mode: print, and the picture over it."""
     page.insert_textbox(_BODY, _RECOGNISED, fontsize=11)
     with pymupdf.open() as other:
         letter(other.new_page(width=595, height=842))
@@ -220,7 +220,7 @@ def build(folder: Path) -> int:
 
 
 def faults(rows: Iterator[PageRow]) -> list[str]:
-    """Returns what must not be."""
+    """Returns the faults."""
     found = []
     for row in rows:
         kind = KINDS[Path(row["path"]).stem]

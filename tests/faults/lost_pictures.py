@@ -1,15 +1,15 @@
-"""Scans whose picture cannot be decoded, or only in part, and pages that miss something else: files made here.
+"""Checks scans whose picture cannot be decoded, or only in part, and pages that lack something else.
 
 python -m tests.faults.lost_pictures build DIR
 python -m tests.faults.lost_pictures check DIR --db FILE
 
-`check` has `ocrbatch run` read what `build` made, prints how every page ended, and then the faults as JSON: one that is
-ok or blank although something is missing, or the other way round. The exit code is 1 where there are any.
+`check` has `ocrbatch run` read what `build` made, prints how every page ended, and then the faults as JSON: a page that
+is ok or blank although something is missing, or the other way round. The exit code is 1 if there are any.
 
 Each is a page of print as a scanner's software would store it, spoilt as storage, transfer or a bad program would spoil
-it. What is spoilt is the data alone: the file around it is in order, so nothing but the drawing itself can tell. Most
-are PDFs; picture files are spoilt as disks spoil them, cut, with blocks of zeros, or with other bytes where their form
-or a checksum tells. (Other bytes in a bitmap or in WebP data are another picture, and nothing tells: left out here.)
+it. Only the data is spoilt: the file around it is in order, so only drawing it can show the loss. Most are PDFs;
+picture files are spoilt as disks spoil them: cut, with blocks of zeros, or with other bytes if their format
+or a checksum shows it. (Other bytes in a bitmap or in WebP data are another picture, and nothing shows it: left out.)
 """
 
 import argparse
@@ -46,7 +46,7 @@ _LINES = (
 
 @cache
 def scan() -> Image.Image:
-    """A page of print, grey, with a little grain."""
+    """Returns a page of print, grey, with a little grain."""
     page = Image.new("L", (WIDTH_PX, HEIGHT_PX), 250)
     draw = ImageDraw.Draw(page)
     font = ImageFont.load_default(38)
@@ -56,13 +56,13 @@ def scan() -> Image.Image:
 
 
 def rotten(data: bytes, seed: int = 0, *, keep: int = 0) -> bytes:
-    """The data with its bytes from number keep on replaced by others."""
+    """Returns the data with its bytes from offset `keep` on replaced by others."""
     chance = random.Random(seed)
     return data[:keep] + chance.randbytes(len(data) - keep)
 
 
 def zeroed(data: bytes, *, keep: int = 0) -> bytes:
-    """What a file system leaves of a file whose blocks were never written."""
+    """Returns what a file system leaves of a file whose blocks were never written."""
     return data[:keep] + bytes(len(data) - keep)
 
 
@@ -83,12 +83,15 @@ def lzw() -> bytes:
 
 @cache
 def fax() -> bytes:
-    """CCITT group 4; 0 is black."""
+    """Returns the scan as CCITT group 4; 0 is black."""
     return _strip(scan().convert("1", dither=Image.Dither.NONE), "group4")
 
 
 def jbig2() -> bytes:
-    """An embedded JBIG2 stream of a page and one generic region, coded as group 4. Source: ITU-T T.88, 7.4.6, 7.4.8."""
+    """Returns an embedded JBIG2 stream of a page and one generic region, coded as group 4.
+
+    Source: ITU-T T.88, 7.4.6, 7.4.8.
+    """
     size = struct.pack(">II", WIDTH_PX, HEIGHT_PX)
     page = size + struct.pack(">IIBH", 0, 0, 0, 0)
     region = size + struct.pack(">IIB", 0, 0, 0) + b"\x01" + fax()
@@ -106,7 +109,7 @@ def picture_page(
     content: bytes | None = b"q 595 0 0 842 0 0 cm /Im0 Do Q",
     words: bytes = b"",
 ) -> bytes:
-    """A PDF of one page that shows a picture. data, content: None leaves the object away. words: drawn as text."""
+    """Returns a PDF of one page that shows a picture. data, content: None omits the object. words: drawn as text."""
     objects = {
         1: b"<< /Type /Catalog /Pages 2 0 R >>",
         2: b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -129,7 +132,7 @@ _G4 = b"/DecodeParms << /K -1 /Columns %d /Rows %d /BlackIs1 false >>" % (WIDTH_
 
 @cache
 def sound() -> dict[str, bytes]:
-    """The same pages unspoilt."""
+    """Returns the same pages unspoilt."""
     flate = zlib.compress(scan().tobytes())
     return {
         "jpeg": picture_page(jpeg(), b"/DCTDecode"),
@@ -143,7 +146,7 @@ def sound() -> dict[str, bytes]:
 
 @cache
 def lost() -> dict[str, bytes]:
-    """Name -> PDF of one page of which nothing can be seen: the twelve kinds."""
+    """Returns name -> PDF of one page of which nothing can be seen: the twelve kinds."""
     flate = zlib.compress(scan().tobytes())
     return {
         "jpeg-rotten": picture_page(rotten(jpeg()), b"/DCTDecode"),
@@ -164,7 +167,7 @@ def lost() -> dict[str, bytes]:
 
 @cache
 def in_part() -> dict[str, bytes]:
-    """Name -> PDF of one page of which half can be read; what no decoder complains of is among them."""
+    """Returns name -> PDF of one page of which half can be read, even some that no decoder complains about."""
     flate = zlib.compress(scan().tobytes())
     half = len(jpeg()) // 2
     return {
@@ -188,13 +191,13 @@ def in_part() -> dict[str, bytes]:
     }
 
 
-# Of these the text layer has all letters.
+# The text layers of these have all letters.
 IN_LAYER = ("font-lost", "letters-lost")
 
 
 @cache
 def harmless() -> dict[str, bytes]:
-    """Name -> PDF of one page with an oddity that MuPDF complains of, and that hides nothing."""
+    """Returns name -> PDF of one page with an oddity that MuPDF complains about, and that hides nothing."""
     lines = b"\n".join(_lines_of_text())
     packed = zlib.compress(lines)
     return {
@@ -211,7 +214,7 @@ def harmless() -> dict[str, bytes]:
 
 @cache
 def sound_images() -> dict[str, bytes]:
-    """File name -> the same page as a picture file, unspoilt."""
+    """Returns file name -> the same page as a picture file, unspoilt."""
     bilevel = scan().convert("1", dither=Image.Dither.NONE)
     return {
         "grey.bmp": _saved(scan(), "BMP"),
@@ -231,7 +234,7 @@ def sound_images() -> dict[str, bytes]:
 
 @cache
 def spoilt_images() -> dict[str, bytes]:
-    """File name -> the same spoilt, so that all of the page or some of it is lost."""
+    """Returns file name -> the same page as a picture file, spoilt so that all or some of it is lost."""
     cut = {f"cut-{name}": data[: len(data) * 2 // 3] for name, data in sound_images().items()}
     return {
         **cut,
@@ -254,7 +257,7 @@ _WITH_HOLES = ("grey.bmp", "raw.tif", "lossy.webp", "page.jpg", "page.jp2", "pag
 
 
 def with_hole(data: bytes, num_blocks: int = 4) -> bytes:
-    """The data without some blocks in its middle, as file systems count them."""
+    """Returns the data without some blocks in its middle, in a file system's block size."""
     start = len(data) // 2 // _BLOCK_BYTES * _BLOCK_BYTES
     size = num_blocks * _BLOCK_BYTES
     return data[:start] + bytes(size) + data[start + size :]
@@ -297,7 +300,7 @@ def _lines_of_text() -> list[bytes]:
 def _page_of_text(
     objects: Mapping[int, bytes], *, font: bytes = b"/F1", contents: bytes = b"4 0 R", more: bytes = b""
 ) -> bytes:
-    """A page of print drawn as text. font: what its second half is drawn with. objects: take the place of others."""
+    """Returns a page of print drawn as text. font: of its second half. objects: replace others."""
     lines = _lines_of_text()
     half = [line.replace(b"/F1", font) for line in lines[15:]]
     return pdf(
@@ -331,7 +334,7 @@ def _stream_cut_in_half() -> bytes:
 
 
 def _short_fax() -> bytes:
-    """Ends properly two rows before the height that its page claims, as fax machines write them."""
+    """Returns fax data that ends properly two rows before the height its page claims, as fax machines write it."""
     page = scan().convert("1", dither=Image.Dither.NONE)
     return _strip(page.crop((0, 0, WIDTH_PX, HEIGHT_PX - 2)), "group4")
 
@@ -343,7 +346,7 @@ def _saved(image: Image.Image, form: str, **options: Any) -> bytes:
 
 
 def _strip(image: Image.Image, compression: str) -> bytes:
-    """The data of a TIFF of one strip: what PDF stores is the same."""
+    """Returns the data of a TIFF of one strip, which is the same as in a PDF."""
     data = _saved(image, "TIFF", compression=compression, tiffinfo={278: image.height})
     with Image.open(io.BytesIO(data)) as tiff:
         (start,), (length,) = tiff.tag_v2[273], tiff.tag_v2[279]
@@ -354,7 +357,7 @@ Ended = tuple[str, str, str | None]
 
 
 def ended(rows: Iterable[PageRow], files: Iterable[FileStatus] = ()) -> list[Ended]:
-    """Returns (name, status, why) of each page, and of each file that is too broken to have any: as failed."""
+    """Returns (name, status, reason) of each page, and as failed of each file that is too broken to have any."""
     pages = [
         (Path(row["path"]).name, row["status"], row["error"]["message"] if row["error"] else row["doubt"])
         for row in rows
@@ -364,7 +367,7 @@ def ended(rows: Iterable[PageRow], files: Iterable[FileStatus] = ()) -> list[End
 
 
 def faults(found: Iterable[Ended], wanted: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Returns what should not be: pages that ended otherwise than they may, and those that do not say why."""
+    """Returns the faults: pages that ended with a wrong status, and those without a reason."""
     wrong, left = [], dict(wanted)
     for name, status, why in found:
         statuses = left.pop(name, ())
@@ -374,7 +377,7 @@ def faults(found: Iterable[Ended], wanted: Mapping[str, tuple[str, ...]]) -> lis
 
 
 def check(folder: Path, database: Path, arguments: Sequence[str]) -> int:
-    """Has a run read the folder, prints how each page ended, and returns 1 where one should not have."""
+    """Has a run read the folder, prints how each page ended, and returns 1 if one ended wrongly."""
     command = [
         sys.executable,
         "-m",

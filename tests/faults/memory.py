@@ -1,12 +1,12 @@
-"""Memory over thousands of pages through the real ingestion and the real database, with a stand-in for the model:
+"""Measures memory over thousands of pages with the real ingestion and database, and a stand-in for the model:
 
 python -m tests.faults.memory
 python -m tests.faults.memory DOCS --pages 5000 --first 500 --mode gundam --most 1.1
 
 Files are discovered, opened and rendered by the worker processes, cut into views, handed over, and stored, as always.
-Only what reads the views is replaced: each page is at once a text of the usual length, in blocks. So it shows nothing
+Only the model is replaced: it returns at once a text of the usual length, in blocks, for each page. So it shows nothing
 of the model's memory; `python -m tests.benchmarks.memory` reads with a real one. Options are that program's, with these
-defaults: DOCS tests/samples, --pages 5000, --first 500, --every 250, --mode tiny, --most 1.1. The exit code is 1 where
+defaults: DOCS tests/samples, --pages 5000, --first 500, --every 250, --mode tiny, --most 1.1. The exit code is 1 if
 main process and workers together took more than --most times as much at the last page as at page --first.
 """
 
@@ -30,16 +30,16 @@ _NUM_BLOCKS = 24
 
 
 class StandIn(Model):
-    """Reads without a model. The text is another one for each page, some 2,000 characters in paragraphs."""
+    """Reads without a model. Each page gets another text, some 2,000 characters in paragraphs."""
 
     def prepare(self) -> None:
-        """There is nothing to import."""
+        """Does nothing: there is nothing to import."""
 
     def start(self) -> None:
-        """There is nothing to load."""
+        """Does nothing: there is nothing to load."""
 
     async def ready(self, *, alone: bool = False) -> None:
-        """It always is."""
+        """Returns at once: it is always ready."""
 
     async def read(
         self,
@@ -48,7 +48,7 @@ class StandIn(Model):
         *_rest: Any,
         **_others: Any,
     ) -> PageResult:
-        await asyncio.sleep(0)  # as where there is something to wait for
+        await asyncio.sleep(0)  # as if there were something to wait for
         lines = [
             f"{rendered.page.sha256[:16]} {rendered.page.page_number} {n:>60}" for n in range(_NUM_BLOCKS)
         ]

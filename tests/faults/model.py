@@ -1,4 +1,4 @@
-"""A tiny checkpoint whose text depends on the page, so that a page in another's place is noticed."""
+"""Saves a tiny checkpoint whose text depends on the page, so that swapped pages are noticed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, save
 from tests.ocr.tiny import TINY, tiny_model
 
-# Quick views, few tokens, and no pair of words twice on a page: random weights repeat themselves otherwise.
+# Fast views, few tokens, and no pair of words twice on a page: random weights repeat themselves otherwise.
 READS_WORDS = (
     "tile.mode=tiny",
     "decode.pdf={size: 2, window: 300}",
@@ -18,7 +18,7 @@ READS_WORDS = (
     "store.doubtful_below=0.0",
 )
 _SEED = 1
-# With random weights the end comes after a hundred words or never; it is to come after some twenty.
+# With random weights the end comes after a hundred words or never; it should come after some twenty.
 _END_GAIN, _ATTENTION_GAIN = 1.6, 8.0
 
 

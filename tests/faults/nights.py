@@ -1,12 +1,12 @@
-"""Runs that die, one after the other, until one ends by itself:
+"""Starts runs that die, one after the other, until one ends by itself:
 
 python -m tests.faults.nights CONFIG.json HOW PAGE MOST
 
-CONFIG.json holds a whole configuration. HOW is "kill" or "abort": the process ends so when its encoder is given the
-page of index PAGE of any document; or "load": killed in loading the model. At most MOST runs. Each is a fork of a
-process that has imported what a run needs. Prints JSON: the exit codes, as subprocess has them.
+CONFIG.json holds a whole configuration. HOW is "kill" or "abort": the process dies that way when its encoder gets the
+page of index PAGE of any document; or "load": it is killed while loading the model. At most MOST runs. Each is a fork
+of a process that has imported what a run needs. Prints JSON: the exit codes, as in subprocess.
 
-Little is imported above: a run's workers import this module too.
+Few modules are imported at the top: a run's workers import this module too.
 """
 
 import importlib
@@ -32,7 +32,7 @@ def die(how: str) -> None:
 
 
 def poison(how: str, page_index: int) -> None:
-    """Has this process die at its page."""
+    """Makes this process die at its page."""
     from pipeline.device.threads import encoder_thread
     from pipeline.run import runner
 

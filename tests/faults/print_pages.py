@@ -1,10 +1,10 @@
-"""Pages whose print is easily lost: large type, a word or a number alone, slanted sheets, and foreign scripts.
+"""Draws pages whose print is easily lost: large type, a lone word or number, slanted sheets, foreign scripts.
 
 python -m tests.faults.print_pages FOLDER     writes them, one picture a page, named by kind
-python -m tests.faults.print_pages FOLDER --database RUN.sqlite     says what became of them in a run
+python -m tests.faults.print_pages FOLDER --database RUN.sqlite     reports how they ended in a run
 
-Each ends with its text, or doubtful; none as blank, and none as ok with another text or with none. The sheets that end
-with "-empty" have nothing printed on them, and are blank. Other scripts are drawn with the fonts of Debian's
+Each must end with its text, or doubtful; none as blank, and none as ok with another text or with none. Sheets whose
+name ends with "-empty" have nothing printed on them, and are blank. Other scripts are drawn with the fonts of Debian's
 fonts-noto-core, fonts-noto-cjk and fonts-dejavu-core.
 """
 
@@ -47,7 +47,7 @@ _SCRIPTS = {
     ),
 }
 _SLANTS = (-20, -15, -10, -6, -3, 3, 6, 10, 15, 20)
-# Of the characters of a text that is called read.
+# Largest share of wrong characters in a text that counts as read.
 _MAX_WRONG = 0.2
 
 
@@ -78,7 +78,7 @@ def pages() -> Iterator[tuple[str, str, Image.Image]]:
 
 
 def write(folder: Path) -> int:
-    """Writes the pages and returns their number; the texts are left for `judge` to make again."""
+    """Writes the pages and returns their number; `judge` generates the texts again."""
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     for name, _, picture in pages():
@@ -115,7 +115,7 @@ def _wrong(text: str, truth: str) -> float:
 
 
 def _sheet(lines: list[tuple[str, float, float]]) -> Image.Image:
-    """An A4 sheet with each line in the middle of its width. lines: text, size in points, share of the height."""
+    """Returns an A4 sheet with each line centred. lines: text, size in points, share of the height."""
     page = pymupdf.open().new_page(width=595, height=842)
     for text, size_pt, share in lines:
         width = pymupdf.get_text_length(text, "hebo", size_pt)
@@ -126,7 +126,7 @@ def _sheet(lines: list[tuple[str, float, float]]) -> Image.Image:
 
 
 def _slanted(angle_deg: float) -> Image.Image:
-    """A page of running text on a sheet that lies aslant, with all of its print still on the picture."""
+    """Returns a page of running text on a slanted sheet, with all of its print still on the picture."""
     page = pymupdf.open().new_page(width=595, height=842)
     page.insert_textbox((120, 230, 475, 640), _WORDS, fontsize=14, fontname="tiro", lineheight=1.4)
     return _drawn(page).rotate(angle_deg, Image.Resampling.BICUBIC, fillcolor=(255, 255, 255))
@@ -153,7 +153,7 @@ def _drawn(page: pymupdf.Page) -> Image.Image:
 
 
 def main() -> int:
-    """Returns 1 where a page was lost."""
+    """Returns 1 if a page was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--database", type=Path)

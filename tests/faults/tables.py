@@ -1,4 +1,4 @@
-"""What a database holds, without what differs between two runs that did the same: times, ids and counts of runs."""
+"""Compares databases without what differs between two runs that did the same: times, ids and counts of runs."""
 
 import math
 import sqlite3
@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-# Floats are sums over batches, which are not the same after a run was interrupted.
+# Floats are sums over batches, which differ after a run was interrupted.
 _TOLERANCE = 1e-4
 _VOLATILE = {
     "id", "run_id", "file_id", "document_id", "page_id", "attempt_id", "current_attempt_id", "first_run_id",
@@ -15,8 +15,8 @@ _VOLATILE = {
 }  # fmt: skip
 # Pages that no later run reads again.
 DONE = ("ok", "blank", "embedded")
-# What an attempt says whose worker was killed, or whose process while the page was read alone: it is an attempt more
-# than an uninterrupted run has.
+# Errors of attempts whose worker was killed, or whose process while the page was read alone: an uninterrupted run lacks
+# such attempts.
 KILLED = ("crash", "process_died")
 
 Row = dict[str, Any]
@@ -65,7 +65,7 @@ def contents(database: Path) -> dict[str, Table]:
 
 
 def num_finished(database: Path) -> int:
-    """Returns how many pages have an attempt; 0 where there is no table of them yet."""
+    """Returns how many pages have an attempt; 0 if there is no table of them yet."""
     if not database.exists():
         return 0
     try:
@@ -76,7 +76,7 @@ def num_finished(database: Path) -> int:
 
 
 def crashes(database: Path) -> list[str]:
-    """Returns the attempts whose workers or processes ended, a line each: what may be the reason for a difference."""
+    """Returns the attempts whose workers or processes died, a line each: a possible reason for a difference."""
     with closing(_open(database)) as db:
         found = db.execute(
             "SELECT p.page_index, a.run_id, a.rung, a.error_message FROM attempts a JOIN pages p ON p.id = a.page_id"
@@ -86,14 +86,14 @@ def crashes(database: Path) -> list[str]:
 
 
 def marked(database: Path) -> list[str]:
-    """Returns the pages that are marked as being read, a line each: none is, once a run has ended by itself."""
+    """Returns the pages marked as being read, a line each; none once a run has ended by itself."""
     with closing(_open(database)) as db:
         found = db.execute("SELECT p.page_index, f.run_id FROM in_flight f JOIN pages p ON p.id = f.page_id")
         return [f"page index {row[0]} is still marked as being read by run {row[1]}" for row in found]
 
 
 def faults(database: Path) -> list[str]:
-    """Returns what SQLite finds wrong with the file, its foreign keys, or its search index; [] where it is sound."""
+    """Returns what SQLite finds wrong with the file, its foreign keys, or its search index; [] if it is sound."""
     if not database.exists():
         return []
     with closing(sqlite3.connect(database, timeout=30)) as db:
@@ -103,7 +103,7 @@ def faults(database: Path) -> list[str]:
             return found
         duplicates = "SELECT count(*) FROM pages GROUP BY document_id, page_index HAVING count(*) > 1"
         found += [f"{row[0]} rows of a page" for row in db.execute(duplicates)]
-        try:  # rank 1: against the texts themselves
+        try:  # rank 1: checks against the texts themselves
             db.execute("INSERT INTO page_search(page_search, rank) VALUES ('integrity-check', 1)")
         except sqlite3.DatabaseError as error:
             found.append(f"search index: {error}")
@@ -114,7 +114,7 @@ def faults(database: Path) -> list[str]:
 def differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> list[str]:
     """Returns how two databases differ, a line each.
 
-    Of pages that are done there is one attempt in both, beside those whose workers crashed or whose processes were
+    Pages that are done have one attempt in both, beside those whose workers crashed or whose processes were
     killed. Others are tried again by every run, and only their current attempt is compared, through the results view.
     """
     lines = []
@@ -133,10 +133,9 @@ def differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> li
 
 
 def finished_differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> list[str]:
-    """The same of an unfinished database, for the pages that are done in it.
+    """Returns how an unfinished database differs, for the pages that are done in it.
 
-    A first reading while a better one is under way (storage.records.attempts.first_settings) is not what the page ends
-    as.
+    A first reading while a better one is under way (storage.records.attempts.first_settings) is not the page's end.
     """
     lines = []
     for key, row in found["results"].items():
@@ -152,7 +151,7 @@ def _of_done(table: Table) -> Table:
 
 
 def row_differences(one: Row, other: Row) -> list[str]:
-    """Returns column by column what differs between two rows."""
+    """Returns the differences between two rows, column by column."""
     lines = []
     for column in sorted(one.keys() | other.keys()):
         before, after = one.get(column), other.get(column)

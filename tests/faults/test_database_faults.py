@@ -1,4 +1,4 @@
-"""A database that another program holds, and a full disk: said plainly, nothing lost, and the next run goes on."""
+"""A database that another program holds, and a full disk: a clear message, nothing lost, the next run continues."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def _held(database: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Another process has the write lock, until it is killed."""
+    """Lets another process hold the write lock, until it is killed."""
     command = [sys.executable, "-c", _HOLD, database]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
@@ -51,7 +51,7 @@ def _held(database: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _limit_pages(monkeypatch: pytest.MonkeyPatch, num_pages: int) -> None:
-    """The database may grow to so many of SQLite's pages, as where the disk is full then."""
+    """Limits the database to this many of SQLite's pages, as if the disk were full then."""
     real = storage_database.open_for_writing
 
     def open_limited(path: str) -> Any:
@@ -131,7 +131,7 @@ def test_a_full_disk_ends_the_run_and_costs_no_page(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 12 MB. Only root may make one."""
+    """Yields a file system of 12 MB, which only root may make."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("mount") is None:

@@ -1,4 +1,4 @@
-"""A database that is deleted, renamed or replaced while a run writes to it: noticed, said, and nothing is lost."""
+"""A database that is deleted, renamed or replaced while a run writes to it: noticed, reported, and nothing is lost."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from tests.faults.launcher import Running, Starter
 from tests.faults.model import READS_WORDS, save_words
 
 _SIDES = ("-wal", "-shm")
-# So many that no machine has read them before the database is touched.
+# Enough that no machine has read them before the database is touched.
 _PAGES = 800
 _WAIT_S = 240.0
 _ONE_BY_ONE = ("--set", "run.inflight_mb=16", "--set", "decode.max_tokens=20")
@@ -47,7 +47,7 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
 
 @pytest.fixture
 def started(starter: Starter, model: Path, documents: Path, tmp_path: Path) -> Iterator[tuple[Running, Path]]:
-    """A run that has stored some pages, and its database."""
+    """Yields a run that has stored some pages, and its database."""
     database = tmp_path / "out" / "results.db"
     database.parent.mkdir()
     settings = [part for setting in READS_WORDS for part in ("--set", setting)]
@@ -88,7 +88,7 @@ def _num_read(database: Path) -> int:
 
 
 def _ended(run: Running, code: int = ExitCode.FATAL) -> str:
-    """What a run printed that ended with this code."""
+    """Returns the output of a run that ended with this code."""
     assert run.wait(_WAIT_S), "the run goes on"
     said = run.log.read_text()
     assert run.exit_code == code, said
@@ -97,7 +97,7 @@ def _ended(run: Running, code: int = ExitCode.FATAL) -> str:
 
 
 def _holds_a_run(database: Path, least: int) -> None:
-    """The database is sound, has the pages, and says how its run ended."""
+    """Asserts that the database is sound, has the pages, and records how its run ended."""
     assert not tables.faults(database)
     assert _num_read(database) >= least
     with contextlib.closing(open_for_reading(str(database))) as db:

@@ -1,4 +1,4 @@
-"""A device that runs out of memory or is lost, simulated: what it costs, and that the next run goes on."""
+"""A device that runs out of memory or is lost, simulated: what it costs, and that the next run continues."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ PLACES = {
 def _fail(
     monkeypatch: pytest.MonkeyPatch, place: tuple[type, str], error: Exception, times: int | None
 ) -> Callable[[], int]:
-    """Has a method raise so many times, None: always. Returns how often it did."""
+    """Makes a method raise this many times, None: always. Returns a function that counts how often it did."""
     owner, name = place
     real, raised = getattr(owner, name), []
 
@@ -135,7 +135,7 @@ def test_a_lost_device_ends_the_run_and_the_next_one_goes_on(
 
 
 def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """The first page of a file takes the device with it, in the encoder or in the decoder."""
+    """Makes the first page of a file lose the device, in the encoder or in the decoder."""
     encode, prefill = encoder_thread.encode, Slots.prefill
 
     def encodes(encoder: Any, pages: Sequence[RenderedPage]) -> Any:

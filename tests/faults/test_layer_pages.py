@@ -1,4 +1,4 @@
-"""What workers make of the pages, without a model; `python -m tests.faults.layer_pages` has them read."""
+"""The pages' layers as workers judge them, without a model; `python -m tests.faults.layer_pages` has them read."""
 
 from pathlib import Path
 

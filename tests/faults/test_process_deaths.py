@@ -1,4 +1,4 @@
-"""A page that ends the whole process is set aside in the end, and costs no other; a kill from outside costs nothing."""
+"""A page that kills the process is set aside in the end, and costs no other page; a kill from outside costs nothing."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ MARKS = "SELECT p.page_index, f.alone FROM in_flight f JOIN pages p ON p.id = f.
 
 
 def nights(config: Config, folder: Path, how: str, page_index: int, most: int = 9) -> list[int]:
-    """Returns the exit codes of runs, of which the last ended by itself."""
+    """Returns the exit codes of runs, the last of which ended by itself."""
     path = folder / "config.json"
     path.write_text(config.model_dump_json(), encoding="utf-8")
     command = [sys.executable, "-m", "tests.faults.nights", str(path), how, str(page_index), str(most)]
@@ -46,7 +46,7 @@ def test_a_page_that_kills_the_process_is_set_aside_after_some_nights(
     make_pdf(docs / "a.pdf", [f"page {index}" for index in range(6)])
     limit = 2
     codes = nights(changed(config, store={"attempt_limit": limit}), tmp_path, "abort", 2)
-    # With the others; with those of them that were there; and alone, as often as a page is tried.
+    # With the others; with those that were in the model with it; and alone, as often as a page is tried.
     assert codes == [-signal.SIGABRT] * (2 + limit) + [ExitCode.INCOMPLETE]
     found = results(database)
     assert [row["status"] for row in found] == ["ok", "ok", "quarantined", "ok", "ok", "ok"]

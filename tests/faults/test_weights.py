@@ -1,4 +1,4 @@
-"""Weights that are damaged: the run says which file and ends before it reads, or each page says what is wrong."""
+"""Damaged weights: the run names the file and ends before it reads, or each page says what is wrong."""
 
 import shutil
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Weights = dict[str, torch.Tensor]
 
 @pytest.fixture
 def model(reader: Path, config: Config, tmp_path: Path) -> Path:
-    """A copy of the reader's checkpoint, to be damaged."""
+    """Returns a copy of the reader's checkpoint, to be damaged."""
     return shutil.copytree(reader, tmp_path / "model")
 
 
@@ -114,7 +114,7 @@ def test_weights_of_another_number_format_are_converted(
 def test_flipped_weights_are_another_model(
     docs: Path, config: Config, model: Path, database: str, make_pdf: MakePdf
 ) -> None:
-    """Nothing says that they are wrong; but what they read never passes for what the right ones read."""
+    """Nothing shows that they are wrong, but their readings never pass for those of the right ones."""
     make_pdf(docs / "a.pdf", ["one"])
     assert run_quietly(config).pages == {"ok": 1}
     data = bytearray((model / "model.safetensors").read_bytes())

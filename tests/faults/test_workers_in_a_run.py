@@ -16,7 +16,7 @@ from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly
 
-# How each fate is told. That a worker left in peace is noticed when the page's time is over.
+# How each failure is reported. That a worker left in peace is noticed when the page's time is over.
 CATEGORIES = {
     "segv": "crash", "abort": "crash", "kill": "crash", "exit": "crash", "leave": "timeout", "hang": "timeout",
     "stopped": "timeout", "eat": "memory", "raise": "internal", "unpicklable": "internal",
@@ -33,7 +33,7 @@ def hostile(config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
     def submit_in_time(
         self: WorkerPool, task: Any, arguments: Any, limit_s: float, *rest: Any, **keys: Any
     ) -> Any:
-        """Little time only for what never ends: others may need more on a busy machine."""
+        """Gives little time only to tasks that never end: others may need more on a busy machine."""
         path = getattr(arguments[0], "path", arguments[0])
         fate = Path(path).stem.rpartition("-")[2]
         limit_s = LIMIT_S if CATEGORIES.get(fate) == "timeout" else limit_s
