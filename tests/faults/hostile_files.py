@@ -127,7 +127,7 @@ def tail_comment() -> bytes:
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    """Writes documents under names that are hard to handle: readable ones, and broken ones, whose names a run prints."""
+    """Writes documents under names that are hard to handle, readable and broken ones; a run prints the latter."""
     folder.mkdir()
     (folder / "broken").mkdir()
     deep = folder / "/".join(["d" * 200] * 4)
