@@ -109,7 +109,7 @@ class ThreadSamples:
             )
 
     def _see_process(self, pid: int, name: str, seconds: float) -> None:
-        """A process has no name of its own until it has started, which takes it a second: its stage's, too."""
+        """Samples one process. It has no name until it has started, which takes a second: its stage gets that, too."""
         stage = OF_PROCESSES.get(name)
         if stage is None:
             self._starting_s[pid] += seconds
