@@ -15,7 +15,10 @@ from storage.queries.statistics import database_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """Selects pages by the runs that read them (both ends included), or by a time stored from on (UTC, ISO 8601)."""
+    """Selects pages whose text comes from these runs (both ends included), or was stored at a time or later.
+
+    time: UTC, ISO 8601.
+    """
 
     first_run: int = 0
     last_run: int | None = None
@@ -47,7 +50,7 @@ class Selection:
 def parse_since(db: Database, text: str) -> Since:
     """Returns what "last", a run's number, or an ISO 8601 date or time (UTC unless it says otherwise) stands for.
 
-    "last" is the last finished run that stored a page; a number means that run and all later ones.
+    "last" is the last run that stored a page and has ended; a number means that run and all later ones.
     Raises: SelectionError.
     """
     if text == "last":
