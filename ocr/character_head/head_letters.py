@@ -104,7 +104,7 @@ class Hand:
                 self._widths[mark] = min(max(seen, 0.7 * usual), 1.5 * usual)
 
     def read(self, runs: Runs) -> tuple[str, float]:
-        """The text of a line, and its type size in cells' widths."""
+        """Returns the text of a line, and its type size in cells' widths."""
         em_cells = _scale(runs, self._widths)
         typed = _is_typed(runs, self._usual)
         if typed:
@@ -152,7 +152,7 @@ def _pair(character: str) -> float:
 
 
 def _is_typed(runs: Runs, usual: npt.NDArray[np.float64]) -> bool:
-    """Whether all letters are equally wide, as far as there are narrow ones to tell."""
+    """Returns whether all letters are equally wide, as far as there are narrow ones to tell."""
     narrow = usual[runs.mark] <= _NARROW
     wide = usual[runs.mark] >= _USUAL
     if wide.sum() < 2:
@@ -164,14 +164,14 @@ def _is_typed(runs: Runs, usual: npt.NDArray[np.float64]) -> bool:
 
 
 def _typed_width(runs: Runs) -> float:
-    """The mean width of what is one letter."""
+    """Returns the mean width of what is one letter."""
     length = runs.length
     single = length[length < 1.5 * _median(length)]
     return max(1.0, float(single.mean()))
 
 
 def _scale(runs: Runs, usual: npt.NDArray[np.float64]) -> float:
-    """The type size in cells' widths, by given widths in ems."""
+    """Returns the type size in cells' widths, by given widths in ems."""
     width = usual[runs.mark]
     told = width >= _WIDE_ENOUGH
     ratio = runs.length[told] / width[told] if told.sum() >= _FEW else runs.length / width
@@ -179,6 +179,6 @@ def _scale(runs: Runs, usual: npt.NDArray[np.float64]) -> float:
 
 
 def _median(values: npt.NDArray[Any]) -> float:
-    """The upper median; numpy's own takes ten times as long."""
+    """Returns the upper median; numpy's own takes ten times as long."""
     middle = len(values) // 2
     return float(np.partition(values, middle)[middle])

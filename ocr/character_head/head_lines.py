@@ -35,7 +35,7 @@ class HeadLine:
 
 
 def find_lines(cells_HW: Cells) -> list[HeadLine]:
-    """All pieces, top to bottom and left to right."""
+    """Returns all pieces, top to bottom and left to right."""
     pieces = _pieces(cells_HW)
     found = [_line(cells_HW, group) for group in _joined(cells_HW, pieces)]
     lines = [line for line in found if np.count_nonzero(line.cells) >= _LEAST_CELLS]
@@ -53,7 +53,7 @@ def _pieces(cells_HW: Cells) -> list[Piece]:
 
 
 def _joined(cells_HW: Cells, pieces: list[Piece]) -> list[list[Piece]]:
-    """The pieces that are one line, together. Those that agree in most cells come first."""
+    """Returns the pieces that are one line, together. Those that agree in most cells come first."""
     links = sorted(_links(cells_HW, pieces), reverse=True)
     highest = _highest(cells_HW, pieces)
     groups = {number: [number] for number in range(len(pieces))}
@@ -95,7 +95,7 @@ def _sums(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _highest(cells_HW: Cells, pieces: list[Piece]) -> list[int]:
-    """The most rows that a line of each piece's type size reaches into."""
+    """Returns the most rows that a line of each piece's type size reaches into."""
     filled = cells_HW > 0
     starts = filled.copy()
     starts[:, 1:] &= cells_HW[:, 1:] != cells_HW[:, :-1]
@@ -108,7 +108,7 @@ def _highest(cells_HW: Cells, pieces: list[Piece]) -> list[int]:
 
 
 def _is_above(a: Piece, b: Piece, most: int) -> bool:
-    """Whether one piece stands over the other, too far for one line."""
+    """Returns whether one piece stands over the other, too far for one line."""
     return abs(a[0] - b[0]) >= most and min(a[2], b[2]) - max(a[1], b[1]) > _SLACK
 
 
@@ -129,7 +129,7 @@ def _line(cells_HW: Cells, pieces: list[Piece]) -> HeadLine:
 
 
 def _around(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """How many flags of the same row are set within a few cells."""
+    """Returns how many flags of the same row are set within a few cells."""
     padded = np.pad(flags.astype(np.int64), ((0, 0), (_AROUND + 1, _AROUND))).cumsum(1)
     width = 2 * _AROUND + 1
     sums: npt.NDArray[np.int64] = padded[:, width:] - padded[:, :-width]

@@ -47,7 +47,7 @@ def head_text(cells_HW: Cells, characters: str) -> str:
 
 
 def _columns(lines: Sequence[_Line], depth: int) -> Iterator[Sequence[_Line]]:
-    """The lines by the columns that they stand in, in reading order."""
+    """Yields the lines by the columns that they stand in, in reading order."""
     gutter = _gutter(lines) if depth else None
     if gutter is None:
         yield lines
@@ -76,7 +76,7 @@ def _sides(left: list[_Line], right: list[_Line], depth: int) -> Iterator[Sequen
 
 
 def _gutter(lines: Sequence[_Line]) -> float | None:
-    """Where two columns of running text part; None where there are none. A table's cells are too short."""
+    """Returns where two columns of running text part; None where there are none. A table's cells are too short."""
     if len(lines) < 2 * _LEAST_LINES:
         return None
     x0 = np.array([line.place.x0 for line in lines])

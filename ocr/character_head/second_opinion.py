@@ -56,7 +56,7 @@ class SecondOpinion:
         return frozenset(chain.from_iterable((*line, *grams(line)) for line in self.lines))
 
     def found(self, text: str) -> float | None:
-        """The share of a text that the head sees too, by its runs of three marks; None for an empty text.
+        """Returns the share of a text that the head sees too, by its runs of three marks; None for an empty text.
 
         A text of up to five marks is judged by its single marks: one misread would leave it without a run.
         """
@@ -65,7 +65,7 @@ class SecondOpinion:
         return sum(map(self.pieces.__contains__, own)) / len(own) if own else None
 
     def written(self, text: str) -> float | None:
-        """The share of the runs of three that the head sees which are in the text; None where it sees none."""
+        """Returns the share of the runs of three that the head sees which are in the text; None where it sees none."""
         own = frozenset(grams(marks(text)))
         seen = [gram for line in self.lines for gram in grams(line)]
         return sum(map(own.__contains__, seen)) / len(seen) if seen else None
@@ -83,7 +83,7 @@ class SecondOpinion:
         return sum(len(set(gram)) == _GRAM for word in words for gram in grams(word)) < _FEW_IN_WORDS
 
     def is_none_of(self, text: str) -> bool:
-        """Whether a text is none of the page's: the head sees next to nothing, and nothing of the text, if any."""
+        """Returns whether a text is none of the page's: the head sees next to nothing, and nothing of the text, if any."""
         if self.num_marks >= _FEW:
             return False
         found = self.found(text)
@@ -96,12 +96,12 @@ def visible(raw: str) -> str:
 
 
 def marks(text: str) -> str:
-    """The text without white space and with repeated characters once."""
+    """Returns the text without white space and with repeated characters once."""
     return _REPEATED.sub(r"\1", "".join(text.split()))
 
 
 def grams(line: str) -> list[str]:
-    """Every run of three characters."""
+    """Returns every run of three characters."""
     return [line[start : start + _GRAM] for start in range(len(line) - _GRAM + 1)]
 
 
@@ -125,14 +125,14 @@ def read_cells(cells_HW: npt.NDArray[np.int16], characters: Sequence[str]) -> Se
 
 
 def _starts(cells_HW: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Where a run of equal characters begins."""
+    """Returns where a run of equal characters begins."""
     starts = cells_HW > 0
     starts[:, 1:] &= cells_HW[:, 1:] != cells_HW[:, :-1]
     return starts
 
 
 def _continued(cells_HW: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Where a cell only goes on what stands in the row above: its character, or its line of text."""
+    """Returns where a cell only goes on what stands in the row above: its character, or its line of text."""
     above = np.zeros_like(cells_HW)
     above[1:] = cells_HW[:-1]
     above_right = np.zeros_like(cells_HW)
@@ -145,7 +145,7 @@ def _continued(cells_HW: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
 
 
 def _around(flags_HW: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """How many flags of the same row are set within 12 cells to either side."""
+    """Returns how many flags of the same row are set within 12 cells to either side."""
     padded = np.pad(flags_HW.astype(np.int64), ((0, 0), (_WINDOW_CELLS + 1, _WINDOW_CELLS)))
     sums = padded.cumsum(1)
     width = 2 * _WINDOW_CELLS + 1

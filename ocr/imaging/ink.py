@@ -84,7 +84,7 @@ def contrast_of(grey: Image.Image, blur_px: int) -> UInt8Array:
 
 
 def _lightest_near(cells: UInt8Array) -> UInt8Array:
-    """The lightest of 5 x 5 cells around each. As Pillow's MaxFilter, which takes ten times as long."""
+    """Returns the lightest of 5 x 5 cells around each. As Pillow's MaxFilter, which takes ten times as long."""
     padded = np.pad(cells, 2, mode="edge")
     rows = np.max([padded[step : step + len(cells)] for step in range(5)], axis=0)
     lightest: UInt8Array = np.max([rows[:, step : step + cells.shape[1]] for step in range(5)], axis=0)
@@ -125,7 +125,7 @@ def long_runs(ink: Mask, length_px: int) -> tuple[Mask, Mask]:
 
 
 def _may_hold_runs(sampled: Mask, length_px: int) -> Mask:
-    """Which columns may hold an upright run, from every _SAMPLE-th row: so many of these lie in a run."""
+    """Returns which columns may hold an upright run, from every _SAMPLE-th row: so many of these lie in a run."""
     number = length_px // _SAMPLE
     if number < 1:
         return np.ones(sampled.shape[1], np.bool_)
@@ -139,7 +139,7 @@ def _may_hold_runs(sampled: Mask, length_px: int) -> Mask:
 
 
 def _upright_runs(ink: Mask, length_px: int) -> Mask:
-    """The ink in upright runs of at least length_px."""
+    """Returns the ink in upright runs of at least length_px."""
     found = np.zeros_like(ink)
     if len(ink) < length_px:
         return found

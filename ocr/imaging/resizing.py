@@ -49,7 +49,7 @@ def takes_columns_first(size: tuple[int, int], wanted: tuple[int, int]) -> bool:
 
 @cache
 def _weighs_passes() -> bool:
-    """Whether this Pillow takes columns first where that is less work: 13 does, 12 only for very thin pictures."""
+    """Returns whether this Pillow takes columns first where that is less work: 13 does, 12 only for very thin pictures."""
     noise = Image.fromarray((np.arange(720) * 89 % 251).astype(np.uint8).reshape(60, 12))
     return noise.resize((20, 9), _BICUBIC) == noise.resize((12, 9), _BICUBIC).resize((20, 9), _BICUBIC)
 
@@ -66,7 +66,7 @@ def _plain(plane: UInt8Array, width: int, height: int, *, columns_first: bool) -
 
 
 def _rows_first(plane: UInt8Array, like: _Resized, kind: Image.Resampling) -> _Resized:
-    """A channel of which most is like another one."""
+    """Returns a channel of which most is like another one."""
     halfway = _changed_across(plane, like.whole, like.halfway, kind)
     return _Resized(plane, halfway, _changed_down(halfway, like.halfway, like.both, kind))
 
@@ -80,7 +80,7 @@ def _columns_first(plane: UInt8Array, like: _Resized, kind: Image.Resampling) ->
 def _changed_across(
     picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array, kind: Image.Resampling
 ) -> UInt8Array:
-    """A picture [H, W] as [H, w], of which another one [H, W] is known as [H, w]."""
+    """Returns a picture [H, W] as [H, w], of which another one [H, W] is known as [H, w]."""
     rows = (picture != like).any(axis=1)
     found = resized_like.copy()
     if rows.any():
@@ -91,7 +91,7 @@ def _changed_across(
 def _changed_down(
     picture: UInt8Array, like: UInt8Array, resized_like: UInt8Array, kind: Image.Resampling
 ) -> UInt8Array:
-    """A picture [H, W] as [h, W], of which another one [H, W] is known as [h, W]."""
+    """Returns a picture [H, W] as [h, W], of which another one [H, W] is known as [h, W]."""
     columns = np.flatnonzero((picture != like).any(axis=0))
     found = resized_like.copy()
     if len(columns):

@@ -54,7 +54,7 @@ def _remembered() -> dict[str, object]:
 
 
 def _remember(key: str, entry: dict[str, object]) -> None:
-    """Where that is possible; files that are gone are forgotten."""
+    """Returns where that is possible; files that are gone are forgotten."""
     with contextlib.suppress(OSError, RuntimeError):
         memory = _memory()
         kept = {path: known for path, known in _remembered().items() if os.path.exists(path)}

@@ -26,7 +26,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def find_directory(name_or_path: str) -> Path:
-    """The directory with the model's files, downloaded if need be.
+    """Returns the directory with the model's files, downloaded if need be.
 
     "small" is always the shipped model (./small is a directory of that name). HF_HUB_OFFLINE=1 allows only
     what is in the hub's cache. Raises: CheckpointError with the remedy.
@@ -112,7 +112,7 @@ def _download(repository: str) -> Path:
 
 
 def weight_files(directory: Path) -> list[Path]:
-    """The model's safetensors files: those its index names, or model.safetensors, or the only one there is.
+    """Returns the model's safetensors files: those its index names, or model.safetensors, or the only one there is.
 
     Raises: CheckpointError where one is missing, or several lie there without an index.
     """

@@ -102,7 +102,7 @@ def shows_words(pixels: UInt8Array) -> bool:
 
 
 def _said(frame: Floats, way: int) -> tuple[float, int]:
-    """The log-odds of text that stands so in a frame, against no text; and how many pieces clearly say so."""
+    """Returns the log-odds of text that stands so in a frame, against no text; and how many pieces clearly say so."""
     text, nothing = frame[:, way], frame[:, 2]
     log_odds = np.log(_TEXT * text + _OTHER * nothing + _ANY) - np.log((1 - _ANY) * nothing + _ANY)
     return float(log_odds.sum()), int(np.count_nonzero(text > _CLEAR))

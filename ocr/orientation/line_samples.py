@@ -136,7 +136,7 @@ def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
 
 
 def _highest_near(profile_HS: Floats) -> Floats:
-    """The highest value of the rows around each, strip by strip."""
+    """Returns the highest value of the rows around each, strip by strip."""
     running = np.pad(profile_HS, ((_WINDOW_PX, _WINDOW_PX), (0, 0)))
     size, window = 1, 2 * _WINDOW_PX + 1
     while size < window:
@@ -147,7 +147,7 @@ def _highest_near(profile_HS: Floats) -> Floats:
 
 
 def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:
-    """At how many sides of each piece another one lies at the same height."""
+    """Returns at how many sides of each piece another one lies at the same height."""
     height, num_strips = shape
     near = _LEVEL_PX
     starts = np.zeros((height + 1 + 2 * near, num_strips + 2), dtype=np.bool_)

@@ -93,7 +93,7 @@ def assess(
     opinion: SecondOpinion | None,
     calibration: Calibration | None,
 ) -> tuple[ParsedText, float | None]:
-    """The text with each block's confidence, and the page's; None for a page without tokens."""
+    """Returns the text with each block's confidence, and the page's; None for a page without tokens."""
     if not transcript.logprobs:
         return parsed, None
     page, blocks = signals(parsed, transcript, tokenizer, opinion)
@@ -111,7 +111,7 @@ def assess(
 def signals(
     parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer, opinion: SecondOpinion | None
 ) -> tuple[Signals, list[Signals]]:
-    """The page's signals and each block's. A transcript without tokens has none: do not ask.
+    """Returns the page's signals and each block's. A transcript without tokens has none: do not ask.
 
     Coordinates and tags of regions are left out of the decoder's doubt. What cannot be known of a block
     (its place in the output, whether the head sees two characters) is taken from the page.
@@ -155,7 +155,7 @@ def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenize
 
 
 def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
-    """How many characters each token adds to the text; a character in several tokens is the last one's."""
+    """Returns how many characters each token adds to the text; a character in several tokens is the last one's."""
     if isinstance(tokenizer.decoder, ByteLevel):
         bytes_of = token_bytes(tokenizer)
         pieces = [bytes_of[token] for token in tokens]

@@ -93,7 +93,7 @@ def _region(raw: str, start: int, end: int) -> _Region:
 
 
 def _read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, str]:
-    """The box around all boxes, and what is no coordinates and therefore text."""
+    """Returns the box around all boxes, and what is no coordinates and therefore text."""
     if not _BOXES.fullmatch(text):
         broken = _BROKEN_BOXES.match(text)
         return None, text[broken.end() :] if broken else text
@@ -115,7 +115,7 @@ def _replace_symbols(text: str) -> str:
 
 
 def _paragraphs(head: str) -> Iterator[Block]:
-    """The paragraphs of what stands before the first region. Where tags are dropped, places are lost."""
+    """Yields the paragraphs of what stands before the first region. Where tags are dropped, places are lost."""
     text = _strip_tags(head)
     ends = [match.span() for match in _PARAGRAPH_END.finditer(text)]
     starts = [0, *(after for _, after in ends)]

@@ -9,7 +9,7 @@ _TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tfoot|tr|td|th)(?:\s[^<>]*)?>"
 
 
 def plain_text(block: Block) -> str:
-    """The block's text without heading marks (titles) and table tags (a line a row, a tab a cell)."""
+    """Returns the block's text without heading marks (titles) and table tags (a line a row, a tab a cell)."""
     if block.label in ("title", "sub_title"):
         return _HEADING.sub("", block.text)
     if block.label == "table" or "<table>" in block.text:

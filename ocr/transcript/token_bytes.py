@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 @lru_cache(maxsize=1)
 def _byte_of() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for. Source: openai/gpt-2, encoder.py."""
+    """Returns the byte that each character of a byte-level vocabulary stands for. Source: openai/gpt-2, encoder.py."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + nth): byte for nth, byte in enumerate(others)}
@@ -41,11 +41,11 @@ class TokenBytes:
             return sum([lengths[token] for token in tokens])
 
     def is_notation(self, token: int) -> bool:
-        """Whether a token is a tag, and no text of the page."""
+        """Returns whether a token is a tag, and no text of the page."""
         return token in self._added
 
     def encode(self, text: str) -> list[int]:
-        """The text's tokens, nothing added before or after them."""
+        """Returns the text's tokens, nothing added before or after them."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -62,5 +62,5 @@ class TokenBytes:
 
 @lru_cache(maxsize=2)
 def token_bytes(tokenizer: Tokenizer) -> TokenBytes:
-    """The same one for every page of a model."""
+    """Returns the same one for every page of a model."""
     return TokenBytes(tokenizer)

@@ -183,8 +183,7 @@ class _Prompts:
         self.num_tokens = len(ids)
 
     def around(self, tokens_TD: Tensor) -> Tensor:
-        """Returns a page's prompt, [num_tokens + T, D], as ocr.model.prompt.splice does, without a wait for the
-        device."""
+        """Returns a page's prompt, [num_tokens + T, D], as ocr.model.prompt.splice does; never waits for the device."""
         weight = self._embed.weight
         if not self._sides:
             ids = upload((*self._ids.before, *self._ids.after), weight.device)

@@ -25,7 +25,7 @@ def placed(
     width_px: int,
     height_px: int,
 ) -> ParsedText:
-    """The same text; blocks have the box around where the character head sees their text.
+    """Returns the same text; blocks have the box around where the character head sees their text.
 
     cells_HW: as encoders.types.VisionTokens has them, on the host; None for a model without a character head.
     Output without regions is first parted into blocks by where its lines stand, and what gets a box by them keeps

@@ -13,5 +13,5 @@ _SIGNS = re.compile(r"[`|#*<]")
 
 
 def as_drawn(text: str) -> str:
-    """The text with blanks instead of its notation."""
+    """Returns the text with blanks instead of its notation."""
     return _NOTATION.sub(" ", text) if _SIGNS.search(text) else text

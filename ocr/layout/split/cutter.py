@@ -1,4 +1,4 @@
-"""One box of a page into parts: around a frame, along columns of text, then between lines."""
+"""Cuts one box of a page into crops: around a frame, along columns of text, then between lines."""
 
 import math
 from collections.abc import Sequence
@@ -16,20 +16,21 @@ from ocr.layout.letter_sizes import Lines
 from ocr.layout.split.crop_canvas import frame
 from ocr.layout.split.crossings import Segment, segments
 from ocr.layout.split.framed_page import find_frame
-from ocr.layout.split.text_amount import burden
+from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import RUNNING_TEXT, Texture
 
 _MAX_PIECES = 16
-# A part with no more text than this stays in one piece, even in columns.
+# A crop with no more text than this stays whole, even in columns.
 _FEW_CHARS = 400.0
 _NOISE_PX = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSize:
-    """What a part may be: at most so many characters, letters no lower than that on its tiles.
+    """Limits of a crop.
 
-    textures: what counts as columns of text, tried in this order.
+    max_chars: the most characters; min_x_height_px: the least x-height on its tiles.
+    textures: the textures that count as columns of text, tried in this order.
     """
 
     max_chars: float
@@ -37,7 +38,7 @@ class PartSize:
     textures: Sequence[Texture]
 
     def relaxed(self, leniency: float) -> "PartSize":
-        """Returns larger parts with smaller letters; the same for 1."""
+        """Returns limits for larger crops with smaller letters; unchanged ones for a leniency of 1."""
         return replace(
             self,
             max_chars=leniency * self.max_chars,
@@ -47,7 +48,7 @@ class PartSize:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Rows top to bottom without ink; share: of the region's characters above it."""
+    """Rows without ink, top to bottom; share: that of the region's characters above them."""
 
     top: int
     bottom: int
@@ -59,7 +60,7 @@ class _Gap:
 
 
 class Cutter:
-    """Cuts boxes of one page. max_tiles: the most that a part has; finder: the page's, where there is one."""
+    """Cuts boxes of one page. max_tiles: the most tiles of a crop; finder: the page's, where there is one."""
 
     def __init__(
         self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize, finder: ColumnFinder | None = None
@@ -71,7 +72,7 @@ class Cutter:
         self._size = size
 
     def cut(self, box: Box, *, paragraph_break: bool) -> list[Part]:
-        """Returns the parts of a box in reading order; none where it has no ink."""
+        """Returns the crops of a box in reading order; none where it has no ink."""
         tight = self._tight(box)
         if tight is None:
             return []
@@ -89,7 +90,7 @@ class Cutter:
         return self._by_rows(tight, lines, paragraph_break) or whole
 
     def _by_frame(self, box: Box, paragraph_break: bool) -> list[Part]:
-        """Cuts what is above a frame, what is left of it, in it, right of it, and below."""
+        """Cuts the areas above a frame, left of it, in it, right of it, and below; none where there is no frame."""
         found = find_frame(self._obstacles, self._rules, box)
         if found is None:
             return []
@@ -104,7 +105,7 @@ class Cutter:
         return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
-        """Cuts what stands across the columns, and the columns between it, from top to bottom."""
+        """Cuts columns, and the print that stands across them, from top to bottom; none where there are no columns."""
         x0, _, x1, _ = box
         parts: list[Part] = []
         for segment in self._segments(box, lines.x_height_px(0.5)):
@@ -115,7 +116,7 @@ class Cutter:
         return parts
 
     def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
-        """Those of a box that has columns of text; none of another."""
+        """Returns the segments of a box that has columns of text; none for another box."""
         for texture in self._size.textures:
             found = self._finder.find(box, x_height_px, texture)
             if found is None:
@@ -128,7 +129,7 @@ class Cutter:
         return []
 
     def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
-        """What stands above columns, they, and what stands below."""
+        """Returns three segments: the print above the columns, the columns, and the print below."""
         x0, y0, x1, y1 = box
         top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
         bottom = found.bottom if self._has_marks((x0, found.bottom, x1, y1), x_height_px) else y1
@@ -139,13 +140,13 @@ class Cutter:
         ]
 
     def _has_marks(self, box: Box, x_height_px: float) -> bool:
-        """Whether there is more in a box than an accent or the foot of a letter from the line beside it."""
+        """Returns whether a box holds more than an accent or the foot of a letter from the line beside it."""
         x0, y0, x1, y1 = box
         rows = np.count_nonzero(np.any(self._obstacles[y0:y1, x0:x1], axis=1))
         return int(rows) >= 0.8 * x_height_px
 
     def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
-        """Cuts once, nearest to where equal pieces of the right size would end, in a wide gap."""
+        """Cuts once, in a wide gap nearest to where equal pieces of the right size would end."""
         x0, y0, x1, y1 = box
         gaps = self._gaps(box, lines)
         if not gaps:
@@ -164,9 +165,9 @@ class Cutter:
         return upper + self.cut((x0, best.middle, x1, y1), paragraph_break=apart)
 
     def _num_pieces(self, box: Box, lines: Lines) -> int:
-        """Into how many pieces of equal height the box must be cut for them to fit."""
+        """Returns into how many pieces of equal height the box must be cut for them to fit."""
         x0, y0, x1, y1 = box
-        chars, x_height = burden(self._obstacles, lines, box), lines.x_height_px()
+        chars, x_height = weighted_chars(self._obstacles, lines, box), lines.x_height_px()
         for number in range(2, _MAX_PIECES + 1):
             piece = (x0, y0, x1, y0 + max(1, (y1 - y0) // number))
             large = frame(piece, x_height, self._max_tiles).scale * x_height >= self._size.min_x_height_px
@@ -198,12 +199,12 @@ class Cutter:
             return True
         scale = frame(box, x_height, self._max_tiles).scale
         return (
-            burden(self._obstacles, lines, box) <= self._size.max_chars
+            weighted_chars(self._obstacles, lines, box) <= self._size.max_chars
             and x_height * scale >= self._size.min_x_height_px
         )
 
     def _tight(self, box: Box) -> Box | None:
-        """The box around the ink of a box, with a margin that stays inside it."""
+        """Returns the box around the ink of a box, with a margin that stays inside it."""
         x0, y0, x1, y1 = box
         if x0 >= x1 or y0 >= y1:
             return None
@@ -225,6 +226,6 @@ class Cutter:
 
 
 def _ends(flags: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
-    """The first set flag and the one after the last."""
+    """Returns the first set flag and the one after the last."""
     hits = np.flatnonzero(flags)
     return (int(hits[0]), int(hits[-1]) + 1) if len(hits) else None

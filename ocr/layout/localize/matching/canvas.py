@@ -37,7 +37,7 @@ class Canvas:
         return cls(grey=grey, box=(x, y, wide - x, high - y), width_px=width_px, height_px=height_px)
 
     def to_page(self, box: Box) -> tuple[int, int, int, int]:
-        """A box on the canvas in whole pixels of the page, inside it and at least one pixel wide and high."""
+        """Returns a box on the canvas in whole pixels of the page, inside it and at least one pixel wide and high."""
         left, top, right, bottom = self.box
         across, down = self.width_px / (right - left), self.height_px / (bottom - top)
         x0, y0, x1, y1 = box
@@ -46,25 +46,25 @@ class Canvas:
         ))  # fmt: skip
 
     def inside(self, box: Box) -> tuple[int, int, int, int]:
-        """A box on the page in whole pixels, inside it and at least one pixel wide and high."""
+        """Returns a box on the page in whole pixels, inside it and at least one pixel wide and high."""
         x0, x1 = _inside(box[0], box[2], self.width_px)
         y0, y1 = _inside(box[1], box[3], self.height_px)
         return x0, y0, x1, y1
 
     def to_page_x(self, x: float) -> float:
-        """A column of the canvas in pixels of the page."""
+        """Returns a column of the canvas in pixels of the page."""
         left, _, right, _ = self.box
         return (x - left) * self.width_px / (right - left)
 
     def from_page(self, point: tuple[float, float]) -> tuple[float, float]:
-        """A point of the page on the canvas."""
+        """Returns a point of the page on the canvas."""
         left, top, right, bottom = self.box
         x, y = point
         return left + x * (right - left) / self.width_px, top + y * (bottom - top) / self.height_px
 
 
 def _joined(views: PageViews) -> UInt8Array:
-    """The green channel of the tiles side by side: near enough to grey to tell ink from paper."""
+    """Returns the green channel of the tiles side by side: near enough to grey to tell ink from paper."""
     columns, rows = views.grid
     tiles = views.local_views[:, 1].reshape(rows, columns, TILE_PX, TILE_PX)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(rows * TILE_PX, columns * TILE_PX)

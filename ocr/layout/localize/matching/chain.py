@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def best_chain(found: Stretches) -> Ints:
-    """The numbers of the chosen stretches, in the order of the text."""
+    """Returns the numbers of the chosen stretches, in the order of the text."""
     count = len(found)
     if not count:
         return np.zeros(0, np.int64)

@@ -48,7 +48,7 @@ class _Island:
 
 
 def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMarks) -> list[Piece]:
-    """The pieces, and one for every leftover that stands clearly somewhere, in the order of the text."""
+    """Returns the pieces, and one for every leftover that stands clearly somewhere, in the order of the text."""
     claimed = _claimed(found, seen)
     islands = sorted(
         [*_islands(seen, claimed, _WORD_GAP_CELLS), *_islands(seen, claimed, None)],
@@ -80,7 +80,7 @@ def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
 def _match(
     wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[Piece]
 ) -> tuple[float, Piece | None]:
-    """How well the wanted marks go with the island, and the piece that they make there."""
+    """Returns how well the wanted marks go with the island, and the piece that they make there."""
     if len(wanted) < _FEW:
         if len(wanted) < len(island.text) and not gap.kin:
             return 0.0, None
@@ -111,7 +111,7 @@ def _match(
 
 
 def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
-    """Which marks a piece covers; the rows next to it may show its line again."""
+    """Returns which marks a piece covers; the rows next to it may show its line again."""
     claimed = np.zeros(len(seen.mark), bool)
     rows = seen.row.tolist()
     for piece in found:
@@ -121,7 +121,7 @@ def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
 
 
 def _islands(seen: SeenMarks, claimed: npt.NDArray[np.bool_], max_gap: int | None) -> Iterator[_Island]:
-    """The unclaimed marks of each row, parted at gaps of more than so many cells."""
+    """Yields the unclaimed marks of each row, parted at gaps of more than so many cells."""
     free = np.flatnonzero(~claimed)
     parted = (np.diff(free) > 1) | (np.diff(seen.row[free]) != 0)
     if max_gap is not None:
@@ -150,7 +150,7 @@ def _gaps(found: Sequence[Piece], written: WrittenMarks) -> Iterator[_Gap]:
 
 
 def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) -> bool:
-    """Whether another text stands in the row between a piece and a place: it is another column."""
+    """Returns whether another text stands in the row between a piece and a place: it is another column."""
     low, high = (piece.x1, x0) if piece.x1 <= x0 else (x1, piece.x0)
     return any(
         other.y0 <= row < other.y1 and other.x0 < high and other.x1 > low and other.text != piece.text
@@ -159,7 +159,7 @@ def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) ->
 
 
 def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
-    """Which islands to look at, by their rows in order: those near the rest of the text, or all."""
+    """Returns which islands to look at, by their rows in order: those near the rest of the text, or all."""
     if not gap.kin:
         return 0, len(rows)
     top, bottom = min(piece.y0 for piece in gap.kin), max(piece.y1 for piece in gap.kin)
@@ -173,5 +173,5 @@ def _distance(piece: Piece, row: int, x0: int, x1: int) -> float:
 
 
 def _rows_between(piece: Piece, row: int) -> int:
-    """How many rows away, none for the rows next to it."""
+    """Returns how many rows away, none for the rows next to it."""
     return max(piece.y0 - 1 - row, row - piece.y1, 0)

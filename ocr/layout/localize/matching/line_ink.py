@@ -96,14 +96,14 @@ def _ink(area_HW: UInt8Array) -> list[float]:
 
 
 def _middle(grey: UInt8Array) -> int:
-    """The median, rounded down."""
+    """Returns the median, rounded down."""
     up_to = np.bincount(grey.ravel()).cumsum()
     low, high = up_to.searchsorted(((grey.size + 1) // 2, grey.size // 2 + 1))
     return (int(low) + int(high)) // 2
 
 
 def _num_over(values: Sequence[float], at: int, step: int, least: float) -> int:
-    """How many values from number `at` on, in steps of 1 or -1, are at least so high."""
+    """Returns how many values from number `at` on, in steps of 1 or -1, are at least so high."""
     end = len(values) if step > 0 else -1
     for k in range(at, end, step):
         if values[k] < least:

@@ -37,7 +37,7 @@ class Piece:
 def pieces(
     chosen: Stretches, written: WrittenMarks, seen: SeenMarks, cells_HW: npt.NDArray[np.int16]
 ) -> list[Piece]:
-    """The pieces of a chain of stretches, in its order: one each, or several where wide gaps part it."""
+    """Returns the pieces of a chain of stretches, in its order: one each, or several where wide gaps part it."""
     claimed = bytearray(len(seen.mark))
     for first, last in zip(chosen.first.tolist(), chosen.last.tolist(), strict=True):
         claimed[first : last + 1] = b"\1" * (last + 1 - first)
@@ -89,7 +89,7 @@ def _reach(
     step: int,
     marks: int,
 ) -> int:
-    """The mark reached from one by up to so many steps along its row, without a wide gap."""
+    """Returns the mark reached from one by up to so many steps along its row, without a wide gap."""
     for _ in range(marks):
         to = at + step
         if not 0 <= to < len(rows) or claimed[to] or rows[to] != rows[at]:
@@ -101,7 +101,7 @@ def _reach(
 
 
 def _rows(own: npt.NDArray[np.int16], free_HW: npt.NDArray[np.int16], row: int, x0: int) -> tuple[int, int]:
-    """The rows of cells [first, last) that show the same line: large text fills several."""
+    """Returns the rows of cells [first, last) that show the same line: large text fills several."""
     there, filled = free_HW[:, x0 : x0 + len(own)], own > 0
     least = _SAME_LINE * max(1, int(np.count_nonzero(filled)))
     first, last = row, row + 1

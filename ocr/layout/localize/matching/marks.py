@@ -71,7 +71,7 @@ def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
 
 
 def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
-    """The runs of equal cells. characters: as above."""
+    """Returns the runs of equal cells. characters: as above."""
     filled = cells_HW > 0
     changes = np.ones((cells_HW.shape[0], cells_HW.shape[1] + 1), bool)
     changes[:, 1:-1] = cells_HW[:, 1:] != cells_HW[:, :-1]
@@ -87,7 +87,7 @@ def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
 
 @lru_cache(maxsize=2)
 def _marks_of(characters: str) -> Mapping[str, int]:
-    """The first class of each look."""
+    """Returns the first class of each look."""
     found: dict[str, int] = {}
     for index, character in enumerate(characters):
         found.setdefault(_look(character), index + NUM_RESERVED)

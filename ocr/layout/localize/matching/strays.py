@@ -9,7 +9,7 @@ _FEW = 0.25  # of the marks of the largest group
 
 
 def without_strays(own: Sequence[Piece], others: Sequence[Piece]) -> list[Piece]:
-    """The pieces of one text but those that lie apart and are few. others: the pieces of all texts.
+    """Returns the pieces of one text but those that lie apart and are few. others: the pieces of all texts.
 
     Pieces in the same row are together, however far, unless another text stands between them.
     """

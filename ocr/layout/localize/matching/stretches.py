@@ -37,12 +37,12 @@ class Stretches:
         return len(self.start)
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> "Stretches":
-        """Some of them."""
+        """Returns some of them."""
         return Stretches(**{name: getattr(self, name)[index] for name in self.__slots__})
 
 
 def stretches(written: WrittenMarks, seen: SeenMarks) -> Stretches:
-    """Every stretch of at least four marks, but for those that a far longer one of the same text eclipses."""
+    """Returns every stretch of at least four marks, but for those that a far longer one of the same text eclipses."""
     i, j = _pairs(_grams(written.mark, written.text), _grams(seen.mark, seen.row))
     shift, text, row = j - i, written.text[i], seen.row[j]
     order = np.lexsort((i, shift, row, text))
@@ -79,7 +79,7 @@ def _grams(mark: Ints, group: Ints) -> Ints:
 
 
 def _pairs(written: Ints, seen: Ints) -> tuple[Ints, Ints]:
-    """Where the same runs stand: numbers i of the text's and j of the page's."""
+    """Returns where the same runs stand: numbers i of the text's and j of the page's."""
     order = np.argsort(seen, kind="stable")
     ordered = seen[order]
     low, high = np.searchsorted(ordered, written, "left"), np.searchsorted(ordered, written, "right")
@@ -107,7 +107,7 @@ def _occurrence(values: Ints) -> tuple[Ints, Ints]:
 
 
 def _nearest(found: Stretches, seen: SeenMarks, length: int) -> Stretches:
-    """At most so many stretches: of those for the same text the ones about as early on the page as in the text."""
+    """Returns at most so many stretches: of those for the same text the ones about as early on the page as in the text."""
     if len(found) <= _MAX_STRETCHES:
         return found
     away = np.abs(found.start / length - found.first / len(seen.mark))
@@ -118,7 +118,7 @@ def _nearest(found: Stretches, seen: SeenMarks, length: int) -> Stretches:
 
 
 def _lasting(found: Stretches, length: int) -> npt.NDArray[np.bool_]:
-    """Which stretches have a mark of the text that no far longer stretch covers."""
+    """Returns which stretches have a mark of the text that no far longer stretch covers."""
     longest = [0] * length
     starts, ends, scores = found.start.tolist(), found.end.tolist(), found.score.tolist()
     for k in np.argsort(found.score, kind="stable").tolist():

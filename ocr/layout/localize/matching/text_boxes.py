@@ -40,7 +40,7 @@ def place(
     canvas: Canvas,
     wanted: Container[int] | None = None,
 ) -> list[Place]:
-    """The place of each text, in order. texts: as they stand on the page, in reading order.
+    """Returns the place of each text, in order. texts: as they stand on the page, in reading order.
 
     cells_HW: [H/16, W/4] of the canvas; characters: see ocr.character_head.second_opinion.read_cells. wanted: the
     numbers of the texts whose places are asked for, the others have none; None for all.
@@ -63,7 +63,7 @@ def place(
 
 
 def _box(own: Sequence[Piece], letters: Sequence[str], canvas: Canvas) -> Box:
-    """The box around the pieces of a text on the canvas; only the outermost lines decide how high it is."""
+    """Returns the box around the pieces of a text on the canvas; only the outermost lines decide how high it is."""
     y0, y1 = min(piece.y0 for piece in own), max(piece.y1 for piece in own)
     tops, bottoms = [y1 * CELL_HEIGHT_PX + 0.0], [y0 * CELL_HEIGHT_PX + 0.0]
     for piece, text in zip(own, letters, strict=True):

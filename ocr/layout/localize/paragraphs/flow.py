@@ -43,7 +43,7 @@ class Flow:
         self._known: dict[int, Sequence[Line]] = {}
 
     def ranges(self) -> Iterator[tuple[int, int, str]]:
-        """The blocks: [first, last) and a label."""
+        """Yields the blocks: [first, last) and a label."""
         first = self._start
         for at in range(self._start, self._end):
             if at + 1 == self._end or self._ends_block(first, at):
@@ -51,7 +51,7 @@ class Flow:
                 first = at + 1
 
     def _ends_block(self, first: int, at: int) -> bool:
-        """Whether a block that begins with line `first` ends with line `at`."""
+        """Returns whether a block that begins with line `first` ends with line `at`."""
         a, b = self._lines[at], self._lines[at + 1]
         if not a.spans or not b.spans:
             return a.block != b.block
@@ -73,7 +73,7 @@ class Flow:
         return not self._is_code(at) and self._ends_paragraph(first, at)
 
     def _ends_paragraph(self, first: int, at: int) -> bool:
-        """Whether line `at` ends a paragraph although there is no gap below it."""
+        """Returns whether line `at` ends a paragraph although there is no gap below it."""
         a, b = self._lines[at], self._lines[at + 1]
         own = [k for k in range(first, at + 1) if self._lines[k].spans]
         full = [not self._is_forced(k) for k in own]
@@ -91,14 +91,14 @@ class Flow:
         return not full[-1] and next_full and abs(b.x0 - a.x0) < step
 
     def _runs_on(self, at: int) -> bool:
-        """Whether a line is full, as others around it are: then a blank line after it may only be a wide gap."""
+        """Returns whether a line is full, as others around it are: then a blank line after it may only be a wide gap."""
         around = self._around(at)
         right = max(line.x1 for line in around)
         least = right - _RAGGED * (right - around[0].x0)
         return sum(line.x1 > least for line in around) > 1 and not self._is_forced(at)
 
     def _is_indented(self, at: int, left: float, step: float) -> bool:
-        """Whether a line begins further right than those before and after it, and is not centred."""
+        """Returns whether a line begins further right than those before and after it, and is not centred."""
         line = self._lines[at]
         right = max(other.x1 for other in self._around(at - 1))
         centred = abs((right - line.x1) - (line.x0 - left)) < step
@@ -107,7 +107,7 @@ class Flow:
         return line.x0 > left + step and not centred and returns
 
     def _is_code(self, at: int) -> bool:
-        """Whether the lines around are entries of an index, or of a program: those have no paragraphs."""
+        """Returns whether the lines around are entries of an index, or of a program: those have no paragraphs."""
         around = self._around(at)
         if is_index(around) or is_numbered(around):
             return True
@@ -116,7 +116,7 @@ class Flow:
         return is_mono(around) and sum(line.x1 > least for line in around) < _FILLED * len(around)
 
     def _is_forced(self, at: int) -> bool:
-        """Whether a line ends although the next line's first word would have fitted on it."""
+        """Returns whether a line ends although the next line's first word would have fitted on it."""
         a = self._lines[at]
         if has_leader(a) or at + 1 >= self._end:
             return True
@@ -132,7 +132,7 @@ class Flow:
         return ends[-1] - a.x1 > (len(word) + 1.5) * b.letter_px * _ROOM
 
     def _around(self, at: int) -> Sequence[Line]:
-        """The lines of a column around line `at`, as far as they follow each other closely."""
+        """Returns the lines of a column around line `at`, as far as they follow each other closely."""
         if (known := self._known.get(at)) is not None:
             return known
         low, high, start = at, at + 1, self._start
@@ -144,7 +144,7 @@ class Flow:
         return found
 
     def _extra(self, at: int) -> float:
-        """How much further than usual the next line is below line `at`, in pixels.
+        """Returns how much further than usual the next line is below line `at`, in pixels.
 
         A baseline may be misjudged: then the gap on the line's other side is as much too small.
         """
@@ -157,7 +157,7 @@ class Flow:
         return min(found)
 
     def _usual(self, at: int) -> float:
-        """The usual distance of lines like `at` around it, in pixels."""
+        """Returns the usual distance of lines like `at` around it, in pixels."""
         lines, a = self._lines, self._lines[at]
         low, high = max(self._start, at - _FAR), min(self._end - 1, at + 1 + _FAR)
         drops = [
@@ -174,7 +174,7 @@ def _alike(a: Line, b: Line) -> bool:
 
 
 def _differ(a: Line, b: Line) -> bool:
-    """Whether two lines are of different type sizes."""
+    """Returns whether two lines are of different type sizes."""
     if not (a.sure and b.sure):
         return False
     small, large = (b, a) if b.size < a.size else (a, b)
@@ -182,7 +182,7 @@ def _differ(a: Line, b: Line) -> bool:
 
 
 def _adjoin(a: Line, b: Line) -> bool:
-    """Whether two lines may be neighbours in one column."""
+    """Returns whether two lines may be neighbours in one column."""
     if not a.spans or not b.spans or _differ(a, b):
         return False
     size = max(a.size, b.size)

@@ -16,7 +16,7 @@ _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 
 def is_mono(lines: Sequence[Line]) -> bool:
-    """Whether all characters are of one width, in lines of different lengths."""
+    """Returns whether all characters are of one width, in lines of different lengths."""
     long = [line for line in lines if len(line.text) >= _LONG and line.spans]
     if len(long) < _FEW:
         return False
@@ -26,19 +26,19 @@ def is_mono(lines: Sequence[Line]) -> bool:
 
 
 def is_numbered(lines: Sequence[Line]) -> bool:
-    """Whether the lines are numbered one by one, as those of programs are."""
+    """Returns whether the lines are numbered one by one, as those of programs are."""
     heads = [line.text.split()[0] for line in lines]
     numbers = [int(head) if head.isdecimal() else -2 for head in heads]
     return len(lines) > 1 and sum(b - a == 1 for a, b in pairwise(numbers)) >= (len(lines) - 1) / 2
 
 
 def is_index(lines: Sequence[Line]) -> bool:
-    """Whether most lines end with a number, as entries of an index or a table of contents do."""
+    """Returns whether most lines end with a number, as entries of an index or a table of contents do."""
     return sum(line.text[-1].isdigit() for line in lines) > _MOST * len(lines)
 
 
 def is_list(lines: Sequence[Line]) -> bool:
-    """Whether the lines are two or more items and what goes on them."""
+    """Returns whether the lines are two or more items and what goes on them."""
     return item_mark(lines[0]) is not None and sum(item_mark(line) is not None for line in lines) > 1
 
 
@@ -51,5 +51,5 @@ def item_mark(line: Line) -> str | None:
 
 
 def has_leader(line: Line) -> bool:
-    """Whether dots or a rule lead across the line, or stand for what is to be filled in."""
+    """Returns whether dots or a rule lead across the line, or stand for what is to be filled in."""
     return _LEADER.search(line.text) is not None

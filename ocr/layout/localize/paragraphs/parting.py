@@ -21,7 +21,7 @@ _ENOUGH = 0.5  # of a block's characters, those on lines with a place, for its b
 
 
 def is_plain(blocks: Sequence[Block]) -> bool:
-    """Whether a page's blocks are of output without regions, and stand in it word for word."""
+    """Returns whether a page's blocks are of output without regions, and stand in it word for word."""
     return all(
         block.label == "text"
         and block.box_px is None
@@ -33,7 +33,7 @@ def is_plain(blocks: Sequence[Block]) -> bool:
 def parted(
     blocks: Sequence[Block], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
 ) -> tuple[Block, ...]:
-    """The same text in the same order, parted by where it stands on the page. blocks: plain ones.
+    """Returns the same text in the same order, parted by where it stands on the page. blocks: plain ones.
 
     Tables and lists get their labels; blocks most of whose lines were found get their boxes.
     cells_HW, characters: as ocr.layout.localize.matching.text_boxes.place takes them.
@@ -55,7 +55,7 @@ def _ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
 
 
 def _block(blocks: Sequence[Block], lines: Sequence[Line]) -> Block:
-    """A block of these lines: part of one block, or of several with blank lines between them."""
+    """Returns a block of these lines: part of one block, or of several with blank lines between them."""
     first, last = lines[0], lines[-1]
     texts = [block.text for block in blocks[first.block : last.block + 1]]
     texts[-1] = texts[-1][: last.end]

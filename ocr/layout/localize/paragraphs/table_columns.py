@@ -29,24 +29,24 @@ def shared_strips(strips: Sequence[Span] | None, line: Line) -> list[Span]:
 
 
 def inner_strips(strips: Sequence[Span], lines: Sequence[Line]) -> list[Span]:
-    """The strips that are inside the lines."""
+    """Returns the strips that are inside the lines."""
     x0, x1 = min(line.x0 for line in lines), max(line.x1 for line in lines)
     return [(low, high) for low, high in strips if low > x0 and high < x1]
 
 
 def _inner(line: Line) -> list[Span]:
-    """The gaps within a line."""
+    """Returns the gaps within a line."""
     return [(a[1], b[0]) for a, b in pairwise(line.spans)]
 
 
 def both_sides(row: Sequence[Line], low: float, high: float) -> bool:
-    """Whether something stands to the left of a strip, and something to the right."""
+    """Returns whether something stands to the left of a strip, and something to the right."""
     spans = [span for line in row for span in line.spans]
     return any(span[1] <= low for span in spans) and any(span[0] >= high for span in spans)
 
 
 def crossings(lines: Sequence[Line], low: float, high: float) -> int:
-    """How often the text goes on from the left of a strip to its right: once for two columns, once a row in a table."""
+    """Returns how often the text goes on from the left of a strip to its right: once for two columns, once a row in a table."""
     sides = [span[0] >= high for line in lines for span in line.spans if span[1] <= low or span[0] >= high]
     return sum(after and not before for before, after in pairwise(sides))
 
@@ -63,12 +63,12 @@ def _cells(line: Line, strips: Sequence[Span]) -> list[Span]:
 
 
 def fills_strip(line: Line, strips: Sequence[Span], table: Sequence[Line]) -> bool:
-    """Whether a line stands in some strip of the table from side to side."""
+    """Returns whether a line stands in some strip of the table from side to side."""
     return any(line.x0 <= low and high <= line.x1 for low, high in inner_strips(strips, [*table, line]))
 
 
 def has_other_columns(line: Line, strips: Sequence[Span], above: Line | None) -> bool:
-    """Whether the line has gaps, but not where the table has its strips or the line above its gaps."""
+    """Returns whether the line has gaps, but not where the table has its strips or the line above its gaps."""
     gaps = _inner(line)
     known = [*strips, *(_inner(above) if above else ())]
     aligned = sum(any(a[0] < b[1] and b[0] < a[1] for b in known) for a in gaps)
@@ -76,7 +76,7 @@ def has_other_columns(line: Line, strips: Sequence[Span], above: Line | None) ->
 
 
 def is_in_line(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether some cell of the line but the first is in line with one of the table; a single cell begins as one."""
+    """Returns whether some cell of the line but the first is in line with one of the table; a single cell begins as one."""
     slack = _SLACK * line.size
     cells = _cells(line, strips)
     others = [cell for other in table for cell in _cells(other, strips)]
@@ -90,7 +90,7 @@ def is_in_line(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> boo
 
 
 def fits_column(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether a line with one cell is not much longer than the cells of that column."""
+    """Returns whether a line with one cell is not much longer than the cells of that column."""
     cells = _cells(line, strips)
     others = [cell for other in table for cell in _cells(other, strips)]
     x0, x1 = cells[0]

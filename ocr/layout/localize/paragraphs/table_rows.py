@@ -48,7 +48,7 @@ def find_tables(lines: Sequence[Line]) -> list[tuple[int, int]]:
 
 
 def _heads(line: Line, rows: Sequence[Line]) -> bool:
-    """Whether the cells of a table's first line are in line with the others'."""
+    """Returns whether the cells of a table's first line are in line with the others'."""
     placed = [row for row in rows if row.spans]
     return is_in_line(line, placed, _all_share([line, *placed]))
 
@@ -65,7 +65,7 @@ def _whole(lines: Sequence[Line], start: int, end: int) -> int:
 
 
 def _all_share(lines: Sequence[Line]) -> list[Span]:
-    """The strips that lines share; a line that leaves none is passed over."""
+    """Returns the strips that lines share; a line that leaves none is passed over."""
     strips: list[Span] = []
     for line in lines:
         strips = shared_strips(strips or None, line) or strips
@@ -73,7 +73,7 @@ def _all_share(lines: Sequence[Line]) -> list[Span]:
 
 
 def _end(lines: Sequence[Line], start: int) -> int:
-    """Where the table ends whose first line this is; `start` where it is none."""
+    """Returns where the table ends whose first line this is; `start` where it is none."""
     strips: list[Span] | None = None
     table: list[Line] = []
     seen: list[Line] = []
@@ -109,7 +109,7 @@ def _end(lines: Sequence[Line], start: int) -> int:
 
 
 def _goes_on(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether a line with one cell is another line of it, or beside it, and not what stands below the table."""
+    """Returns whether a line with one cell is another line of it, or beside it, and not what stands below the table."""
     drops = [below.base - above.base for above, below in pairwise(table)]
     drop = line.base - table[-1].base
     close = drop < max(_CLOSE * line.size, _CLOSER * min((d for d in drops if d > 0), default=0.0))
@@ -117,13 +117,13 @@ def _goes_on(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
 
 
 def _is_column(lines: Sequence[Line]) -> bool:
-    """Whether lines stand below each other without gaps, and are too many for one cell."""
+    """Returns whether lines stand below each other without gaps, and are too many for one cell."""
     single = all(len(line.spans) == 1 and abs(line.x0 - lines[0].x0) < line.size for line in lines)
     return len(lines) > _CELL_LINES and single and all(a.base < b.base for a, b in pairwise(lines))
 
 
 def _near(table: Sequence[Line], line: Line) -> bool:
-    """Whether a line goes on a table: below it, or beside its last lines."""
+    """Returns whether a line goes on a table: below it, or beside its last lines."""
     last = table[-1]
     lowest = max(other.base for other in table[-_LAST:])
     size = max(last.size, line.size)
@@ -137,7 +137,7 @@ def _near(table: Sequence[Line], line: Line) -> bool:
 
 
 def _is_table(lines: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether something stands on both sides of the strips in enough of the rows."""
+    """Returns whether something stands on both sides of the strips in enough of the rows."""
     size = min(line.size for line in lines)
     rows = _rows(lines)
     kept = []
@@ -153,7 +153,7 @@ def _is_table(lines: Sequence[Line], strips: Sequence[Span]) -> bool:
 
 
 def _rows(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines by their heights."""
+    """Returns the lines by their heights."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.base):
         if rows and line.base - rows[-1][0].base < 0.5 * line.size:

@@ -59,7 +59,7 @@ class Line:
 def find_lines(
     blocks: Sequence[Block], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
 ) -> list[Line]:
-    """Every line of the blocks, in order.
+    """Returns every line of the blocks, in order.
 
     cells_HW, characters: as ocr.layout.localize.matching.text_boxes.place takes them.
     """
@@ -99,7 +99,7 @@ def _placed(
 
 
 def _gaps(filled: npt.NDArray[np.int64], least_px: float, canvas: Canvas) -> list[float]:
-    """Where gaps between filled cells begin and end, in turn, in page pixels."""
+    """Returns where gaps between filled cells begin and end, in turn, in page pixels."""
     edges: list[float] = []
     before = np.flatnonzero(np.diff(filled) > 1)
     for left, right in zip(filled[before].tolist(), filled[before + 1].tolist(), strict=True):
@@ -111,7 +111,7 @@ def _gaps(filled: npt.NDArray[np.int64], least_px: float, canvas: Canvas) -> lis
 
 
 def _without_jumps(lines: Sequence[Line]) -> list[Line]:
-    """The lines, but for the places of those that are not between the lines before and after, which go together."""
+    """Returns the lines, but for the places of those that are not between the lines before and after, which go together."""
     out = list(lines)
     for at in range(1, len(lines) - 1):
         before, line, after = out[at - 1], lines[at], lines[at + 1]
@@ -127,7 +127,7 @@ def _without_jumps(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_sizes(lines: Sequence[Line]) -> list[Line]:
-    """The lines with sizes that their letters' widths or their neighbours bear out: ink alone may mislead."""
+    """Returns the lines with sizes that their letters' widths or their neighbours bear out: ink alone may mislead."""
     out = list(lines)
     measures = [(line.size, line.letter_px) if line.spans else None for line in lines]
     for at, (line, own) in enumerate(zip(lines, measures, strict=True)):
