@@ -77,8 +77,7 @@ class UnlimitedOcrTextMoe(nn.Module):
 
 
 class UnlimitedOcrTextDecoderLayer(nn.Module):
-    """A decoder layer, [B, T, D] -> [B, T, D]: attention and feed-forward part, each after a norm, added to its
-    input."""
+    """A decoder layer, [B, T, D] -> [B, T, D]: attention and feed-forward part, each after a norm, as residuals."""
 
     def __init__(self, config: TextConfig, layer_idx: int) -> None:
         super().__init__()

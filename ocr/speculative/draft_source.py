@@ -101,8 +101,7 @@ class Source:
         return self.written[max(0, start) : byte] if byte > start else b""
 
     def tokens_from(self, byte: int) -> tuple[list[int], int]:
-        """Returns how the text goes on at a byte: the tokens of a word's end, and the number of the token after
-        them."""
+        """Returns how the text goes on at a byte: the tokens that end a word, and the number of the token after."""
         index = bisect_left(self.starts, byte)
         if index < len(self.starts) and self.starts[index] == byte:
             return [], index

@@ -10,8 +10,10 @@ _FEW = 4  # tokens that are proposed after a short match
 
 
 class RepeatDraft:
-    """Proposes the tokens that followed the last four tokens when they last occurred, or a few that followed the last
-    two."""
+    """Proposes the tokens that followed the last four tokens at their latest earlier occurrence.
+
+    Where those are new, it proposes a few that followed the last two.
+    """
 
     def __init__(self) -> None:
         self._ends: dict[tuple[int, ...], int] = {}

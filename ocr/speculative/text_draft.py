@@ -82,8 +82,7 @@ class TextDraft:
         return self._source.starts[self._next] - sum(len(self._bytes[token]) for token in self._front)
 
     def _learn_break(self, byte: int, between: bytes) -> None:
-        """Learns the break before the word at a byte, which was written as expected, though its break may not have
-        been."""
+        """Learns the break before the word at a byte: the word was written as expected, its break perhaps not."""
         source, now = self._source, self._byte()
         mark, done = source.mark_at(now), source.space_before(now)
         word = source.mark_at(byte)
