@@ -1,4 +1,4 @@
-"""Plain text out of a region's markdown, for search and for comparing with other plain text."""
+"""Makes plain text of a region's markdown, for search and for comparing with other plain text."""
 
 import re
 

@@ -173,8 +173,10 @@ def place_pairs(
 
 @triton.jit
 def expert_tile(starts, tile, E: tl.constexpr, PADDED: tl.constexpr, BLOCK_M: tl.constexpr):
-    """Returns the expert of a tile of BLOCK_M pairs (E if there is no such tile), its first place, and where the
-    expert's pairs end. No tile holds pairs of two experts."""
+    """Returns the expert of a tile of BLOCK_M pairs, the tile's first place, and where the expert's pairs end.
+
+    The expert is E if there is no such tile. No tile holds pairs of two experts.
+    """
     e = tl.arange(0, PADDED)
     begin = tl.load(starts + e, mask=e < E, other=0)
     end = tl.load(starts + e + 1, mask=e < E, other=0)

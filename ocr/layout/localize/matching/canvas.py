@@ -26,8 +26,7 @@ class Canvas:
 
     @classmethod
     def of(cls, views: PageViews, *, width_px: int, height_px: int) -> "Canvas":
-        """Returns the canvas of views by ocr.imaging.tiling.views: the page stretched over tiles, or in a global
-        view."""
+        """Returns the canvas of views as ocr.imaging.tiling.views makes them, tiled or with a global view alone."""
         grey = _joined(views) if views.num_tiles else views.global_view[1]
         high, wide = grey.shape
         x, y = 0, 0

@@ -10,13 +10,13 @@ from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX
 from ocr.layout.localize.quantiles import median, percentile
 
 _CHUNK_PX = 256  # skew moves a line by less than its own height over this
-_DENSE = 0.45  # a share of a usual dense row: rows between the baseline and the height of most letters have it
-_USUAL = 65  # the percentile of the rows with ink that counts as a dense one; a dash is denser than any letter
+_DENSE = 0.45  # of a usual dense row: rows between the baseline and the height of most letters have it
+_USUAL = 65  # the percentile of the rows with ink that counts as dense; a dash is denser than any letter
 _SPARSE = 0.03  # the same share for rows that only ascenders reach
 _FAINT = 12  # levels of grey that are not ink
 _RULE, _RULE_PX = 0.8, 96  # a row with ink over this share of at least this width is a rule, not text
 _BELOW_PX = 6  # cells hold the characters whose middle is in them, so small letters may reach lower
-_MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # the least height of the dense rows, and as a share of the rows of cells but one
+_MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # the least height of the dense rows; of the rows of cells but one
 # In type sizes: the height of small letters (lowest, usual, highest), of capitals and ascenders, and a line's band.
 _SMALL_HEIGHT = (0.38, 0.45, 0.54)
 _TALL_HEIGHT = 0.7
@@ -96,7 +96,7 @@ def _ink(area_HW: UInt8Array) -> list[float]:
 
 
 def _middle(grey: UInt8Array) -> int:
-    """Returns the median, rounded down."""
+    """Returns the median shade, rounded down."""
     up_to = np.bincount(grey.ravel()).cumsum()
     low, high = up_to.searchsorted(((grey.size + 1) // 2, grey.size // 2 + 1))
     return (int(low) + int(high)) // 2

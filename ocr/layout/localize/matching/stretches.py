@@ -37,7 +37,7 @@ class Stretches:
         return len(self.start)
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> "Stretches":
-        """Returns some of them."""
+        """Returns the stretches that an index selects."""
         return Stretches(**{name: getattr(self, name)[index] for name in self.__slots__})
 
 

@@ -18,7 +18,7 @@ from ocr.layout.localize.quantiles import percentile
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
 _TIGHT = 0.9  # lines are never closer
 _PITCH = 1.3  # the usual distance of lines where too few lines show it
-_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # extra distance that separates blocks; the same where a baseline is doubtful
+_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # distance that separates blocks; where a baseline is doubtful
 _ITEM_EXTRA = 1.3  # extra distance that separates items of a list
 _APART = 3.0  # horizontal distance that separates blocks
 _INDENT = 0.6
@@ -30,7 +30,7 @@ _FILLED = 0.4  # the least share of full lines in running text
 _ROOM = 1.1  # the room that a word needs, in its widths
 # Lines.
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
-_FEW, _ENOUGH, _USUAL = 3, 8, 30  # the least and most distances to take the usual one from, and its percentile
+_FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
 _SOME = 4
 
 
