@@ -83,7 +83,7 @@ class Runs:
         return kept
 
 
-class Hand:
+class LetterWidths:
     """The widths of a page's letters, to tell one letter from two. Built from all lines of the page."""
 
     def __init__(self, lines: Sequence[Runs], characters: str) -> None:

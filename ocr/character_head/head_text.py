@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ocr.character_head.head_letters import Cells, Hand, Runs
+from ocr.character_head.head_letters import Cells, LetterWidths, Runs
 from ocr.character_head.head_lines import HeadLine, find_lines
 
 _CELL_WIDTH_PX, _CELL_HEIGHT_PX = 4, 16
@@ -37,8 +37,8 @@ def head_text(cells_HW: Cells, characters: str) -> str:
     """
     places = find_lines(cells_HW)
     runs = [Runs.of(line.cells) for line in places]
-    hand = Hand(runs, characters)
-    read = [hand.read(run) for run in runs]
+    letter_widths = LetterWidths(runs, characters)
+    read = [letter_widths.read(run) for run in runs]
     lines = [
         _Line(place=place, text=text, size_rows=em_cells * _CELL_WIDTH_PX / _CELL_HEIGHT_PX)
         for place, (text, em_cells) in zip(places, read, strict=True)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-NUM_LANES = 6
+NUM_THREADS = 6
 BUFFER_BYTES = 8 << 20
 # A thread fills one while the other is copied.
 _BUFFERS = 2
@@ -66,30 +66,30 @@ def send(
         jobs.put(pair)
         num_bytes += pair[0].num_bytes
     buffer_bytes = max(1, min(buffer_bytes, num_bytes))
-    num_lanes = min(NUM_LANES, -(-num_bytes // buffer_bytes))
-    if not num_lanes:
+    num_threads = min(NUM_THREADS, -(-num_bytes // buffer_bytes))
+    if not num_threads:
         return
     if device.type == "cuda":
         torch.cuda.current_stream(device).synchronize()  # earlier work may still use the targets' memory
-    with ThreadPoolExecutor(num_lanes, thread_name_prefix="weights") as threads:
-        for done in [threads.submit(_lane, jobs, device, buffer_bytes) for _ in range(num_lanes)]:
+    with ThreadPoolExecutor(num_threads, thread_name_prefix="weights") as threads:
+        for done in [threads.submit(_stream, jobs, device, buffer_bytes) for _ in range(num_threads)]:
             done.result()
 
 
-def _lane(jobs: "SimpleQueue[tuple[Stored, Tensor]]", device: torch.device, buffer_bytes: int) -> None:
+def _stream(jobs: "SimpleQueue[tuple[Stored, Tensor]]", device: torch.device, buffer_bytes: int) -> None:
     with ExitStack() as stack:
-        lane = stack.enter_context(closing(_Lane(device, buffer_bytes)))
+        streamer = stack.enter_context(closing(_Streamer(device, buffer_bytes)))
         stack.enter_context(torch.inference_mode())
-        stack.enter_context(nullcontext() if lane.stream is None else torch.cuda.stream(lane.stream))
+        stack.enter_context(nullcontext() if streamer.stream is None else torch.cuda.stream(streamer.stream))
         while True:
             try:
                 stored, target = jobs.get_nowait()
             except Empty:
                 break
-            lane.fill(stored, target)
+            streamer.fill(stored, target)
 
 
-class _Lane:
+class _Streamer:
     """One thread's buffers, open files and stream. stream: None on a CPU."""
 
     def __init__(self, device: torch.device, buffer_bytes: int) -> None:

@@ -28,6 +28,7 @@ class UnlimitedOcrTextTopkRouter(nn.Module):
         self.weight = nn.Parameter(torch.empty(self.num_experts, self.hidden_dim))
 
     def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns logits, shares and numbers of each token's experts."""
         rows_TD = hidden.reshape(-1, self.hidden_dim).float()
         logits_TE = functional.linear(rows_TD, self.weight.float())
         scores_TE = logits_TE.softmax(-1)
@@ -63,6 +64,7 @@ class UnlimitedOcrTextExperts(nn.Module):
         self.act_fn = nn.SiLU()
 
     def forward(self, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
+        """Returns the sum of each token's experts, weighted by its shares."""
         return EXPERTS[self.config._experts_implementation](self, hidden_TD, chosen_TK, shares_TK)
 
 

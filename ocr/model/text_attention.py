@@ -71,6 +71,7 @@ class UnlimitedOcrTextRotaryEmbedding(nn.Module):
 
     @torch.no_grad()
     def forward(self, hidden: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns cosines and sines for these positions; hidden gives device and number format."""
         angles = position_ids[..., None].float() * self.inv_freq.to(hidden.device, torch.float)
         both = torch.cat((angles, angles), dim=-1)
         return both.cos().to(hidden.dtype), both.sin().to(hidden.dtype)
@@ -108,6 +109,7 @@ class UnlimitedOcrTextAttention(nn.Module):
         past_key_values: KeyValueCache | None = None,
         **rest: Any,
     ) -> tuple[Tensor, Tensor | None]:
+        """Returns the output [B, T, D], and the attention weights where the implementation gives any."""
         of_tokens = hidden_states.shape[:-1]
         query, keys, values = (
             made_by(hidden_states).view(*of_tokens, -1, self.head_dim).transpose(1, 2)

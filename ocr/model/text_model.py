@@ -37,6 +37,7 @@ class UnlimitedOcrTextRMSNorm(nn.Module):
         self.variance_epsilon = eps
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns the normed states, in hidden's number format."""
         wide = hidden.float()
         wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
         out: Tensor = self.weight * wide.to(hidden.dtype)
@@ -55,6 +56,7 @@ class UnlimitedOcrTextMLP(nn.Module):
         self.act_fn = nn.SiLU()
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns down(silu(gate) * up)."""
         out: Tensor = self.down_proj(self.act_fn(self.gate_proj(hidden)) * self.up_proj(hidden))
         return out
 
@@ -70,6 +72,7 @@ class UnlimitedOcrTextMoe(nn.Module):
         )
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns the sum of the routed and the shared experts."""
         _, shares_TK, chosen_TK = self.gate(hidden)
         routed_TD: Tensor = self.experts(hidden.reshape(-1, hidden.shape[-1]), chosen_TK, shares_TK)
         shared: Tensor = self.shared_experts(hidden)

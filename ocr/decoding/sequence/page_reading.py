@@ -66,13 +66,20 @@ class Loaded(Protocol):
     """The part of ocr.checkpoints.checkpoint.LoadedModel that decoding needs."""
 
     @property
-    def model(self) -> TextReader: ...
+    def model(self) -> TextReader:
+        """The language model and its output head."""
+
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+
     @property
-    def bos_id(self) -> int: ...
+    def bos_id(self) -> int:
+        """The id of the token that begins a prompt."""
+
     @property
-    def eos_id(self) -> int: ...
+    def eos_id(self) -> int:
+        """The id of the token that ends a text."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,14 +19,14 @@ from ocr.layout.split.framed_page import find_frame
 from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import RUNNING_TEXT, Texture
 
-_MAX_PIECES = 16
+_MOST_CROPS = 16
 # A crop with no more text than this stays whole, even in columns.
 _FEW_CHARS = 400.0
 _NOISE_PX = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartSize:
+class CropLimits:
     """Limits of a crop.
 
     max_chars: the most characters; min_x_height_px: the least x-height on its tiles.
@@ -37,7 +37,7 @@ class PartSize:
     min_x_height_px: float
     textures: Sequence[Texture]
 
-    def relaxed(self, leniency: float) -> "PartSize":
+    def relaxed(self, leniency: float) -> "CropLimits":
         """Returns limits for larger crops with smaller letters; unchanged ones for a leniency of 1."""
         return replace(
             self,
@@ -56,6 +56,7 @@ class _Gap:
 
     @property
     def middle(self) -> int:
+        """The y of its middle."""
         return (self.top + self.bottom) // 2
 
 
@@ -63,7 +64,7 @@ class Cutter:
     """Cuts boxes of one page. max_tiles: the most tiles of a crop; finder: the page's, where there is one."""
 
     def __init__(
-        self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize, finder: ColumnFinder | None = None
+        self, ink: Ink, lines: Lines, max_tiles: int, size: CropLimits, finder: ColumnFinder | None = None
     ) -> None:
         self._obstacles, self._rules = ink.obstacles, ink.rules
         self._finder = finder or ColumnFinder(self._obstacles, self._rules)
@@ -77,14 +78,14 @@ class Cutter:
         if tight is None:
             return []
         lines = self._lines.within(*tight)
-        whole = [self._part(tight, lines, paragraph_break)]
+        whole = [self._crop(tight, lines, paragraph_break)]
         if lines.total_chars <= _FEW_CHARS:
             return whole
         # In the box itself: a frame may go around all of its ink.
-        if parts := self._by_frame(box, paragraph_break):
-            return parts
-        if parts := self._by_columns(tight, lines, paragraph_break):
-            return parts
+        if crops := self._by_frame(box, paragraph_break):
+            return crops
+        if crops := self._by_columns(tight, lines, paragraph_break):
+            return crops
         if self._fits(tight, lines):
             return whole
         return self._by_rows(tight, lines, paragraph_break) or whole
@@ -99,21 +100,21 @@ class Cutter:
         x_height_px = self._lines.x_height_px(0.5)
         top = top if self._has_marks((x0, y0, x1, top), x_height_px) else y0
         bottom = bottom if self._has_marks((x0, bottom, x1, y1), x_height_px) else y1
-        parts = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
+        crops = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
         for side in ((x0, top, left, bottom), found, (right, top, x1, bottom)):
-            parts += self.cut(side, paragraph_break=paragraph_break or bool(parts))
-        return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
+            crops += self.cut(side, paragraph_break=paragraph_break or bool(crops))
+        return crops + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
         """Cuts columns, and the print that stands across them, from top to bottom; none where there are no columns."""
         x0, _, x1, _ = box
-        parts: list[Part] = []
+        crops: list[Part] = []
         for segment in self._segments(box, lines.x_height_px(0.5)):
-            apart = bool(parts) or paragraph_break
+            apart = bool(crops) or paragraph_break
             for left, right in pairwise([x0, *segment.edges, x1]):
                 piece = (left, segment.top, right, segment.bottom)
-                parts += self.cut(piece, paragraph_break=apart and left == x0)
-        return parts
+                crops += self.cut(piece, paragraph_break=apart and left == x0)
+        return crops
 
     def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
         """Returns the segments of a box that has columns of text; none for another box."""
@@ -151,8 +152,8 @@ class Cutter:
         gaps = self._gaps(box, lines)
         if not gaps:
             return []
-        num_pieces = self._num_pieces(box, lines)
-        target = (num_pieces // 2) / num_pieces
+        num_crops = self._num_crops(box, lines)
+        target = (num_crops // 2) / num_crops
         usual = float(np.median([gap.bottom - gap.top for gap in gaps]))
 
         def merit(gap: _Gap) -> float:
@@ -164,16 +165,16 @@ class Cutter:
         upper = self.cut((x0, y0, x1, best.middle), paragraph_break=paragraph_break)
         return upper + self.cut((x0, best.middle, x1, y1), paragraph_break=apart)
 
-    def _num_pieces(self, box: Box, lines: Lines) -> int:
+    def _num_crops(self, box: Box, lines: Lines) -> int:
         """Returns into how many pieces of equal height the box must be cut for them to fit."""
         x0, y0, x1, y1 = box
         chars, x_height = weighted_chars(self._obstacles, lines, box), lines.x_height_px()
-        for number in range(2, _MAX_PIECES + 1):
+        for number in range(2, _MOST_CROPS + 1):
             piece = (x0, y0, x1, y0 + max(1, (y1 - y0) // number))
             large = frame(piece, x_height, self._max_tiles).scale * x_height >= self._size.min_x_height_px
             if large and chars / number <= self._size.max_chars:
                 return number
-        return max(2, min(_MAX_PIECES, math.ceil(chars / self._size.max_chars)))
+        return max(2, min(_MOST_CROPS, math.ceil(chars / self._size.max_chars)))
 
     def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
         x0, y0, x1, y1 = box
@@ -220,7 +221,7 @@ class Cutter:
             min(y1, y0 + ys[1] + margin),
         )
 
-    def _part(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
+    def _crop(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
         chosen = frame(box, lines.x_height_px() or self._lines.x_height_px(), self._max_tiles)
         return Part(box_px=box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=paragraph_break)
 

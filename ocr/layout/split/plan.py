@@ -22,7 +22,7 @@ from ocr.layout.large_type import LargeType, find_large_type
 from ocr.layout.letter_sizes import Lines, find_lines
 from ocr.layout.skew import MAX_DEG, MAX_SLANT_DEG, skew_deg
 from ocr.layout.split.crop_canvas import frame
-from ocr.layout.split.cutter import Cutter, PartSize
+from ocr.layout.split.cutter import CropLimits, Cutter
 from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Texture
 from ocr.orientation.detect import shows_words
@@ -34,9 +34,9 @@ MIN_X_HEIGHT_PX = 7.0
 # above MAX_PARTS takes no more memory than this many tiles.
 _MOST_PARTS, _TILES_OF_A_PART = 24, 3
 # A page that is cut at all is cut into crops well below the limit.
-COARSE = PartSize(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
+COARSE = CropLimits(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
 # For pages cut finely because they were read badly: few lines that look alike are left in one crop.
-FINE = PartSize(
+FINE = CropLimits(
     max_chars=800.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT)
 )
 _MIN_CHARS = 150.0
@@ -52,7 +52,7 @@ _MIN_SLANT_DEG, _SLANT_POINTS, _WORTH_LEVELLING = 1.0, 12_000, 0.1
 _FEWEST_CHARS = 10.0
 # Type larger than this on the tiles is not read well.
 _MAX_X_HEIGHT_PX = 30.0
-_UNDIVIDED = PartSize(max_chars=math.inf, min_x_height_px=0.0, textures=())
+_UNDIVIDED = CropLimits(max_chars=math.inf, min_x_height_px=0.0, textures=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _cut(
     lines: Lines,
     max_tiles: int,
     regions: Sequence[_Region],
-    size: PartSize,
+    size: CropLimits,
     finder: ColumnFinder,
 ) -> tuple[Part, ...]:
     """Returns the crops of all regions; none where there are too many."""

@@ -39,6 +39,7 @@ class PoolShape:
 
     @property
     def block_bytes(self) -> int:
+        """The bytes of one block in all layers."""
         return self.token_bytes * self.block_tokens
 
     def blocks(self, tokens: int) -> int:

@@ -61,7 +61,7 @@ class Control:
         return refused
 
     def _look_at_step(self, record: Record, numbers: Numbers) -> list[Entry]:
-        """look() at a step with one token a page. Hundreds of them a step: this loop is most of the host's time."""
+        """Does look() for a step with one token a page. With hundreds of pages this loop is most of the host's time."""
         eos_id, refused, calm = self._eos_id, [], 0
         assert record.rows is not None
         tokens, logprobs = _columns(numbers[record.rows])
