@@ -7,7 +7,9 @@ _MASK, _CONTINUES = 0xC0, 0x80  # the continuation bytes of UTF-8
 
 
 def realigned(marks: bytes, mark: int, written: bytes) -> tuple[int, bool]:
-    """Returns how many marks of a text likeliest precede the point reached by writing these at a mark; and if certain.
+    """Returns the likeliest number of marks before the point in a text that was reached, and whether it is certain.
+
+    written: the marks that were written where the text goes on at mark.
 
     It is certain where the last mark written agrees with the text, and most others do.
     """

@@ -208,7 +208,7 @@ class _Page:
         near = self._strips[members[0]].white_to(self._strips[before])
         for count, (index, other) in enumerate(pairwise(members[: _MAX_CAPTION + 1]), 1):
             strip = self._strips[index]
-            # Above a table its caption stands at the left; below, the last cells of its last row may stand anywhere.
+            # Above a table its caption is at the left; below, the last cells of its last row may be anywhere.
             if (all(strip.sides) and not strip.cells) or (step < 0 and not strip.sides[0]):
                 return set()
             white = strip.white_to(self._strips[other])

@@ -87,7 +87,7 @@ def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
 
 @lru_cache(maxsize=2)
 def _marks_of(characters: str) -> Mapping[str, int]:
-    """Returns the first class of each look."""
+    """Returns the first class for each group of similar characters."""
     found: dict[str, int] = {}
     for index, character in enumerate(characters):
         found.setdefault(_look(character), index + NUM_RESERVED)
