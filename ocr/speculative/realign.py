@@ -9,8 +9,7 @@ _MASK, _CONTINUES = 0xC0, 0x80  # the continuation bytes of UTF-8
 def realigned(marks: bytes, mark: int, written: bytes) -> tuple[int, bool]:
     """Returns the likeliest number of marks before the point in a text that was reached, and whether it is certain.
 
-    written: the marks that were written where the text goes on at mark.
-
+    marks: the text's. written: the marks that the model wrote from the point `mark` on, which may differ from the text.
     It is certain where the last mark written agrees with the text, and most others do.
     """
     same = 0
