@@ -1,4 +1,4 @@
-"""What this package raises for its user; every message says what is wrong and what to do."""
+"""Errors that this package raises for its user; every message says what is wrong and what to do."""
 
 
 class CheckpointError(Exception):

@@ -1,4 +1,4 @@
-"""What decoding hands to the store. Torch-free."""
+"""Types of the text that a page was read as. Torch-free."""
 
 import math
 from dataclasses import dataclass, field
@@ -12,8 +12,7 @@ class Block:
     """One region of a page.
 
     box_px: (x0, y0, x1, y1) in page pixels, None where it is not known. confidence: 0..1, None where it
-    is not known. raw_span: where it stands in the transcript's raw text, (start, end); None where tags
-    inside it were dropped.
+    is not known. raw_span: its (start, end) in the transcript's raw text; None where tags inside it were dropped.
     """
 
     label: str
@@ -25,9 +24,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """What the language model wrote for one page.
+    """The language model's output for one page.
 
-    raw: the decoded text as generated (grounding tags included); after a loop its repeated tail stands once.
+    raw: the decoded text as generated (grounding tags included); after a loop its repeated tail is kept once.
     token_ids: every token generated, the repetitions of a loop included, without the end-of-text token.
     finish: "eos"; "length" when the token limit came first; "loop" when the loop detector stopped it.
     logprobs: each token's log probability, before any ban.
@@ -40,7 +39,7 @@ class Transcript:
 
     @property
     def mean_probability(self) -> float | None:
-        """Geometric mean of the chosen tokens' probabilities, 0..1; None without tokens."""
+        """The geometric mean of the chosen tokens' probabilities, 0..1; None without tokens."""
         return math.exp(sum(self.logprobs) / len(self.logprobs)) if self.logprobs else None
 
 

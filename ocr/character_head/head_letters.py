@@ -1,7 +1,7 @@
-"""Runs of equal cells as letters: how many each run stands for, and where the spaces are.
+"""Turns runs of equal cells into letters: decides how many each run stands for, and where the spaces are.
 
-The head was taught each character's advance width, so letters of a word touch and a space leaves cells empty. A
-run twice as wide as its letter is two; a gap that a too narrow letter beside it explains is none.
+The head was trained with each character's advance width, so letters of a word touch and a space leaves cells empty.
+A run twice as wide as its letter is two letters; a gap explained by a too narrow letter beside it is no space.
 """
 
 import unicodedata
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Cells = npt.NDArray[np.int16]
 
-# Advance widths in ems, about those of common book and office typefaces.
+# Advance widths in ems, approximately those of common book and office typefaces.
 _WIDTHS = (
     ("ijl|!'’‘‚`´.,:;·", 0.26), ("I1ftr()[]{}-‐/\\\"“”„", 0.34), ("J°ªº", 0.42), ("szckvxya?*", 0.49),
     ("bdeghnopquL$#+=<>~^_023456789–§", 0.54), ("•FPSTZEBXYKVARß&", 0.65), ("CDGHNOUQw", 0.73), ("mM%æ", 0.84),
@@ -26,27 +26,27 @@ _WIDE_ENOUGH = 0.4  # of an em: narrower letters tell little about the size
 _NARROW = 0.34
 _FEW = 3
 _SPACE = 0.25
-_STRAY = 0.4  # of its letter's width: a run so narrow beside another is a misreading
+_STRAY = 0.4  # of its letter's width: a run this narrow beside another is a misreading
 _SEEN_OFTEN = 4
-# What it costs to take a run for two: letters that often come in pairs, others, and what never does.
+# The cost of taking a run for two letters: those that often come in pairs, others, and those that never do.
 _OFTEN, _SELDOM, _NEVER = 1.5, 5.0, 1e9
 _PAIRED = frozenset("lsetofprmcndgz0123456789")
 _SINGLE = frozenset("•,;’‘“”–—…·")
 _DOT = 5.0
-# Usual errors, in cells, of a run's length and of the distance to the next run; costs of a gap within a word, of
-# one between words, of a space's cells too many, and the highest.
+# Usual errors, in cells, of a run's length and of the distance to the next run; below, the costs of a gap within a
+# word, of one between words, of each excess cell of a space, and the highest cost.
 _LENGTH_OFF, _ADVANCE_OFF = 1.0, 0.8
-_UNLIKE = 0.1  # of a letter's width: how unlike typefaces are
+_UNLIKE = 0.1  # of a letter's width: how much typefaces differ
 _SPLIT, _SPACED, _WIDER, _SURE = 4.0, 1.0, 0.3, 16.0
 _MOST = 200  # equal characters in a row
-_TYPED = 0.78  # of the wider letters' width that of the narrow ones in typewriter's type
+_TYPED = 0.78  # the narrow letters' width as a share of the wider ones', above which type is typewriter's
 
 
 @lru_cache(maxsize=4)
 def widths(characters: str) -> npt.NDArray[np.float64]:
-    """[classes] each class's advance width in ems.
+    """Returns each class's advance width in ems, [classes].
 
-    characters: as ocr.character_head.second_opinion.read_cells takes them.
+    characters: see ocr.character_head.second_opinion.read_cells.
     """
     known = {letter: width for letters, width in _WIDTHS for letter in letters}
     bases = (unicodedata.normalize("NFD", character)[0] for character in characters)
@@ -63,6 +63,7 @@ class Runs:
 
     @classmethod
     def of(cls, line: Cells) -> "Runs":
+        """Returns the runs of a line of cells."""
         edges = np.flatnonzero(np.diff(line)) + 1
         start, end = np.append(0, edges)[: len(line)], np.append(edges, len(line))[: len(line)]
         filled = line[start] > 0
@@ -70,10 +71,11 @@ class Runs:
 
     @property
     def length(self) -> npt.NDArray[np.int64]:
+        """The number of cells of each run, [R]."""
         return self.end - self.start
 
     def without_strays(self, expected: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """[R] which runs are no slips of a cell or two between letters that touch them."""
+        """Returns for each run whether it is more than a slip of a cell or two between touching letters, [R]."""
         touches = np.zeros(len(self.mark), bool)
         touches[1:] |= self.start[1:] == self.end[:-1]
         touches[:-1] |= self.start[1:] == self.end[:-1]
@@ -81,8 +83,8 @@ class Runs:
         return kept
 
 
-class Hand:
-    """How wide a page's letters are, for telling one from two. Built from all lines of a page."""
+class LetterWidths:
+    """The widths of a page's letters, to tell one letter from two. Built from all lines of the page."""
 
     def __init__(self, lines: Sequence[Runs], characters: str) -> None:
         self._names = ["", "\ufffd", *characters]
@@ -104,7 +106,7 @@ class Hand:
                 self._widths[mark] = min(max(seen, 0.7 * usual), 1.5 * usual)
 
     def read(self, runs: Runs) -> tuple[str, float]:
-        """The text of a line, and its type size in cells' widths."""
+        """Returns the text of a line, and its type size in cells' widths."""
         em_cells = _scale(runs, self._widths)
         typed = _is_typed(runs, self._usual)
         if typed:
@@ -126,7 +128,7 @@ class Hand:
     def _decide(
         self, runs: Runs, expected: npt.NDArray[np.float64], space: npt.NDArray[np.float64] | float
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """[R] how many letters a run is, [R] whether a space follows: what fits widths and distances best."""
+        """Returns how many letters each run is and whether a space follows, each [R], by the best fit of widths."""
         length = runs.length.astype(float)
         gap = np.append(runs.start[1:] - runs.end[:-1], 0)
         many = np.maximum(2, np.rint(length / expected))
@@ -152,7 +154,7 @@ def _pair(character: str) -> float:
 
 
 def _is_typed(runs: Runs, usual: npt.NDArray[np.float64]) -> bool:
-    """Whether all letters are equally wide, as far as there are narrow ones to tell."""
+    """Returns whether all letters are equally wide; False without enough narrow ones to tell."""
     narrow = usual[runs.mark] <= _NARROW
     wide = usual[runs.mark] >= _USUAL
     if wide.sum() < 2:
@@ -164,14 +166,14 @@ def _is_typed(runs: Runs, usual: npt.NDArray[np.float64]) -> bool:
 
 
 def _typed_width(runs: Runs) -> float:
-    """The mean width of what is one letter."""
+    """Returns the mean width of the runs that are one letter."""
     length = runs.length
     single = length[length < 1.5 * _median(length)]
     return max(1.0, float(single.mean()))
 
 
 def _scale(runs: Runs, usual: npt.NDArray[np.float64]) -> float:
-    """The type size in cells' widths, by given widths in ems."""
+    """Returns the type size in cells' widths, given letters' widths in ems."""
     width = usual[runs.mark]
     told = width >= _WIDE_ENOUGH
     ratio = runs.length[told] / width[told] if told.sum() >= _FEW else runs.length / width
@@ -179,6 +181,6 @@ def _scale(runs: Runs, usual: npt.NDArray[np.float64]) -> float:
 
 
 def _median(values: npt.NDArray[Any]) -> float:
-    """The upper median; numpy's own takes ten times as long."""
+    """Returns the upper median; numpy's own takes ten times as long."""
     middle = len(values) // 2
     return float(np.partition(values, middle)[middle])

@@ -1,7 +1,7 @@
-"""Lines of text among the character head's cells.
+"""Finds lines of text among the character head's cells.
 
-Rows of cells are cut at wide gaps; pieces of neighbouring rows that show the same characters are one line, which
-the larger type and lines a little askew take. Of its rows the fuller one is taken, place by place.
+Rows of cells are cut at wide gaps; pieces of neighbouring rows that show the same characters are one line, as with
+large type and lines a little askew. At each place the fuller of a line's rows is taken.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ocr.character_head.head_letters import Cells
 
-WIDE_GAP = 7  # empty cells that no space within a line has
-_AGREE = 0.4  # of the cells filled in both rows
+WIDE_GAP = 7  # empty cells: more than any space within a line has
+_AGREE = 0.4  # the least share of agreeing cells among those filled in both rows
 _AROUND = 6
 _LEAST_CELLS = 2
 _CELL_WIDTH_PX, _CELL_HEIGHT_PX = 4, 16
@@ -25,7 +25,10 @@ Piece = tuple[int, int, int]  # row, x0, x1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadLine:
-    """A piece of a line without wide gaps. cells: [x1 - x0]; row: where it stands, in rows of cells; rows: how many."""
+    """A section of a line without wide gaps.
+
+    Cells: [x1 - x0]; row: its place in rows of cells; rows: how many it has.
+    """
 
     cells: Cells
     x0: int
@@ -35,7 +38,7 @@ class HeadLine:
 
 
 def find_lines(cells_HW: Cells) -> list[HeadLine]:
-    """All pieces, top to bottom and left to right."""
+    """Returns all sections of lines, top to bottom and left to right."""
     pieces = _pieces(cells_HW)
     found = [_line(cells_HW, group) for group in _joined(cells_HW, pieces)]
     lines = [line for line in found if np.count_nonzero(line.cells) >= _LEAST_CELLS]
@@ -43,7 +46,7 @@ def find_lines(cells_HW: Cells) -> list[HeadLine]:
 
 
 def _pieces(cells_HW: Cells) -> list[Piece]:
-    """What of each row stands between wide gaps."""
+    """Returns the pieces of each row between wide gaps."""
     row, x = np.nonzero(cells_HW)
     if not len(row):
         return []
@@ -53,7 +56,7 @@ def _pieces(cells_HW: Cells) -> list[Piece]:
 
 
 def _joined(cells_HW: Cells, pieces: list[Piece]) -> list[list[Piece]]:
-    """The pieces that are one line, together. Those that agree in most cells come first."""
+    """Returns the pieces grouped into lines; those that agree in most cells are joined first."""
     links = sorted(_links(cells_HW, pieces), reverse=True)
     highest = _highest(cells_HW, pieces)
     groups = {number: [number] for number in range(len(pieces))}
@@ -71,11 +74,11 @@ def _joined(cells_HW: Cells, pieces: list[Piece]) -> list[list[Piece]]:
 
 
 def _links(cells_HW: Cells, pieces: list[Piece]) -> Iterator[tuple[int, int, int]]:
-    """(cells that agree, upper, lower) of pieces in neighbouring rows that show the same."""
+    """Yields (cells that agree, upper, lower) for pieces in neighbouring rows that show the same characters."""
     filled = cells_HW > 0
     both = _sums(filled[1:] & filled[:-1])
     same = np.zeros((3, *both.shape), np.int64)
-    for move in (-1, 0, 1):  # a line that is askew
+    for move in (-1, 0, 1):  # a line may be askew
         same[move] = _sums(filled[:-1] & (np.roll(cells_HW[1:], move, axis=1) == cells_HW[:-1]))
     by_row: dict[int, list[int]] = {}
     for number, (row, _, _) in enumerate(pieces):
@@ -95,7 +98,7 @@ def _sums(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _highest(cells_HW: Cells, pieces: list[Piece]) -> list[int]:
-    """The most rows that a line of each piece's type size reaches into."""
+    """Returns the most rows that a line of each piece's type size may reach into."""
     filled = cells_HW > 0
     starts = filled.copy()
     starts[:, 1:] &= cells_HW[:, 1:] != cells_HW[:, :-1]
@@ -108,7 +111,7 @@ def _highest(cells_HW: Cells, pieces: list[Piece]) -> list[int]:
 
 
 def _is_above(a: Piece, b: Piece, most: int) -> bool:
-    """Whether one piece stands over the other, too far for one line."""
+    """Returns whether one piece is above the other, too far away for one line."""
     return abs(a[0] - b[0]) >= most and min(a[2], b[2]) - max(a[1], b[1]) > _SLACK
 
 
@@ -129,7 +132,7 @@ def _line(cells_HW: Cells, pieces: list[Piece]) -> HeadLine:
 
 
 def _around(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """How many flags of the same row are set within a few cells."""
+    """Returns how many flags of the same row are set within a few cells."""
     padded = np.pad(flags.astype(np.int64), ((0, 0), (_AROUND + 1, _AROUND))).cumsum(1)
     width = 2 * _AROUND + 1
     sums: npt.NDArray[np.int64] = padded[:, width:] - padded[:, :-width]

@@ -1,4 +1,4 @@
-"""The text that the character head sees on a page, in reading order: a draft of what the model will write."""
+"""Puts the text that the character head sees on a page into reading order, as a draft of the model's output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ocr.character_head.head_letters import Cells, Hand, Runs
+from ocr.character_head.head_letters import Cells, LetterWidths, Runs
 from ocr.character_head.head_lines import HeadLine, find_lines
 
 _CELL_WIDTH_PX, _CELL_HEIGHT_PX = 4, 16
 _BREAK_GAP = 1.75  # type sizes between baselines, as the text layer's
-_SLACK_ROWS = 0.6  # cells' rows are coarse
+_SLACK_ROWS = 0.6  # as rows of cells are coarse
 _SAME_ROW = 0.75
 _LEAST_LINES = 4
 _LEAST_WIDTH = 40  # cells of a column of text
-_FULL = 0.55  # of a column's width most of its lines take
+_FULL = 0.55  # the share of a column's width that half of its lines reach at least
 _MAX_CROSSING = 0.4
 _DEPTH = 3
 
@@ -30,14 +30,15 @@ class _Line:
 
 
 def head_text(cells_HW: Cells, characters: str) -> str:
-    """Lines parted by a line feed, two where the gap is larger, a tab where a line has a wide gap.
+    """Returns the text of a page as the head sees it.
 
-    cells_HW, characters: as ocr.character_head.second_opinion.read_cells takes them.
+    Lines are separated by a line feed, or two where the gap is larger; a wide gap within a line is a tab.
+    cells_HW, characters: see ocr.character_head.second_opinion.read_cells.
     """
     places = find_lines(cells_HW)
     runs = [Runs.of(line.cells) for line in places]
-    hand = Hand(runs, characters)
-    read = [hand.read(run) for run in runs]
+    letter_widths = LetterWidths(runs, characters)
+    read = [letter_widths.read(run) for run in runs]
     lines = [
         _Line(place=place, text=text, size_rows=em_cells * _CELL_WIDTH_PX / _CELL_HEIGHT_PX)
         for place, (text, em_cells) in zip(places, read, strict=True)
@@ -47,7 +48,7 @@ def head_text(cells_HW: Cells, characters: str) -> str:
 
 
 def _columns(lines: Sequence[_Line], depth: int) -> Iterator[Sequence[_Line]]:
-    """The lines by the columns that they stand in, in reading order."""
+    """Yields the lines column by column, in reading order."""
     gutter = _gutter(lines) if depth else None
     if gutter is None:
         yield lines
@@ -76,7 +77,7 @@ def _sides(left: list[_Line], right: list[_Line], depth: int) -> Iterator[Sequen
 
 
 def _gutter(lines: Sequence[_Line]) -> float | None:
-    """Where two columns of running text part; None where there are none. A table's cells are too short."""
+    """Returns the gutter between two columns of running text, or None; a table's cells are too short for columns."""
     if len(lines) < 2 * _LEAST_LINES:
         return None
     x0 = np.array([line.place.x0 for line in lines])
@@ -99,7 +100,7 @@ def _is_text(x0: Columns, x1: Columns) -> bool:
 
 
 def _written(lines: Sequence[_Line]) -> str:
-    """One column's text."""
+    """Returns one column's text."""
     rows: list[list[_Line]] = []
     for line in sorted(lines, key=lambda line: line.place.row):
         if rows and line.place.row - rows[-1][0].place.row < _SAME_ROW and _is_beside(line, rows[-1]):

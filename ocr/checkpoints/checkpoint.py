@@ -1,4 +1,4 @@
-"""Load and save models under the published tensor names."""
+"""Loads and saves models under the published tensor names."""
 
 import json
 import os
@@ -39,10 +39,10 @@ IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁se
 class LoadedModel:
     """A model ready to read pages.
 
-    model: in evaluation mode, without gradients. name: as it was asked for. prompt: the model's own.
+    model: in evaluation mode, without gradients. name: the name or path it was loaded by. prompt: the model's own.
     weights_sha256: over all of its files that a reading depends on (ocr.model_files.locate.digest).
-    characters: those of the character head's classes (ocr.character_head.second_opinion), None where it has none or no
-        characters.json names them. calibration: from confidence.json, None where there is none.
+    characters: the character head's classes (ocr.character_head.second_opinion), None without a head or without a
+        characters.json that names them. calibration: from confidence.json, None where there is none.
     """
 
     model: OcrModel
@@ -64,9 +64,9 @@ def load(
     dtype: torch.dtype,
     encoder_dtype: torch.dtype | None = None,
 ) -> LoadedModel:
-    """The model of that name: "small" (shipped), a directory, or a hub id such as deepseek-ai/DeepSeek-OCR.
+    """Returns the model of that name: "small" (shipped), a directory, or a hub id such as deepseek-ai/DeepSeek-OCR.
 
-    encoder_dtype: of the vision encoder, where it is to be another one than dtype.
+    encoder_dtype: that of the vision encoder, where it differs from dtype.
 
     Weights are mapped from the file and converted tensor by tensor, or streamed to a GPU, so they are never held twice.
     Raises: CheckpointError, naming the file, key or tensors and what to do.
@@ -110,8 +110,9 @@ def save(
 ) -> None:
     """Writes config.json, model.safetensors and, if given, tokenizer.json; each appears whole or not at all.
 
-    dtype: of the stored tensors, the model's own by default. int8: eight bits for matrices and
-    convolutions, float16 for the rest.
+    dtype: that of the stored tensors, the model's own by default. int8: eight bits for matrices and convolutions,
+    float16
+    for the rest.
     """
     directory.mkdir(parents=True, exist_ok=True)
     parameters = dict(model.named_parameters())
@@ -131,7 +132,7 @@ def save(
 
 
 def _characters(directory: Path, config: OcrConfig) -> str | None:
-    """Raises: CheckpointError where the head has another number of classes."""
+    """Returns characters.json, or None without it or a head. Raises: CheckpointError where the numbers differ."""
     head, path = config.encoder.character_head, directory / CHARACTERS
     if head is None or not path.exists():
         return None
@@ -154,7 +155,7 @@ def _fill(
     dtype: torch.dtype,
     encoder_dtype: torch.dtype,
 ) -> None:
-    """Gives a model built on meta its weights, and leaves it in evaluation mode without gradients."""
+    """Fills a model built on meta with its weights, and leaves it in evaluation mode without gradients."""
     places = slots(model)
     with ExitStack() as stack:
         source: dict[str, Any] = {}
@@ -174,7 +175,7 @@ def _fill(
     text = model.language_model
     if model.config.language.tie_word_embeddings:
         model.lm_head.weight = text.embed_tokens.weight
-    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # its tables are in no checkpoint
+    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # no checkpoint holds its tables
     model.eval()
 
 
@@ -185,9 +186,9 @@ def _convert(
     files: Sequence[Path],
     device: torch.device,
 ) -> dict[str, Tensor]:
-    """Each parameter's values, tensor by tensor. What need not be converted or joined stays in the mapped file.
+    """Returns each parameter's values, tensor by tensor; those that need no conversion or joining stay mapped.
 
-    likes: of each parameter's shape and dtype, without values.
+    likes: tensors of each parameter's shape and dtype, without values.
     """
     whole: dict[str, Tensor] = {}
     for key, place in places.items():
@@ -208,7 +209,7 @@ def _stream(
     files: Sequence[Path],
     device: torch.device,
 ) -> dict[str, Tensor]:
-    """The same straight into the device's memory, past the host's, but for what is stored in eight bits."""
+    """Returns each parameter's values, read straight into the device's memory; int8 tensors go through the host's."""
     whole = {name: _room(like, device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
@@ -226,7 +227,7 @@ def _stream(
 
 
 def _room(like: Tensor, device: torch.device) -> Tensor:
-    """A new tensor on the device. Not by empty_like, for which of a tensor on meta PyTorch imports its compiler."""
+    """Returns a new tensor on the device; empty_like() of a meta tensor would make PyTorch import its compiler."""
     return torch.empty(like.shape, dtype=like.dtype, device=device)
 
 
@@ -248,7 +249,7 @@ def _read(source: Mapping[str, Any], key: str) -> Tensor:
 def _check(
     places: Mapping[str, Slot], source: Mapping[str, Any], unused: frozenset[str], files: Sequence[Path]
 ) -> None:
-    """Raises CheckpointError naming every kind of misfit at once."""
+    """Raises a CheckpointError that names every kind of mismatch at once."""
     expected = dict(_expected_shapes(places, source))
     found = {
         key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items() if key not in unused
@@ -286,7 +287,7 @@ def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
 
 
 def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: Path) -> int:
-    """The id config.json gives, else the tokenizer's for the token."""
+    """Returns the id that config.json gives, else the tokenizer's id of the token."""
     found: int | None = configured if isinstance(configured, int) else tokenizer.token_to_id(token)
     if found is None:
         raise CheckpointError(

@@ -1,4 +1,4 @@
-"""The published checkpoint's tensor names, and where in the model each of them goes."""
+"""Maps the published checkpoint's tensor names to their places in the model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _EXPERTS = ".mlp.experts."
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one published tensor: a whole parameter, or the part of it that `index` selects."""
+    """The place of one published tensor: a whole parameter, or the part of it that `index` selects."""
 
     parameter: str
     index: tuple[int | slice, ...] | None
@@ -21,15 +21,15 @@ class Slot:
 
 
 def slots(model: OcrModel) -> dict[str, Slot]:
-    """Published name -> its place. All experts of a layer are in one parameter."""
+    """Returns the place of each published name. All experts of a layer are in one parameter."""
     return dict(_slots(model))
 
 
 def ignored(model: OcrModel) -> frozenset[str]:
-    """Names a checkpoint may hold that the model has no use for."""
+    """Returns names that a checkpoint may hold although the model does not use them."""
     unused = {
         "model.vision_model.embeddings.patch_embedding.weight"
-    }  # SAM's features stand in for the patches
+    }  # SAM's features take the patches' place
     if model.config.language.tie_word_embeddings:
         unused.add("lm_head.weight")
     return frozenset(unused)

@@ -1,7 +1,7 @@
-"""Weights from safetensors files to a GPU, past the process's own memory.
+"""Streams weights from safetensors files to a GPU without holding them in the process's memory.
 
-Several threads read pieces into page-locked buffers and have each copied to its place in the model while they read
-the next. A mapped file would be copied page by page, twice, by one thread, which waits for every copy.
+Several threads read chunks into page-locked buffers and have each copied to its place in the model while they read
+the next. A mapped file would be copied page by page, twice, by one thread that waits for every copy.
 """
 
 import json
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-NUM_LANES = 6
+NUM_THREADS = 6
 BUFFER_BYTES = 8 << 20
-# A lane fills one while the other is copied.
+# A thread fills one while the other is copied.
 _BUFFERS = 2
 
 
@@ -35,7 +35,10 @@ class Stored:
 
 
 def stored_tensors(file: Path) -> dict[str, Stored]:
-    """Those of a dtype that needs no more than a copy, by name. The file is one that safetensors could open."""
+    """Returns a file's tensors of a dtype that only needs copying, by name.
+
+    Safetensors must be able to open the file.
+    """
     with file.open("rb") as opened:
         length = int.from_bytes(opened.read(8), "little")
         header: dict[str, Any] = json.loads(opened.read(length))
@@ -52,9 +55,10 @@ def stored_tensors(file: Path) -> dict[str, Stored]:
 def send(
     pairs: Iterable[tuple[Stored, Tensor]], device: torch.device, buffer_bytes: int = BUFFER_BYTES
 ) -> None:
-    """Fills each tensor, which is contiguous, on the device and as many numbers as its stored one, of any dtype.
+    """Fills each tensor with its stored one, and returns when all are filled.
 
-    Returns when all is there. Raises: OSError where a file cannot be read, EOFError where it is too short.
+    pairs: the tensors are contiguous, on the device and as large as their stored ones, of any dtype.
+    Raises: OSError where a file cannot be read, EOFError where it is too short.
     """
     jobs: SimpleQueue[tuple[Stored, Tensor]] = SimpleQueue()
     num_bytes = 0
@@ -62,31 +66,31 @@ def send(
         jobs.put(pair)
         num_bytes += pair[0].num_bytes
     buffer_bytes = max(1, min(buffer_bytes, num_bytes))
-    num_lanes = min(NUM_LANES, -(-num_bytes // buffer_bytes))
-    if not num_lanes:
+    num_threads = min(NUM_THREADS, -(-num_bytes // buffer_bytes))
+    if not num_threads:
         return
     if device.type == "cuda":
-        torch.cuda.current_stream(device).synchronize()  # what used the targets' memory before
-    with ThreadPoolExecutor(num_lanes, thread_name_prefix="weights") as threads:
-        for done in [threads.submit(_lane, jobs, device, buffer_bytes) for _ in range(num_lanes)]:
+        torch.cuda.current_stream(device).synchronize()  # earlier work may still use the targets' memory
+    with ThreadPoolExecutor(num_threads, thread_name_prefix="weights") as threads:
+        for done in [threads.submit(_stream, jobs, device, buffer_bytes) for _ in range(num_threads)]:
             done.result()
 
 
-def _lane(jobs: "SimpleQueue[tuple[Stored, Tensor]]", device: torch.device, buffer_bytes: int) -> None:
+def _stream(jobs: "SimpleQueue[tuple[Stored, Tensor]]", device: torch.device, buffer_bytes: int) -> None:
     with ExitStack() as stack:
-        lane = stack.enter_context(closing(_Lane(device, buffer_bytes)))
+        streamer = stack.enter_context(closing(_Streamer(device, buffer_bytes)))
         stack.enter_context(torch.inference_mode())
-        stack.enter_context(nullcontext() if lane.stream is None else torch.cuda.stream(lane.stream))
+        stack.enter_context(nullcontext() if streamer.stream is None else torch.cuda.stream(streamer.stream))
         while True:
             try:
                 stored, target = jobs.get_nowait()
             except Empty:
                 break
-            lane.fill(stored, target)
+            streamer.fill(stored, target)
 
 
-class _Lane:
-    """stream: its own, None on a CPU."""
+class _Streamer:
+    """One thread's buffers, open files and stream. stream: None on a CPU."""
 
     def __init__(self, device: torch.device, buffer_bytes: int) -> None:
         on_cuda = device.type == "cuda"
@@ -100,6 +104,7 @@ class _Lane:
         self._files: dict[Path, int] = {}
 
     def fill(self, stored: Stored, target: Tensor) -> None:
+        """Starts filling a tensor; the copies are complete after close()."""
         same = stored.dtype == target.dtype
         landing = target if same else torch.empty(target.shape, dtype=stored.dtype, device=self._device)
         landing_bytes = landing.view(-1).view(torch.uint8)
@@ -112,7 +117,7 @@ class _Lane:
             target.copy_(landing)
 
     def close(self) -> None:
-        """Waits for the copies."""
+        """Closes the files and waits for the copies."""
         for file in self._files.values():
             os.close(file)
         if self.stream is not None:
@@ -146,5 +151,5 @@ def _spans(length: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def all_stored(files: Sequence[Path]) -> dict[str, Stored]:
-    """Of several files together."""
+    """Returns the stored tensors of several files, by name."""
     return {name: stored for file in files for name, stored in stored_tensors(file).items()}

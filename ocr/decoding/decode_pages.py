@@ -1,4 +1,4 @@
-"""The language model reads a batch of pages: greedy, each page under its own limits."""
+"""Reads a batch of pages with the language model: greedy decoding, each page under its own limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOutput:
-    """transcripts: one a page, in order. prefill_s, generate_s: wall seconds of the whole batch.
+    """The transcripts of a batch, and what they took.
 
-    num_steps: one a page, the forwards that it took part in after its prefill.
+    transcripts: one a page, in order. prefill_s, generate_s: wall seconds of the whole batch.
+    num_steps: one a page, the forward passes that it took part in after its prefill.
     """
 
     transcripts: list[Transcript]
@@ -30,7 +31,10 @@ class DecodeOutput:
 
     @property
     def num_tokens(self) -> int:
-        """Tokens written by all pages. Over the sum of num_steps: tokens accepted a step, 1 without drafts."""
+        """The tokens written by all pages.
+
+        Divided by the sum of num_steps: tokens accepted a step, 1 without drafts.
+        """
         return sum(len(transcript.token_ids) for transcript in self.transcripts)
 
 
@@ -44,13 +48,13 @@ def decode_pages(
     drafts: Sequence[Draft | None] | None = None,
     paged: "PagedReader | None" = None,
 ) -> DecodeOutput:
-    """Read a batch of pages together. Finished pages leave it, so short ones do not pay for long ones.
+    """Reads a batch of pages together; finished pages leave it, so short ones do not pay for long ones.
 
     settings: one a page. A page without room for any output ends as "length" with an empty transcript.
-    opinions: one a page, None where there is none; they hold a reading to the length of what they see.
+    opinions: one a page, None where there is none; they hold a reading to the length of the text that they see.
     drafts: one a page, None where there is none; they change how long it takes, never what is read.
-    paged: the model's own, for a GPU; it reads all pages unless memory ran out before. Without it ocr.decoding.cpu
-    reads.
+    paged: this model's GPU engine; it reads all pages unless it ran out of memory before. Without it ocr.decoding.cpu
+    reads them.
 
     Raises: ocr.model.prompt.PromptError; ocr.decoding.sequence.page_reading.DecodeError when logits are not numbers.
     """

@@ -1,4 +1,4 @@
-"""What goes into the engine and what comes out."""
+"""The requests that a decoding engine takes, and the results that it returns."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,10 @@ from ocr.types import Transcript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """One page to read. opinion: holds it to the length of what is seen. draft: guesses its text."""
+    """One page to read.
+
+    opinion: holds the reading to the length of the text that the character head sees. draft: proposes its tokens.
+    """
 
     vision: VisionTokens
     settings: DecodeSettings
@@ -21,8 +24,9 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRead:
-    """index: which of the requests it was. num_steps: forwards that it took part in after its prefill.
+    """One page that was read, and what it took.
 
+    index: the position of its request, from 0. num_steps: the forward passes that it took part in after its prefill.
     prefill_s, generate_s: its share of the wall seconds, by prompt tokens and by tokens fed.
     """
 

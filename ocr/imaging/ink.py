@@ -1,6 +1,6 @@
-"""Which pixels of a page are print, and which of those belong to rules and pictures.
+"""Finds the pixels of a page that are print, and those of them that belong to rules and pictures.
 
-Uneven light, grain, specks and print that shines through from the back are no ink.
+Uneven light, grain, specks and print that shines through from the back do not count as ink.
 """
 
 import math
@@ -16,23 +16,23 @@ from ocr.imaging.resizing import resized
 Mask = npt.NDArray[np.bool_]
 
 _PAPER_CELL = 8
-# Of the pixels along a run of ink every so many-th is looked at first.
+# Every eighth pixel along a run of ink is checked first.
 _SAMPLE = 8
 _MIN_CONTRAST = 24
-# Of the contrast of a page's darkest print; what shines through from the back is fainter.
+# As a share of the contrast of a page's darkest print; bleed-through from the back is fainter.
 _SHARE = 0.25
 _DARKEST_PERCENTILE = 90
 _BLUR_PX = 3
-# Beyond the longest stroke of a letter, in shares of the page's width.
+# Longer than any stroke of a letter, as a share of the page's width.
 _RULE_SHARE = 1 / 24
 _PICTURE_RADIUS_PX = 12
-# Of an area this dense nothing is text: bold print covers less than half of it.
+# An area this dense holds no text: bold print covers less than half of its area.
 _PICTURE_DENSITY = 0.62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ink:
-    """text, rules, pictures: [H, W] bool each, together all ink. A picture's mask covers its whole area."""
+    """A page's ink. text, rules, pictures: [H, W] bool each, together all ink; pictures covers their whole area."""
 
     text: Mask
     rules: Mask
@@ -40,11 +40,12 @@ class Ink:
 
     @property
     def obstacles(self) -> Mask:
-        """What a cut must not cross: frames of boxes and rules of tables are no obstacle."""
+        """The ink that a cut must not cross: frames of boxes and rules of tables are no obstacle."""
         return self.text | self.pictures
 
     @property
     def all(self) -> Mask:
+        """All ink, rules included."""
         return self.text | self.rules | self.pictures
 
 
@@ -55,7 +56,7 @@ def find_ink(grey: Image.Image) -> Ink:
     if least is None:
         nothing = np.zeros(contrast.shape, dtype=np.bool_)
         return Ink(text=nothing, rules=nothing, pictures=nothing)
-    ink = _without_specks(contrast > math.floor(least))  # of whole numbers the same ones, sooner
+    ink = _without_specks(contrast > math.floor(least))  # the same for whole numbers, and faster
     rule_px = max(40, round(_RULE_SHARE * ink.shape[1]))
     level, upright = long_runs(ink, rule_px)
     rules = level | upright
@@ -84,7 +85,7 @@ def contrast_of(grey: Image.Image, blur_px: int) -> UInt8Array:
 
 
 def _lightest_near(cells: UInt8Array) -> UInt8Array:
-    """The lightest of 5 x 5 cells around each. As Pillow's MaxFilter, which takes ten times as long."""
+    """Returns the lightest of 5 x 5 cells around each, as Pillow's MaxFilter does in ten times the time."""
     padded = np.pad(cells, 2, mode="edge")
     rows = np.max([padded[step : step + len(cells)] for step in range(5)], axis=0)
     lightest: UInt8Array = np.max([rows[:, step : step + cells.shape[1]] for step in range(5)], axis=0)
@@ -92,9 +93,9 @@ def _lightest_near(cells: UInt8Array) -> UInt8Array:
 
 
 def least_contrast(contrast: UInt8Array, share: float, percentile: float, num_samples: int) -> float | None:
-    """Returns above which contrast a pixel is print rather than grain or what shines through; None without any.
+    """Returns the contrast above which a pixel is print rather than grain or bleed-through; None without any print.
 
-    share: of the contrast of the page's darkest print, its percentile among some num_samples pixels that stand out.
+    share: of the contrast of the page's darkest print, the percentile of about num_samples pixels that stand out.
     """
     strong = contrast[contrast > _MIN_CONTRAST]
     if not strong.size:
@@ -104,7 +105,7 @@ def least_contrast(contrast: UInt8Array, share: float, percentile: float, num_sa
 
 
 def _without_specks(ink: Mask) -> Mask:
-    """Drops what has fewer than three pixels in a square of 3 x 3."""
+    """Returns the ink without pixels that have fewer than three inked ones in their 3 x 3 square."""
     near = np.pad(ink, 1).view(np.uint8)
     near = near[:, :-2] + near[:, 1:-1] + near[:, 2:]
     near = near[:-2] + near[1:-1] + near[2:]
@@ -125,7 +126,7 @@ def long_runs(ink: Mask, length_px: int) -> tuple[Mask, Mask]:
 
 
 def _may_hold_runs(sampled: Mask, length_px: int) -> Mask:
-    """Which columns may hold an upright run, from every _SAMPLE-th row: so many of these lie in a run."""
+    """Returns which columns may hold an upright run, judging by every _SAMPLE-th row."""
     number = length_px // _SAMPLE
     if number < 1:
         return np.ones(sampled.shape[1], np.bool_)
@@ -139,11 +140,11 @@ def _may_hold_runs(sampled: Mask, length_px: int) -> Mask:
 
 
 def _upright_runs(ink: Mask, length_px: int) -> Mask:
-    """The ink in upright runs of at least length_px."""
+    """Returns the ink in upright runs of at least length_px."""
     found = np.zeros_like(ink)
     if len(ink) < length_px:
         return found
-    # Doubling steps: rows of which the next 2, 4, 8, ... are ink too.
+    # Doubling steps find rows whose next 2, 4, 8, ... are ink too.
     starts = ink
     for step in _doubling(length_px):
         starts = starts[:-step] & starts[step:]
@@ -154,7 +155,7 @@ def _upright_runs(ink: Mask, length_px: int) -> Mask:
 
 
 def _doubling(length: int) -> list[int]:
-    """Steps 1, 2, 4, ... and a last one, that make `length` of 1."""
+    """Returns the steps 1, 2, 4, ... and a last one, which add up to `length` from 1."""
     steps, reached = [], 1
     while reached < length:
         steps.append(min(reached, length - reached))
@@ -163,7 +164,7 @@ def _doubling(length: int) -> list[int]:
 
 
 def _dense(ink: Mask) -> Mask:
-    """Areas that are filled, grown back to their edges."""
+    """Returns filled areas, grown back to their edges."""
     factor = 4
     small = Image.fromarray(ink.view(np.uint8) * np.uint8(255)).reduce(factor)
     radius = _PICTURE_RADIUS_PX // factor

@@ -1,7 +1,7 @@
-"""A page's channels, each in one piece of memory; a page without colour has but one, which stands for all three.
+"""Stores a page's channels each contiguously; a page without colour has a single one, which serves as all three.
 
-Most pages have no colour, and then every step costs a third. Such a page is an array [H, W, 3] like any other, only
-that its channels are the same memory; those of a coloured one lie one after the other. Both are read-only.
+Most pages have no colour, and then every step costs a third. Such a page is an array [H, W, 3] like any other, except
+that its channels share the same memory; those of a coloured one follow each other. Both are read-only.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from encoders.views import UInt8Array
 
 
 def of_planes(planes: UInt8Array) -> UInt8Array:
-    """Returns [C, H, W], C 1 or 3, as an image [H, W, 3] RGB of the same memory."""
+    """Returns planes [C, H, W], C 1 or 3, as an image [H, W, 3] RGB that shares their memory."""
     num_channels, height, width = planes.shape
     if num_channels == 1:
         return np.broadcast_to(planes[0, :, :, None], (height, width, 3))
@@ -19,7 +19,7 @@ def of_planes(planes: UInt8Array) -> UInt8Array:
 
 
 def of_picture(picture: Image.Image) -> UInt8Array:
-    """Returns a picture of any mode that Pillow converts to RGB as an image [H, W, 3], as described above."""
+    """Returns a picture of any mode that Pillow converts to RGB as an image [H, W, 3] in this module's layout."""
     if picture.mode in ("1", "L"):
         return of_planes(np.asarray(picture.convert("L"))[None])
     if picture.mode != "RGB":
@@ -33,7 +33,7 @@ def of_picture(picture: Image.Image) -> UInt8Array:
 
 
 def planes_of(image: UInt8Array) -> UInt8Array:
-    """Returns [C, H, W], each channel in one piece: C is 1 for an image whose channels are one memory, else 3.
+    """Returns planes [C, H, W], each contiguous: C is 1 for an image whose channels share memory, else 3.
 
     image: [H, W, 3] or [H, W] uint8.
     """
@@ -45,7 +45,7 @@ def planes_of(image: UInt8Array) -> UInt8Array:
 
 
 def picture_of(image: UInt8Array) -> Image.Image:
-    """Returns an image [H, W, 3] as a picture: mode L if its channels are one memory, else RGB."""
+    """Returns an image [H, W, 3] as a picture: mode L if its channels share memory, else RGB."""
     bands = [Image.fromarray(plane) for plane in planes_of(image)]
     return bands[0] if len(bands) == 1 else Image.merge("RGB", bands)
 
@@ -56,7 +56,7 @@ def turned(image: UInt8Array, quarter_turns: int) -> UInt8Array:
 
 
 def is_grey(image: UInt8Array) -> bool:
-    """Returns whether the channels of an image [H, W, 3] are equal. Of colours a few pixels tell."""
+    """Returns whether the channels of an image [H, W, 3] are equal. A few pixels usually reveal colour."""
     return image.strides[2] == 0 or all(
         np.array_equal(image[::step, ::step, 0], image[::step, ::step, channel])
         for step in (16, 1)

@@ -1,7 +1,7 @@
-"""A page's pixels to the encoder's views, as DeepSeek-OCR cuts them. Torch-free.
+"""Cuts a page's pixels into the encoder's views, as DeepSeek-OCR does. Torch-free.
 
 Source: deepseek-ai/DeepSeek-OCR `modeling_deepseekocr.py` (`dynamic_preprocess`, `find_closest_aspect_ratio`,
-`infer`). What differs: the limit on tiles is a setting, and a page too thin to be padded is stretched to
+`infer`). Differences: the limit on tiles is a setting, and a page too thin to be padded is stretched to
 one pixel where upstream raises.
 """
 
@@ -24,7 +24,10 @@ Grid = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeSpec:
-    """base_px: side of the global view. crop: whether a large page is cut into 640 px tiles as well."""
+    """A mode of DeepSeek-OCR.
+
+    Base_px: side of the global view. crop: whether a large page is also cut into 640 px tiles.
+    """
 
     base_px: int
     crop: bool
@@ -41,7 +44,7 @@ MODES: dict[Mode, ModeSpec] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where a page's pixels go.
+    """Where a page's pixels go in its views.
 
     grid: (columns, rows) of tiles, (1, 1) where the page is not tiled. canvas_px: (width, height) of the
     finest view. stretch: the page is stretched over the canvas; otherwise it keeps its aspect inside it.
@@ -95,9 +98,9 @@ def grids(max_tiles: int) -> tuple[Grid, ...]:
 def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = None) -> PageViews:
     """Returns the views of a page.
 
-    image: [H, W, 3] uint8 RGB. grid: the grid where something else than the image's own size decided it.
+    image: [H, W, 3] uint8 RGB. grid: the grid where something other than the image's own size decided it.
     """
-    # Of three equal channels one is resized, and repeated: the same pixels for a third of the time.
+    # One of three equal channels is resized, and repeated: the same pixels in a third of the time.
     planes = planes_of(image[..., 0] if is_grey(image) else image)
     spec = MODES[mode]
     if grid is None:
@@ -110,7 +113,7 @@ def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = Non
 
 
 def _global_view(planes: UInt8Array, spec: ModeSpec) -> UInt8Array:
-    """Channels [C, H, W] as [C, S, S]."""
+    """Returns the global view [C, S, S] of channels [C, H, W]."""
     side_px = spec.base_px
     if not spec.crop and side_px <= TILE_PX:
         return resized(planes, side_px, side_px)
@@ -121,7 +124,7 @@ def _global_view(planes: UInt8Array, spec: ModeSpec) -> UInt8Array:
 
 
 def _padded(planes: UInt8Array, side_px: int) -> UInt8Array:
-    """Channels [C, H, W] inside a square [C, S, S], as Pillow's ImageOps.pad makes it."""
+    """Returns channels [C, H, W] padded to a square [C, S, S], as Pillow's ImageOps.pad does."""
     num_channels, height, width = planes.shape
     wide, high = side_px, side_px
     if width > height:
@@ -135,7 +138,7 @@ def _padded(planes: UInt8Array, side_px: int) -> UInt8Array:
 
 
 def _tiles(planes: UInt8Array, grid: Grid) -> UInt8Array:
-    """Channels [C, H, W] as [N, C, 640, 640], row-major; N is 0 for the grid (1, 1)."""
+    """Returns the tiles [N, C, 640, 640] of channels [C, H, W], row-major; N is 0 for the grid (1, 1)."""
     num_channels = len(planes)
     if grid == (1, 1):
         return np.zeros((0, num_channels, TILE_PX, TILE_PX), dtype=np.uint8)
@@ -146,5 +149,5 @@ def _tiles(planes: UInt8Array, grid: Grid) -> UInt8Array:
 
 
 def _in_colour(channels: UInt8Array) -> UInt8Array:
-    """Three channels of one, in one piece; three as they are. channels: [..., C, S, S]."""
+    """Returns three contiguous channels made of one; three as they are. channels: [..., C, S, S]."""
     return channels if channels.shape[-3] == 3 else np.repeat(channels, 3, axis=-3)

@@ -1,13 +1,13 @@
-"""Rows of print: what lies between one white gap and the next."""
+"""Finds rows of print: runs of rows with ink between one white gap and the next."""
 
 import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.ink import Mask
 
-# So many pixels of ink in a row are dust.
+# Up to this many pixels of ink in a row are dust.
 _NOISE_PX = 1
-# So many fit into a byte: sums of bytes take a tenth of the time.
+# The most pixels whose count fits into a byte: sums of bytes take a tenth of the time.
 _MOST_IN_BYTE = 255
 
 
@@ -17,7 +17,7 @@ def bands_of(window: Mask) -> list[tuple[int, int]]:
 
 
 def bands_in(counts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Returns the same, given how many pixels of each row have ink."""
+    """Returns (top, bottom) of each stretch of rows with ink, given how many pixels of each row have ink."""
     full = np.concatenate(([False], counts > _NOISE_PX, [False])).astype(np.int8)
     steps = np.diff(full)
     return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))

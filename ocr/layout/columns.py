@@ -1,4 +1,4 @@
-"""Columns of text that stand beside each other, told from the columns of a table.
+"""Finds columns of text that stand side by side, and tells them from the columns of a table.
 
 A table's rows belong together and are read across; columns of text are read one after the other. Text fills its
 lines and follows line upon line; a table's cells are short, or leave room between them.
@@ -18,7 +18,7 @@ from ocr.layout.white import bits_of, gutters, num_gutters, together
 
 # In heights of small letters.
 _LEAST_BESIDE = 8.0
-_NARROWED = 1.2  # where a word sticks out into a gutter
+_NARROWED = 1.2  # the least width of a gutter into which a word sticks out
 _NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
 
 
@@ -30,12 +30,15 @@ _DOT = 0.4  # the most that a leader's dot measures
 _MAX_TRIES = 24
 _MOST = 0.93
 _ALIKE, _FEW_LINES = 0.92, 2
-_BESIDE = 0.3  # of its rows a side is inked
+_BESIDE = 0.3  # the share of its rows in which a filled side has ink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Rows of pixels top to bottom that hold columns of text. edges: x of each cut, left to right."""
+    """A stretch of pixel rows, top to bottom, with columns of text.
+
+    Edges: x of each cut between them, left to right.
+    """
 
     top: int
     bottom: int
@@ -43,7 +46,7 @@ class Columns:
 
 
 class ColumnFinder:
-    """Finds columns in the boxes of one page. What was found once is kept: boxes are cut again and again.
+    """Finds columns in the boxes of one page. Results are cached, as boxes are cut again and again.
 
     obstacles, rules: [H, W] bool.
     """
@@ -54,7 +57,10 @@ class ColumnFinder:
         self._rows: dict[tuple[Box, float], _Rows] = {}
 
     def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Columns | None:
-        """As find_columns."""
+        """Returns the stretch of a box that splits best into columns of text, as find_columns() does.
+
+        None without any.
+        """
         key = box, x_height_px, texture
         if key not in self._found:
             x0, y0, x1, y1 = box
@@ -70,7 +76,7 @@ def find_columns(
 ) -> Columns | None:
     """Returns the stretch of a box that splits best into columns of text; None where there is none.
 
-    What stands above or below it, a title over all columns say, is left out. The best stretch is the tallest, and
+    Anything above or below it, such as a title over all columns, is left out. The best stretch is the tallest, and
     of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
     """
     return ColumnFinder(obstacles, rules).find(box, x_height_px, texture)
@@ -78,7 +84,7 @@ def find_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of print of a box, header and page number left out, and which columns each inks, as bits."""
+    """The rows of print of a box, without header and page number, and the pixel columns each inks, as bits."""
 
     bands: list[tuple[int, int]]
     inked: list[int]
@@ -93,7 +99,7 @@ def _rows_of(window: Mask, x_height_px: float) -> _Rows:
 def _columns(
     window: Mask, ruled: Mask, rows: _Rows, box: Box, x_height_px: float, texture: Texture
 ) -> Columns | None:
-    """As find_columns. window, ruled: of the box."""
+    """Computes find_columns() for one box. window, ruled: the box's obstacles and rules."""
     x0, y0, _, _ = box
     bands, inked = rows.bands, rows.inked
     if not bands:
@@ -120,7 +126,7 @@ def _columns(
     if texture is RUNNING_TEXT:
         first, last, edges = _taller(window, bands, inked, best, x_height_px)
         beside = ruled[bands[first][0] : bands[last][1]]
-        # A rule over some of the gutters alone belongs to what stands across those.
+        # A rule over only some of the gutters belongs to print that stands across those.
         edges = [x for x in edges if not _rules_across(beside, x)] or edges
     else:
         first, last, edges = _extended(inked, bands, *best, x_height_px)
@@ -131,7 +137,7 @@ def _columns(
 
 
 def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
-    """The bands without a header or page number: they stand alone, even if they happen to leave a gutter free."""
+    """Returns the bands without header and page number, which stand alone even where they leave a gutter free."""
     far, line = _FAR * x_height_px, _LINE * x_height_px
     while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
         bands = bands[1:]
@@ -147,9 +153,11 @@ def _taller(
     best: tuple[int, int, list[int]],
     x_height_px: float,
 ) -> tuple[int, int, list[int]]:
-    """A taller stretch around the best one, with some of its edges: beside columns that something stands across.
+    """Returns a taller stretch around the best one, with some of its edges, where print stands across the other
+    columns.
 
-    Such as a table over two of three columns: the third is cut off first, or its head would come before the table.
+    An example is a table over two of three columns: the third is cut off first, or its head would come before the
+    table.
     """
     first, last, edges = best
     least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
@@ -165,7 +173,7 @@ def _taller(
 
 
 def _runs_on(window: Mask, rows: tuple[int, int], edges: list[int], x_height_px: float) -> bool:
-    """Whether all sides of edges are filled in these rows, and one of them with text."""
+    """Returns whether all sides of edges are filled in these rows, and one of them with text."""
     part = window[rows[0] : rows[1]]
     if len(part) < _LEAST_BESIDE * x_height_px:
         return False
@@ -192,7 +200,7 @@ def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDAr
 
 
 def _within(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """All numbers from each start up to its end."""
+    """Returns all numbers from each start up to its end."""
     lengths = ends - starts
     first = starts - np.cumsum(lengths) + lengths
     numbers: npt.NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first, lengths)
@@ -206,23 +214,23 @@ def _are_dots(
     rights: npt.NDArray[np.int64],
     x_height_px: float,
 ) -> npt.NDArray[np.bool_]:
-    """Whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
+    """Returns whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
     most = max(3, round(_DOT * x_height_px))
     reached = np.concatenate(([0], np.cumsum(inked)))
-    # Most marks are wider, which is seen at once.
+    # Most marks are wider, which a first cheap check shows.
     first, end = np.maximum(0, lefts - most), np.minimum(len(inked), rights + most + 1)
     narrow = reached[lefts + 1] - reached[first] < lefts + 1 - first
     narrow &= reached[end] - reached[rights] < end - rights
     for start in (lefts - most, rights):
         index = np.flatnonzero(narrow)
-        # Beyond the band's ends those are looked at twice.
+        # Beyond the band's ends its last columns are checked twice.
         columns = np.clip(start[index, None] + np.arange(most + 1), 0, len(inked) - 1)
         narrow[index] = np.count_nonzero(band[:, columns].any(axis=2), axis=0) <= most
     return narrow
 
 
 def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> bool:
-    """Whether a stretch is most of one that was no text: (top, bottom, gutters) each."""
+    """Returns whether a stretch is most of one that was found to be no text; both are (top, bottom, gutters)."""
     top, bottom, number = stretch
     inside = failed[0] <= top and bottom <= failed[1] and number == failed[2]
     return inside and bottom - top > _MOST * (failed[1] - failed[0])
@@ -236,11 +244,11 @@ def _extended(
     edges: list[int],
     x_height_px: float,
 ) -> tuple[int, int, list[int]]:
-    """The stretch with the bands next to it that leave its gutters open: what follows closely is of no other kind."""
+    """Returns the stretch extended by close bands that leave its gutters open, since those are of the same kind."""
     room = _NEAR * x_height_px
 
     def with_band(band: int) -> list[int]:
-        """The gutters that are left with one more band, one for each edge; fewer where it crosses one."""
+        """Returns the gutters that are left with one more band, one for each edge; fewer where it crosses one."""
         taken = together(inked[min(first, band) : max(last, band) + 1])
         open_ = gutters(taken, max(3, round(_NARROWED * x_height_px)))
         near = [
@@ -261,7 +269,7 @@ def _extended(
 
 
 def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:
-    """Runs of bands, first to last, that share gutters and would share fewer with the next band, tallest first."""
+    """Returns runs of bands (first, last) that share gutters and would share fewer with the next, tallest first."""
     found: dict[tuple[int, int], None] = {}
     for first, taken in enumerate(inked):
         number, last = num_gutters(taken, least_px), first
@@ -278,7 +286,7 @@ def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:
 def _text_edges(
     window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
-    """The gutters between columns of text; none if any side is no text: then it is a table, or has notes."""
+    """Returns the gutters between columns of text; none if any side is no text, as in a table or beside notes."""
     if texture.even:
         return _even_edges(window, rules, between, x_height_px, texture)
     edges = [0, *between, window.shape[1]]
@@ -296,7 +304,7 @@ def _text_edges(
 
 
 def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture: Texture) -> list[int]:
-    """The edges, if the last column is as wide as the others and has but a few lines, at its head; none otherwise."""
+    """Returns the edges if the last column is as wide as the others with only a few lines at its head; else none."""
     if texture is not RUNNING_TEXT:
         return []
     sides = [window[:, left:right] for left, right in pairwise(edges)]
@@ -311,7 +319,7 @@ def _with_short_end(window: Mask, edges: list[int], x_height_px: float, texture:
 def _even_edges(
     window: Mask, rules: Mask, between: list[int], x_height_px: float, texture: Texture
 ) -> list[int]:
-    """Those of the gutters that part the window into the most columns of one width, all of them text."""
+    """Returns the gutters that split the window into the most columns of equal width, all of them text."""
     free = [x for x in between if _rules_across(rules, x) <= _MAX_RULES][:_MAX_EVEN_GUTTERS]
     hits = np.flatnonzero(np.any(window, axis=0)).tolist() if free else []
     for number in range(_MAX_EVEN_COLUMNS - 1, 0, -1):
@@ -325,6 +333,6 @@ def _even_edges(
 
 
 def _rules_across(rules: Mask, x: int) -> int:
-    """How many level rules cross a gutter."""
+    """Returns how many level rules cross a gutter."""
     near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
     return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))

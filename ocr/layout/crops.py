@@ -1,11 +1,11 @@
-"""How a page is cut into parts. Torch-free."""
+"""Types for a page that is cut into crops. Torch-free."""
 
 from dataclasses import dataclass, replace
 
 from ocr.imaging.tiling import MODES, TILE_PX, Grid
 
 Box = tuple[int, int, int, int]
-# Of a page at most; of all parts together so many tiles, which bounds the memory that a page takes.
+# The most crops of a page, and the most tiles of all its crops together, which bounds the memory that a page takes.
 MAX_PARTS, MAX_TILES = 16, 48
 
 
@@ -18,12 +18,12 @@ def canvas_px(grid: Grid) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a page, to be read like a page of its own.
+    """A crop: a part of a page that is read like a page of its own.
 
-    box_px: (x0, y0, x1, y1), what of the page it shows. frame_px: the little page it is laid on, in page pixels
-    too; around the box it is blank, and it may reach beyond the page. grid: (columns, rows) of its tiles.
-    paragraph_break: whether its text is set off from the part before it, rather than going on from there.
-    within: the number of the larger part, from 0, that this one is a piece of; None for a part of the page.
+    box_px: (x0, y0, x1, y1), the area of the page that it shows. frame_px: the canvas that the crop is laid on, in page
+    pixels too; it is blank around the box and may reach beyond the page. grid: (columns, rows) of its tiles.
+    paragraph_break: whether its text starts a new paragraph, rather than going on from the crop before it.
+    within: the number of the larger crop, from 0, that this one was cut from; None for a crop of the page.
     """
 
     box_px: Box
@@ -34,24 +34,26 @@ class Part:
 
     @property
     def num_tiles(self) -> int:
+        """The number of its tiles; 0 where it has the whole view alone."""
         return 0 if self.grid == (1, 1) else self.grid[0] * self.grid[1]
 
     @property
     def scale(self) -> float:
-        """Pixels of the finest view to a pixel of the page."""
+        """The pixels of the finest view per pixel of the page."""
         return canvas_px(self.grid)[0] / (self.frame_px[2] - self.frame_px[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartPlan:
-    """A page's parts in reading order; none for a page that is read whole.
+    """A page's crops (parts) in reading order; none for a page that is read whole.
 
-    angle_deg: how far the page is to be turned about its middle, counterclockwise, before it is cut; boxes are
-    those of the turned page, which keeps its size. 0 for a page that is read whole.
+    angle_deg: the angle by which the page is turned about its middle, counterclockwise, before it is cut; boxes refer
+    to the turned page, which keeps its size. 0 for a page that is read whole.
     size_px: the page's (width, height).
-    shows_print: whether there is ink of the size and rhythm of writing, as on no sheet that is blank, whatever stains
+    shows_print: whether there is ink of the size and rhythm of writing, which no blank sheet has, whatever stains
     and pictures are on it.
-    num_letters: how many letters and figures are on a page that has large type alone; None where nobody can count them.
+    num_letters: the number of letters and figures on a page that has large type alone; None where they cannot be
+    counted.
     """
 
     parts: tuple[Part, ...] = ()

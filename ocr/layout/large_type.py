@@ -1,8 +1,8 @@
-"""Words in type so large, and figures so alone, that they are no lines to speak of: a poster, a number on a page.
+"""Finds words in very large type and lone figures, which form no lines of text: a poster, a number on a page.
 
-The page is looked at much reduced, where each letter is one mark. A mark is a letter's if it stands free of the
-picture's edges, is of one shade, which photographs are not, and is neither a filled shape, like a hole that a punch
-left, nor a frame, nor a long or slanting stroke, like a rule or a staple.
+The page is examined much reduced, where each letter is one mark. A mark is a letter if it is clear of the
+picture's edges, is of one shade, which photographs are not, and is neither a filled shape, like a punch
+hole, nor a frame, nor a long or slanting stroke, like a rule or a staple.
 """
 
 from dataclasses import dataclass
@@ -19,34 +19,36 @@ Floats = npt.NDArray[np.float64]
 
 _SIDE_PX = 560
 _MIN_CONTRAST, _SHARE = 40.0, 0.4
-# On a photograph there is no paper: less of it has about the same shade.
+# A photograph has no paper, so a smaller share of it has about the same shade.
 _SHADE, _MIN_PAPER = 24.0, 0.5
 _MAX_RUNS, _MAX_MARKS = 4000, 60
 _MIN_HEIGHT_PX, _MAX_HEIGHT = 4, 0.85
-# Of the ellipse that extends as far, how much a mark covers that is filled: a disc 1, a square 0.95, letters less.
+# The share of the ellipse of equal extent that a filled mark covers: a disc 1, a square 0.95, letters less.
 _MAX_FILL, _SQUARE = 0.9, 2.0
 _MAX_ASPECT = 9.0
-# Of a mark's extent across to that along it, below which it is a stroke, which must stand about upright to be a letter.
+# The ratio of a mark's extent across its long axis to that along it, below which it is a stroke; a stroke must be
+# nearly upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97
-# Of each of its bounds a frame runs along so much, and covers less than so much of the paper within.
+# A frame runs along this share of each of its bounds, and covers less than this share of the paper within.
 _ALONG, _HOLLOW = 0.8, 0.3
-# The deviation of the shades within a mark, its edges left out: of print on a scan under 8, of most photographs over
-# 17. Marks that are not so high are little but edges.
+# The deviation of the shades within a mark, without its edges: under 8 for print on a scan, over 17 for most
+# photographs. Lower marks than this are little but edges.
 _MAX_DEVIATION, _MIN_SHADED_PX = 12.0, 20
 _LETTERS = 0.5
-# Small letters are so high, where capitals are 1; and the paper around the letters so wide.
+# The height of small letters where capitals are 1, and the width of the paper to keep around the letters.
 _X_HEIGHT, _ROOM = 0.72, 0.25
-# Small letters among large ones are not much smaller.
+# Small letters among large ones are no smaller than this.
 _SAME_SIZE = 0.45
-# Letters less high, much reduced, run together too often to be counted.
+# Lower letters than this, much reduced, run together too often to be counted.
 _COUNTABLE_PX = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeType:
-    """box: around the letters and some paper, in pixels of the page; x_height_px: about the height of small letters.
+    """The large letters of a page.
 
-    num_letters: how many marks there are, letters and figures, dots not counted; None where they may have run together.
+    box: around the letters and some paper, in pixels of the page; x_height_px: about the height of small letters.
+    num_letters: the number of letters and figures, without dots; None where they may have run together.
     """
 
     box: Box
@@ -56,11 +58,12 @@ class LargeType:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """One element each. left, top, right, bottom: bounds; area: pixels.
+    """The marks of a page, one element each. left, top, right, bottom: bounds; area: in pixels.
 
-    fill: the share of the ellipse of the same extent; narrow: extent across to that along; upright: the cosine of the
-    angle between its long axis and the vertical; deviation: that of its shades within, 0 where it is too thin; framed:
-    the least share of any of its bounds that it runs along.
+    fill: the share covered of the ellipse of equal extent; narrow: extent across to that along the long axis; upright:
+    the cosine of the angle between its long axis and the vertical; deviation: of the shades within it, 0 where it is
+    too
+    thin; framed: the smallest share of any of its bounds that it runs along.
     """
 
     left: Ints
@@ -76,7 +79,7 @@ class _Marks:
 
 
 def find_large_type(grey: Image.Image) -> LargeType | None:
-    """Returns where the largest letters are of a page that has few; None where marks are no letters. grey: mode L."""
+    """Returns the largest letters of a page that has few; None where its marks are no letters. grey: mode L."""
     factor = max(1, round(max(grey.size) / _SIDE_PX))
     values = np.asarray(grey.reduce(factor) if factor > 1 else grey).astype(np.float32)
     contrast = np.abs(values - np.median(values))
@@ -97,7 +100,7 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
         found.left[letters].min(), found.top[letters].min(), found.right[letters].max(), found.bottom[letters].max()
     )  # fmt: skip
     height = float(np.median(heights[letters]))
-    # With as much paper around them that it is most of the box.
+    # With so much paper around them that most of the box is paper.
     margin = round(_ROOM * height)
     x0, y0 = (max(0, factor * (int(value) - margin)) for value in bounds[:2])
     x1, y1 = factor * (int(bounds[2]) + margin), factor * (int(bounds[3]) + margin)
@@ -133,7 +136,7 @@ def _are_letters(marks: _Marks, height: int, width: int) -> Mask:
 
 
 def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
-    """The connected marks, sides and corners; None without any or with too many. Specks are left out.
+    """Returns the marks, connected by sides or corners; None without any or with too many. Specks are left out.
 
     values: the page's shades; mask: where it is inked.
     """
@@ -181,7 +184,7 @@ def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
 
 
 def _deviations(values: npt.NDArray[np.float32], mask: Mask, label: Ints, count: int) -> Floats:
-    """The standard deviation of each mark's shades, [count], its edges left out. label: of each inked pixel."""
+    """Returns the standard deviation of each mark's shades, [count], its edges left out. label: of each inked pixel."""
     padded = np.pad(mask, 1)
     within = mask & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
     inner = within[mask]
@@ -193,7 +196,7 @@ def _deviations(values: npt.NDArray[np.float32], mask: Mask, label: Ints, count:
 
 
 def _labels(row: Ints, start: Ints, end: Ints) -> Ints:
-    """The number of the mark that each run of pixels belongs to, from 0. Runs are in reading order."""
+    """Returns the number of the mark that each run of pixels belongs to, from 0. Runs are in reading order."""
     parent = list(range(len(row)))
 
     def root(index: int) -> int:

@@ -1,6 +1,6 @@
-"""The size of a page's letters, and about how many there are where.
+"""Measures the size of a page's letters, and about how many there are at each place.
 
-The page is looked at in upright strips a few letters wide. In a strip, a line of text is a run of rows with
+The page is examined in upright strips a few letters wide. In a strip, a line of text is a run of rows with
 much ink, as high as its small letters: the x-height. That holds for any columns and for slightly turned pages.
 """
 
@@ -21,16 +21,16 @@ _SMALLEST = 0.6
 _MIN_X_HEIGHT_PX = 3
 _LEVEL = 0.25
 _MAX_X_HEIGHT_PX = 60
-# Of the columns of pixels that a word covers some are white between letters; a letter is about as wide as high.
+# The inked pixel columns of a letter per x-height: letters are about as wide as high, with white between them.
 _LETTER_WIDTH = 0.68
 _WORD = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Pieces of lines, one element each. x0, x1: the piece's strip; top, bottom: its small letters, px.
+    """Sections of text lines, one element each. x0, x1: the section's strip; top, bottom: its small letters, px.
 
-    num_chars: about how many characters, spaces included.
+    num_chars: the approximate number of characters, spaces included.
     """
 
     x0: npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class Lines:
     num_chars: npt.NDArray[np.float64]
 
     def within(self, x0: int, y0: int, x1: int, y1: int) -> "Lines":
-        """Returns the pieces whose middle lies in a box."""
+        """Returns the sections whose middle lies in a box."""
         x, y = (self.x0 + self.x1) / 2, (self.top + self.bottom) / 2
         inside = (x >= x0) & (x < x1) & (y >= y0) & (y < y1)
         return Lines(
@@ -52,9 +52,9 @@ class Lines:
         )
 
     def share_in_rows(self) -> float:
-        """Returns the share of the characters that go on at the same height in the strip to the right or left.
+        """Returns the share of characters in lines that go on at the same height in the strip to the right or left.
 
-        Nearly all of a text's do; marks in a picture lie anywhere.
+        Nearly all of a text's lines do; marks in a picture lie anywhere.
         """
         goes_on = np.zeros(len(self.top), dtype=np.bool_)
         for edge in np.unique(self.x0):
@@ -68,6 +68,7 @@ class Lines:
 
     @property
     def total_chars(self) -> float:
+        """The approximate number of characters in all sections."""
         return float(self.num_chars.sum())
 
     def x_height_px(self, share: float = 0.25) -> float:
@@ -77,7 +78,7 @@ class Lines:
 
 
 def find_lines(text: Mask) -> Lines:
-    """Returns the pieces of lines of a page. text: [H, W] bool."""
+    """Returns the sections of text lines of a page. text: [H, W] bool."""
     width = text.shape[1]
     strip = max(_MIN_STRIP_PX, round(_STRIP_SHARE * width))
     num_strips = max(1, width // strip)
@@ -113,7 +114,7 @@ def find_lines(text: Mask) -> Lines:
 def _weighted_percentile(
     values: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], share: float
 ) -> float:
-    """The value that a share of the weight does not exceed; 0 without any."""
+    """Returns the value that a share of the weight does not exceed; 0 without any."""
     if not len(values):
         return 0.0
     order = np.argsort(values, kind="stable")
@@ -142,10 +143,10 @@ def _joined(
 
 
 def _highest_near(profile_HS: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The highest value of the rows around each, strip by strip."""
+    """Returns the highest value of the rows around each, strip by strip."""
     padded = np.pad(profile_HS, ((_WINDOW_PX, _WINDOW_PX), (0, 0)))
     highest = profile_HS.copy()
-    # Doubling windows: a running maximum in a few passes.
+    # Doubling windows make a running maximum in a few passes.
     size, running = 1, padded
     while size * 2 <= 2 * _WINDOW_PX + 1:
         running = np.maximum(running[:-size], running[size:])
@@ -157,7 +158,7 @@ def _highest_near(profile_HS: npt.NDArray[np.float32]) -> npt.NDArray[np.float32
 
 
 def _bits(text: Mask, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """The rows of each strip as bits: [H, strips, words]. edges: where strips begin, and the last one ends."""
+    """Returns the rows of each strip as bits: [H, strips, words]. edges: where strips begin, and the last one ends."""
     num_words = -(-int(np.diff(edges).max()) // _WORD)
     padded = np.zeros((len(text), len(edges) - 1, _WORD * num_words), np.bool_)
     for number, (left, right) in enumerate(pairwise(edges.tolist())):
@@ -166,7 +167,7 @@ def _bits(text: Mask, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
 
 
 def _ones(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """How many bits are set in the last axis. Source: H. S. Warren, Hacker's Delight, 5-1."""
+    """Returns how many bits are set in the last axis. Source: H. S. Warren, Hacker's Delight, 5-1."""
     pairs = bits - (bits >> 1 & 0x5555555555555555)
     nibbles = (pairs & 0x3333333333333333) + (pairs >> 2 & 0x3333333333333333)
     octets = nibbles + (nibbles >> 4) & 0x0F0F0F0F0F0F0F0F
@@ -180,11 +181,11 @@ def _covered(
     tops: npt.NDArray[np.int64],
     bottoms: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """How many columns of pixels have ink in each piece. Pieces come strip by strip, from top to bottom."""
+    """Returns how many pixel columns have ink in each section. Sections come strip by strip, from top to bottom."""
     height, _, num_words = bits.shape
     if not len(strips):
         return np.zeros(0)
-    # One row below the last: where a piece ends, another stretch begins.
+    # One row below the last, as reduceat() begins another stretch where a section ends.
     below = np.zeros((1, num_words), np.uint64)
     flat = np.concatenate([bits.transpose(1, 0, 2).reshape(-1, num_words), below])
     ends = np.stack([strips * height + tops, strips * height + bottoms], axis=1).ravel()

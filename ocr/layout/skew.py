@@ -1,11 +1,11 @@
-"""By how much a page is turned, from the sharpness of its lines of text."""
+"""Measures by how much a page is turned, from the sharpness of its lines of text."""
 
 import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.ink import Mask
 
-# How far a page's lines may slant that is read well as it is but for their order; and a sheet that lies askew.
+# The largest slant at which a page is read well apart from the order of its lines; and that of a sheet lying askew.
 MAX_DEG, MAX_SLANT_DEG = 3.0, 30.0
 _COARSE_DEG, _FINE_DEG = 0.5, 0.1
 _MAX_POINTS = 60_000
@@ -15,7 +15,7 @@ _MIN_GAIN = 1.15
 def skew_deg(text: Mask, max_deg: float = MAX_DEG, max_points: int = _MAX_POINTS) -> float:
     """Returns the angle, counterclockwise, that turns the lines level; 0 where no angle is clearly better.
 
-    text: [H, W] bool. max_deg: the largest angle. max_points: of all the ink, so much is looked at.
+    text: [H, W] bool. max_deg: the largest angle. max_points: the most inked pixels that are examined.
     """
     rows, columns = np.nonzero(text)
     if len(rows) < 1000:
@@ -38,7 +38,7 @@ def _sharpest(
 
 
 def _sharpness(ys: npt.NDArray[np.float64], xs: npt.NDArray[np.float64], angle_deg: float) -> float:
-    """How much neighbouring rows differ in ink after turning: high where lines and gaps fall on rows."""
+    """Returns how much neighbouring rows differ in ink after turning; high where lines and gaps fall on rows."""
     rows = np.rint(ys - xs * np.tan(np.radians(angle_deg))).astype(np.int64)
     counts = np.bincount(rows - rows.min())
     return float(np.square(np.diff(counts)).sum())

@@ -1,4 +1,4 @@
-"""The rows of print of a page whose columns are known, and what each has on either side of the gutters."""
+"""Finds the rows of print of a page whose columns are known, and what each has on either side of the gutters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,31 +12,33 @@ from ocr.layout.bands import bands_of
 from ocr.layout.columns import profile
 
 # In heights of small letters.
-_OPEN = 1.2  # what is left of a gutter where a word sticks out into it
+_OPEN = 1.2  # the least width left of a gutter into which a word sticks out
 HIGHEST_LINE = 4.5
 _WIDE_SPACE = 2.2  # between cells of a row
-_LOWEST, _NEAR = 0.5, 0.7  # dots and feet of letters, and how far they are from theirs
+_LOWEST, _NEAR = 0.5, 0.7  # the height of dots and feet of letters, and their distance from the letters
 _LOWEST_MARK, _NARROWEST = 0.8, 3.0
-_FILLED = 0.7  # of its column's width a line of text reaches over
+_FILLED = 0.7  # the share of its column's width that a line of text reaches over
 
 
 @dataclass(frozen=True, slots=True)
 class Gutter:
-    """White from left to right, in pixels of the box."""
+    """A gutter, white from left to right, in pixels of the box."""
 
     left: int
     right: int
 
     @property
     def width(self) -> int:
+        """Its width in pixels."""
         return self.right - self.left
 
     @property
     def middle(self) -> int:
+        """The x of its middle, in pixels of the box."""
         return (self.left + self.right) // 2
 
     def without(self, inked: npt.NDArray[np.bool_]) -> "Gutter":
-        """Returns the widest white that is left of it. inked: [W]."""
+        """Returns the widest white that remains of the gutter beside ink. inked: [W]."""
         hits = np.flatnonzero(inked[self.left : self.right])
         stops = np.concatenate(([-1], hits, [self.width]))
         widest = int(np.argmax(np.diff(stops)))
@@ -45,12 +47,12 @@ class Gutter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """Rows top to bottom with ink; what lies above, up to the strip before, is white or ruled.
+    """A strip of rows with ink, top to bottom; the rows up to the strip above are white or ruled.
 
-    inked: [W], narrow spaces filled. crosses: it closes a gutter, or a rule in it does. sides: which have ink.
+    inked: [W], narrow spaces filled. crosses: whether it, or a rule in it, closes a gutter. sides: which have ink.
     cells: whether it is one line and all of its sides, two at least, are cells of a row: short, or with a wide space.
-    spaced: whether a side has a wide space. ruled_above: a rule in the white above it runs over all gutters;
-    ruled_beside: one there, or in it, does not.
+    spaced: whether a side has a wide space. ruled_above: whether a rule in the white above it runs over all gutters;
+    ruled_beside: whether a rule there, or in it, does not.
     """
 
     top: int
@@ -69,7 +71,7 @@ class Strip:
 
 
 def gutters_of(columns: Mask, edges: Sequence[int]) -> list[Gutter]:
-    """Returns the white around each edge. columns: [H, W] bool, those between whose text the edges lie."""
+    """Returns the white around each edge. columns: [H, W] bool, the columns between whose text the edges lie."""
     hits = np.flatnonzero(np.any(columns, axis=0))
     found = []
     for x in edges:
@@ -125,7 +127,7 @@ def _extent(hits: npt.NDArray[np.int64]) -> int:
 
 
 def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
-    """The bands, dots and feet of letters with theirs."""
+    """Returns the bands, with dots and feet of letters joined to their letters."""
     found: list[tuple[int, int]] = []
     for top, bottom in bands:
         if found:

@@ -1,4 +1,4 @@
-"""What tells a column of text from a column of a table, or from notes beside the text."""
+"""Tells a column of text from a column of a table, or from notes beside the text."""
 
 import math
 from bisect import bisect_left
@@ -16,18 +16,18 @@ from ocr.layout.bands import bands_in, bands_of, ink_in_rows
 _LETTER_WIDTH = 0.85
 _MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
 MIN_LINES = 5
-_MAX_START = 0.3  # of the height: a last column may end early, but none starts late
+_MAX_START = 0.3  # a share of the height: a last column may end early, but none starts late
 _SAMPLE = 24
-_MOST_LINES = 0.6  # have no wider white than is allowed within a line
+_MOST_LINES = 0.6  # the share of lines without wider white than is allowed within a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texture:
-    """What lines of a column of text are like, at least or at most.
+    """Limits on the lines of a column of text.
 
-    chars: characters a line in the middle of all lines; reach: the share of the column that it reaches over;
+    chars: the least median of characters a line; reach: the least median share of the column that a line reaches over;
     word_space: the widest white within most lines, and gutter: the least between columns, both in heights of
-    small letters. even: whether all columns must be of one width, with lines that are set in.
+    small letters. even: whether all columns must have the same width, with indented lines.
     """
 
     chars: float
@@ -38,30 +38,30 @@ class Texture:
 
 
 RUNNING_TEXT = Texture(chars=15.0, reach=0.6, word_space=3.2)
-# Of an index: its columns are alike and have lines that are set in; those of a table rarely. Figures are as high as
-# capitals, so that what counts as the height of small letters is more, and the gutters seem narrower.
+# An index: its columns are alike and have indented lines, which those of a table rarely have. Figures are as high as
+# capitals, so that the measured height of small letters is larger, and the gutters seem narrower.
 EVEN_TEXT = Texture(chars=5.0, reach=0.35, word_space=math.inf, gutter=1.0, even=True)
-# Of an index, or of a list in two columns. Some tables look so as well: only for where reading across has failed.
+# An index, or a list in two columns. Some tables look like that too, so only for pages where reading across has failed.
 LOOSE_TEXT = Texture(chars=7.5, reach=0.35, word_space=9.0)
 
 _EVEN = 0.04
 _MIN_EVEN_LINES = 8
 # In heights of a line.
 _WORD_SPACE, _INDENT = 0.35, 0.4
-_LOWEST = 0.6  # the feet of letters may stand apart
-_SET_IN, _NOT_ALL = 0.12, 0.92  # shares of a column's lines
-_ENTRIES = 2  # that begin further down than at its head, where a table has its own
+_LOWEST = 0.6  # lower bands are the feet of letters
+_SET_IN, _NOT_ALL = 0.12, 0.92  # the least and most indented lines, as shares of a column's lines
+_ENTRIES = 2  # the least entries that begin further down than at the column's head, where a table has its own
 
 
 def is_text(side: Mask, x_height_px: float, texture: Texture, min_lines: int = MIN_LINES) -> bool:
-    """Whether one side of a gutter is lines of text, long, filled and one upon the other."""
+    """Returns whether one side of a gutter holds lines of text: long, filled and one below the other."""
     return Sides(side, [0, side.shape[1]]).is_text(0, side.shape[1], x_height_px, texture, min_lines)
 
 
 class Sides:
-    """What lies between the cuts of a window, of which many stretches are looked at: its pixels are counted once.
+    """The sides between the cuts of a window. Many of them are examined, so pixels are counted only once.
 
-    A page of contents has a gutter for each dot of its leaders. window: [H, W] bool; cuts: x of each, 0 and W too.
+    A page of contents has a gutter for each dot of its leaders. window: [H, W] bool; cuts: x of each, 0 and W included.
     """
 
     def __init__(self, window: Mask, cuts: Sequence[int]) -> None:
@@ -75,7 +75,7 @@ class Sides:
     def is_text(
         self, left: int, right: int, x_height_px: float, texture: Texture, min_lines: int = MIN_LINES
     ) -> bool:
-        """Whether what is between two cuts is text."""
+        """Returns whether the side between two cuts is text."""
         columns = np.flatnonzero(self._inked[left:right])
         if not len(columns):
             return False
@@ -83,7 +83,7 @@ class Sides:
         lines = [(top, bottom) for top, bottom in bands if bottom - top >= 0.6 * x_height_px]
         if not lines or lines[0][0] > _MAX_START * len(self._window):
             return False
-        # Lines that touch count as often as they are high.
+        # Lines that touch count as many lines as they are high.
         numbers = [max(1, round((bottom - top) / (_LINE_HEIGHT * x_height_px))) for top, bottom in lines]
         if sum(numbers) < min_lines or lines[-1][1] - lines[0][0] > _MAX_PITCH * x_height_px * sum(numbers):
             return False
@@ -93,7 +93,7 @@ class Sides:
         return _is_text(chosen, numbers[::step], width, x_height_px, texture)
 
     def _line(self, top: int, bottom: int) -> "_Line":
-        """What rows of print ink of the whole window."""
+        """Returns the pixel columns of the whole window that a row of print inks."""
         if (top, bottom) not in self._lines:
             hits = np.flatnonzero(self._window[top:bottom].any(axis=0))
             self._lines[top, bottom] = _Line(hits.tolist(), np.diff(hits))
@@ -102,13 +102,13 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """hits: the columns that a line inks, ascending. gaps: from each to the next."""
+    """A row of print. hits: the pixel columns that it inks, ascending. gaps: from each to the next."""
 
     hits: list[int]
     gaps: npt.NDArray[np.int64]
 
     def within(self, left: int, right: int) -> tuple[int, int, int]:
-        """Returns, of the columns from left to right that it inks, some, their number, extent and widest gap."""
+        """Returns number, extent and widest gap of the inked pixel columns from left to right; there must be some."""
         first, end = bisect_left(self.hits, left), bisect_left(self.hits, right)
         widest = int(self.gaps[first : end - 1].max(initial=0))
         return end - first, self.hits[end - 1] - self.hits[first] + 1, widest
@@ -121,7 +121,10 @@ def _is_text(
     x_height_px: float,
     texture: Texture,
 ) -> bool:
-    """lines: as _Line.within has them. numbers: how many lines each stands for. width: of the ink of all."""
+    """Returns whether lines are text by their texture.
+
+    lines: from _Line.within(). numbers: how many lines each stands for. width: of the ink of all.
+    """
     chars, reach, spaces = (
         sorted(value for value, number in zip(values, numbers, strict=True) for _ in range(number))
         for values in zip(*lines, strict=True)
@@ -138,7 +141,7 @@ def _median(ascending: Sequence[int]) -> float:
 
 
 def _at(ascending: Sequence[int], share: float) -> float:
-    """The value that so large a share of them do not exceed, between two of them as numpy.percentile has it."""
+    """Returns the value that this share of the values does not exceed, interpolated as numpy.percentile does."""
     place = share * (len(ascending) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ascending) - 1)
@@ -146,7 +149,7 @@ def _at(ascending: Sequence[int], share: float) -> float:
 
 
 def are_even(hits: Sequence[int], edges: Sequence[int]) -> bool:
-    """Whether columns have one width and one distance. hits: x of all ink, ascending; edges: x of each cut."""
+    """Returns whether columns have equal widths and distances. hits: x of all ink, ascending; edges: x of each cut."""
     starts = [0, *(bisect_left(hits, edge) for edge in edges), len(hits)]
     if any(first == end for first, end in pairwise(starts)):
         return False
@@ -161,7 +164,7 @@ def _spread(values: list[int]) -> float:
 
 
 def is_listing(side: Mask) -> bool:
-    """Whether a column has mostly several words a line, and lines that are set in."""
+    """Returns whether most lines of a column have several words, and some are indented."""
     bands = bands_of(side)
     if len(bands) < _MIN_EVEN_LINES:
         return False

@@ -1,4 +1,4 @@
-"""White stretches of rows of print, kept as the bits of one number: of many rows together they are found at once."""
+"""Finds white stretches of rows of print, kept as the bits of one integer, so that many rows are searched at once."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -14,18 +14,18 @@ def bits_of(inked: npt.NDArray[np.bool_]) -> int:
 
 
 def together(rows: Iterable[int]) -> int:
-    """Returns the bits that any of the rows has."""
+    """Returns the bits that are set in any of the rows."""
     return reduce(or_, rows, 0)
 
 
 def num_gutters(inked: int, least_px: int) -> int:
-    """Returns how many white stretches between ink are at least so wide."""
+    """Returns how many white stretches between ink are at least this wide."""
     starts = _starts(inked, least_px)
     return starts.bit_count()
 
 
 def gutters(inked: int, least_px: int) -> list[int]:
-    """Returns the middles of white stretches between ink that are at least so wide, left to right."""
+    """Returns the middles of white stretches between ink that are at least this wide, left to right."""
     found, starts = [], _starts(inked, least_px)
     while starts:
         left = (starts & -starts).bit_length() - 1
@@ -37,13 +37,13 @@ def gutters(inked: int, least_px: int) -> list[int]:
 
 
 def _starts(inked: int, least_px: int) -> int:
-    """The first column of each white stretch between ink that is at least so wide."""
+    """Returns the first column of each white stretch between ink that is at least this wide."""
     white = ~inked & ((1 << inked.bit_length()) - 1)
-    white &= -(inked & -inked)  # not what is left of all ink
+    white &= -(inked & -inked)  # without the white to the left of all ink
     wide, have = white, 1
     while have < least_px:
         step = min(have, least_px - have)
         wide &= wide >> step
         have += step
-    # Of those that have enough white from them on, the ones after ink.
+    # Of the columns that begin enough white, keep those after ink.
     return wide & (inked << 1)

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from transformers import UnlimitedOcrTextConfig
 
 DEFAULT_PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
-# language_config keys that would make it another model, with the only value this one knows.
+# Keys of language_config that would make it another model, with the only value that this one supports.
 _FIXED = {"use_mla": False, "norm_topk_prob": False, "scoring_func": "softmax", "moe_layer_freq": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageConfig:
-    """Names and meanings are language_config's; defaults are the published model's.
+    """Sizes of the language model. Names and meanings are language_config's; defaults are the published model's.
 
-    first_k_dense_replace: how many leading layers have a plain feed-forward part instead of experts.
+    first_k_dense_replace: the number of leading layers with a plain feed-forward part instead of experts.
     num_key_value_heads: may divide num_attention_heads (grouped-query attention).
     """
 
@@ -57,11 +57,11 @@ class LanguageConfig:
     eos_token_id: int = 1
 
     def to_text(self) -> TextConfig:
-        """The language model's own configuration, which says how attention and experts are computed as well."""
+        """Returns the language model's own configuration, which also says how attention and experts are computed."""
         return TextConfig(**asdict(self))
 
     def to_transformers(self) -> "UnlimitedOcrTextConfig":
-        """transformers' configuration of this language model, with full attention in every layer: for comparisons."""
+        """Returns transformers' configuration of this model, with full attention in every layer, for comparisons."""
         from transformers import UnlimitedOcrTextConfig
 
         values = asdict(self)
@@ -76,7 +76,7 @@ class LanguageConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrConfig:
-    """A model's config.json. prompt: what a page is asked unless the user says otherwise."""
+    """A model's config.json. prompt: the prompt of a page unless the user gives another."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     language: LanguageConfig = field(default_factory=LanguageConfig)
@@ -84,9 +84,9 @@ class OcrConfig:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "OcrConfig":
-        """Reads the published layout.
+        """Returns the configuration in a config.json of the published layout.
 
-        Raises: CheckpointError for another model type, a missing key, or a value this model cannot have.
+        Raises: CheckpointError for another model type, a missing key, or a value that this model does not support.
         """
         if data.get("model_type") != "deepseek_vl_v2":
             raise CheckpointError(
@@ -108,7 +108,7 @@ class OcrConfig:
         return cls(encoder=encoder, language=language, prompt=prompt)
 
     def to_json(self) -> dict[str, Any]:
-        """The published layout; from_json reads it back to an equal configuration."""
+        """Returns a config.json of the published layout; from_json() reads it back to an equal configuration."""
         sam, clip, head = self.encoder.sam, self.encoder.clip, self.encoder.character_head
         width_sam = {
             "width": sam.width, "layers": sam.num_layers, "heads": sam.num_heads, "mlp_dim": sam.mlp_dim,
@@ -195,7 +195,7 @@ def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
 
 
 class OcrModel(nn.Module):
-    """The whole model. Built under torch.device("meta") it holds no weights."""
+    """DeepSeek-OCR: encoder, language model and output head. Built under torch.device("meta") it holds no weights."""
 
     def __init__(self, config: OcrConfig) -> None:
         super().__init__()
@@ -208,23 +208,29 @@ class OcrModel(nn.Module):
 
     @classmethod
     def from_config(cls, config: OcrConfig) -> "OcrModel":
+        """Returns a new model of these sizes."""
         return cls(config)
 
     def embed(self, token_ids: Tensor) -> Tensor:
-        """[B, T] -> [B, T, D]."""
+        """Returns the embeddings of tokens, [B, T] -> [B, T, D]."""
         embeds: Tensor = self.language_model.embed_tokens(token_ids)
         return embeds
 
     def forward(self, embeds_BTD: Tensor, **kwargs: Any) -> Tensor:
-        """Embeddings of a whole sequence [B, T, D] -> logits [B, T, vocab]. kwargs: the language model's."""
+        """Returns the logits of a whole sequence, embeddings [B, T, D] -> [B, T, vocab].
+
+        Kwargs: the language model's.
+        """
         hidden = self.language_model(inputs_embeds=embeds_BTD, use_cache=False, **kwargs).last_hidden_state
         logits: Tensor = self.lm_head(hidden)
         return logits
 
     @property
     def device(self) -> torch.device:
+        """The device of its weights."""
         return self.lm_head.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
+        """The number format of its output head."""
         return self.lm_head.weight.dtype

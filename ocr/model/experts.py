@@ -1,8 +1,8 @@
 """The mixture-of-experts part of a text layer: the router, the experts, and the ways of multiplying by them.
 
 Source: DeepSeekMoE (Dai et al. 2024), with the routing of DeepSeek-V2. Module and parameter names are those of
-transformers' `unlimited_ocr`, so that what replaces a forward by its class's name (ocr.decoding.gpu.forward.layers)
-takes either.
+transformers' `unlimited_ocr`, so that ocr.decoding.gpu.forward.layers, which replaces forward methods by class name,
+works with either.
 Shapes: T tokens, D width, E experts, K experts that a token passes through, P = T * K pairs of both, F inner width.
 """
 
@@ -16,7 +16,7 @@ from ocr.model.text_config import TextConfig
 
 
 class UnlimitedOcrTextTopkRouter(nn.Module):
-    """[..., D] -> logits fp32 [T, E], the shares fp32 [T, K] of the chosen experts, and their numbers [T, K]."""
+    """Routes tokens: [..., D] -> logits fp32 [T, E], shares fp32 [T, K] of the chosen experts, their numbers [T, K]."""
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
@@ -28,6 +28,7 @@ class UnlimitedOcrTextTopkRouter(nn.Module):
         self.weight = nn.Parameter(torch.empty(self.num_experts, self.hidden_dim))
 
     def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns logits, shares and numbers of each token's experts."""
         rows_TD = hidden.reshape(-1, self.hidden_dim).float()
         logits_TE = functional.linear(rows_TD, self.weight.float())
         scores_TE = logits_TE.softmax(-1)
@@ -37,7 +38,7 @@ class UnlimitedOcrTextTopkRouter(nn.Module):
         return logits_TE, shares_TK * self.routed_scaling_factor, chosen_TK
 
     def _within_best_groups(self, scores_TE: Tensor) -> Tensor:
-        """The scores, zero outside of the groups with the highest single scores."""
+        """Returns the scores, zero outside of the groups with the highest single scores."""
         grouped_TGe = scores_TE.view(len(scores_TE), self.num_group, -1)
         best_TG = grouped_TGe.amax(-1).topk(self.topk_group, dim=-1, sorted=False).indices
         kept_TG = torch.zeros_like(grouped_TGe[..., 0]).scatter_(1, best_TG, 1.0).bool()
@@ -46,7 +47,10 @@ class UnlimitedOcrTextTopkRouter(nn.Module):
 
 
 class UnlimitedOcrTextExperts(nn.Module):
-    """[T, D], experts [T, K] and shares [T, K] -> [T, D]. Which of EXPERTS multiplies is the configuration's to say."""
+    """The routed experts: [T, D], experts [T, K] and shares [T, K] -> [T, D].
+
+    The configuration picks one of EXPERTS.
+    """
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
@@ -60,6 +64,7 @@ class UnlimitedOcrTextExperts(nn.Module):
         self.act_fn = nn.SiLU()
 
     def forward(self, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
+        """Returns the sum of each token's experts, weighted by its shares."""
         return EXPERTS[self.config._experts_implementation](self, hidden_TD, chosen_TK, shares_TK)
 
 
@@ -69,7 +74,7 @@ Multiply = Callable[[UnlimitedOcrTextExperts, Tensor, Tensor, Tensor], Tensor]
 def grouped_mm(
     module: UnlimitedOcrTextExperts, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor
 ) -> Tensor:
-    """Each expert multiplies its tokens at once: pairs are sorted by expert first. The host waits for nothing."""
+    """Multiplies all tokens of an expert at once, with pairs sorted by expert first. The host does not wait."""
     experts_P, order_P = chosen_TK.flatten().sort()
     every_E = torch.arange(module.num_experts, device=experts_P.device)
     ends_E = torch.searchsorted(experts_P, every_E, right=True).int()
@@ -85,7 +90,7 @@ def grouped_mm(
 def batched_mm(
     module: UnlimitedOcrTextExperts, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor
 ) -> Tensor:
-    """Each pair has a copy of its expert's weights: for few tokens, and graphs of number formats but bfloat16."""
+    """Multiplies each pair by a copy of its expert's weights: for few tokens, and for graphs not in bfloat16."""
     experts_P = chosen_TK.flatten()
     rows_PD1 = hidden_TD.repeat_interleave(chosen_TK.shape[1], 0)[..., None]
     gate_PF1, up_PF1 = torch.bmm(module.gate_up_proj[experts_P], rows_PD1).chunk(2, dim=1)
@@ -93,7 +98,7 @@ def batched_mm(
     return _summed(out_PD1[..., 0] * shares_TK.reshape(-1, 1), hidden_TD, chosen_TK)
 
 
-# By transformers' names for them.
+# The ways of multiplying, by transformers' names.
 EXPERTS: dict[str, Multiply] = {"grouped_mm": grouped_mm, "batched_mm": batched_mm}
 
 
@@ -102,7 +107,7 @@ def _summed(weighted_PD: Tensor, hidden_TD: Tensor, chosen_TK: Tensor) -> Tensor
 
 
 def _grouped_product(rows_PD: Tensor, weight_EFD: Tensor, ends_E: Tensor) -> Tensor:
-    """[P, F]: the rows of each expert, which end where ends_E says, with its weight."""
+    """Returns [P, F]: each expert's rows, which end where ends_E says, times its weight."""
     rows_PD, weight_EDF = rows_PD.to(weight_EFD.dtype), weight_EFD.transpose(-2, -1)
     if _has_kernel(rows_PD, weight_EFD):
         product: Tensor = _KERNEL(rows_PD, weight_EDF, offs=ends_E)  # type: ignore[misc]
@@ -116,7 +121,10 @@ _TORCH = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 
 def _has_kernel(rows: Tensor, weight: Tensor) -> bool:
-    """Whether PyTorch's grouped product runs here. Source: what transformers 5.23 found of the releases so far."""
+    """Returns whether PyTorch's grouped product runs here.
+
+    Source: transformers 5.23, which knows the releases so far.
+    """
     if _KERNEL is None:
         return False
     if weight.device.type == "cuda":
@@ -124,5 +132,5 @@ def _has_kernel(rows: Tensor, weight: Tensor) -> bool:
         return major >= 8 if _TORCH >= (2, 9) else major == 9
     if _TORCH < (2, 9):
         return False
-    # Before 2.11 it wants addresses that a mapped file need not have.
+    # Before 2.11 it needs aligned addresses, which a mapped file need not have.
     return _TORCH > (2, 10) or (rows.data_ptr() % 16 == 0 and weight.data_ptr() % 16 == 0)

@@ -1,4 +1,4 @@
-"""The prompt as embeddings: BOS, text, the page's vision tokens where `<image>` stands, text."""
+"""Turns a prompt into embeddings: BOS, text, the page's vision tokens in place of `<image>`, text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ IMAGE_TAG = "<image>"
 
 
 class PromptError(ValueError):
-    """The prompt cannot be used as it is written."""
+    """The prompt cannot be used as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptIds:
-    """Token ids on either side of the page. before starts with BOS."""
+    """The prompt's token ids before and after the page. before starts with BOS."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -26,7 +26,7 @@ class PromptIds:
 
 
 def encode_prompt(tokenizer: Tokenizer, prompt: str, *, bos_id: int) -> PromptIds:
-    """Token ids of a prompt such as `<image>\\nFree OCR.`; no chat roles, outer white space stripped.
+    """Returns the token ids of a prompt such as `<image>\\nFree OCR.`; no chat roles, outer white space stripped.
 
     The text is split at `<image>` before it is tokenized, so a tokenizer need not know the tag.
 
@@ -44,7 +44,7 @@ def encode_prompt(tokenizer: Tokenizer, prompt: str, *, bos_id: int) -> PromptId
 
 
 def splice(embed_tokens: Any, ids: PromptIds, vision: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The language model's input for each page: [L, D] in the embedding's dtype and device.
+    """Returns the language model's input for each page: [L, D] in the embedding's dtype and device.
 
     embed_tokens: the language model's input embedding. vision: per page [T, D]; L = len(ids) + T.
     """

@@ -1,7 +1,7 @@
-"""Random weights that keep activations of order 1, for tests and for speed measured without a checkpoint.
+"""Draws random weights that keep activations of order 1, for tests and for measuring speed without a checkpoint.
 
-Fresh SAM weights are near zero by design, so that any two images give equal outputs: a comparison made with
-them passes on nothing.
+Fresh SAM weights are near zero by design, so that any two images give equal outputs and a comparison made with
+them would pass without testing anything.
 """
 
 import torch
@@ -37,7 +37,7 @@ def redraw(model: nn.Module, seed: int = 0) -> None:
 
 
 def _scale(name: str, parameter: nn.Parameter) -> tuple[float, float]:
-    """(mean, standard deviation) for one parameter."""
+    """Returns (mean, standard deviation) for one parameter."""
     if name.endswith(_UNIT):
         return 0.0, 1.0
     if name.endswith(("pos_embed", "rel_pos_h", "rel_pos_w")):

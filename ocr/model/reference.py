@@ -1,4 +1,4 @@
-"""transformers' own DeepSeek-OCR classes with a checkpoint of ours: what equality and speed are measured against.
+"""Loads our checkpoints into transformers' own DeepSeek-OCR classes, to compare results and speed with them.
 
 Source: transformers' `unlimited_ocr`, which is this model (its defaults differ: see reference_config).
 """
@@ -14,7 +14,7 @@ from ocr.model.deepseek_ocr import OcrConfig
 
 
 def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
-    """Returns the same shape in transformers' own words, with full attention in every layer."""
+    """Returns transformers' configuration of the same model, with full attention in every layer."""
     sam, clip = config.encoder.sam, config.encoder.clip
     return UnlimitedOcrConfig(
         vision_config={
@@ -39,17 +39,17 @@ def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
         },
         text_config=config.language.to_transformers().to_dict(),
         image_token_id=2,
-        tie_word_embeddings=config.language.tie_word_embeddings,  # of the whole model; the text's own says nothing
+        tie_word_embeddings=config.language.tie_word_embeddings,  # read from here; the text's own has no effect
     )
 
 
 def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = torch.float32) -> Any:
-    """Returns transformers' model with the weights of a checkpoint directory, which it reads by its own rules.
+    """Returns transformers' model with the weights of a checkpoint directory, which transformers reads itself.
 
     The weights must not be quantised (ocr.checkpoints.checkpoint.save without int8). A character head is left out.
     """
     level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # it warns of a head that it does not know, and of one that is tied
+    logging.set_verbosity_error()  # else it warns of the character head and of tied embeddings
     logging.disable_progress_bar()
     try:
         model = UnlimitedOcrForConditionalGeneration.from_pretrained(

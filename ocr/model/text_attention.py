@@ -1,7 +1,7 @@
-"""Attention of the language model: rotary positions, projections, and whatever computes what lies between.
+"""Attention of the language model: rotary positions, projections, and a choice of implementations between them.
 
 Source: RoFormer (Su et al. 2021); module and parameter names are those of transformers' `unlimited_ocr`.
-Shapes: B rows, T tokens, D width, N query heads, H heads of keys, L tokens that are looked at, d width of a head.
+Shapes: B rows, T tokens, D width, N query heads, H heads of keys, L tokens attended to, d width of a head.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from ocr.model.text_config import TextConfig
 
 
 class KeyValueCache(Protocol):
-    """What a forward passes new keys and values to."""
+    """Takes a forward pass's new keys and values."""
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, /) -> tuple[Tensor, Tensor]:
-        """Keeps [B, H, T, d] each; returns what attention is given in their place."""
+        """Stores keys and values, [B, H, T, d] each; returns those that attention gets in their place."""
 
     def get_seq_length(self) -> int:
-        """Tokens kept so far. Asked only where the caller gives no positions or no mask."""
+        """Returns the tokens kept so far. Called only where the caller gives no positions or no mask."""
 
 
 def sdpa_attention(
@@ -34,9 +34,12 @@ def sdpa_attention(
     scaling: float | None = None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """[B, T, N, d] by PyTorch's own kernels; causal without a mask, which says True or 0 where a token looks."""
+    """Returns attention [B, T, N, d] by PyTorch's own kernels; causal without a mask.
+
+    mask: True or 0 where a token attends.
+    """
     groups = query_BNTd.shape[1] // keys_BHLd.shape[1]
-    if groups > 1 and mask is not None:  # shared heads with a mask would cost it the fast kernels
+    if groups > 1 and mask is not None:  # shared heads with a mask would rule out the fast kernels
         keys_BHLd, values_BHLd = (part.repeat_interleave(groups, 1) for part in (keys_BHLd, values_BHLd))
     out_BNTd = scaled_dot_product_attention(
         query_BNTd,
@@ -51,37 +54,41 @@ def sdpa_attention(
 
 
 Attend = Callable[..., tuple[Tensor, Tensor | None]]
-# Others are added by those who have them, as in transformers' AttentionInterface.
+# Other modules add their own, as with transformers' AttentionInterface.
 ATTENTION: dict[str, Attend] = {"sdpa": sdpa_attention}
 
 
 class UnlimitedOcrTextRotaryEmbedding(nn.Module):
-    """Positions [B, T] -> cosines and sines [B, T, d] in the number format of hidden."""
+    """Rotary embedding: positions [B, T] -> cosines and sines [B, T, d] in the number format of hidden."""
 
     inv_freq: Tensor
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
-        # Of no use on meta, where PyTorch imports its compiler for it (encoders.initial).
+        # Not on meta, where PyTorch would import its compiler for this (encoders.initial).
         exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float, device="cpu") / config.head_dim
         self.register_buffer("inv_freq", 1.0 / config.rope_theta**exponents, persistent=False)
 
     @torch.no_grad()
     def forward(self, hidden: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns cosines and sines for these positions; hidden gives device and number format."""
         angles = position_ids[..., None].float() * self.inv_freq.to(hidden.device, torch.float)
         both = torch.cat((angles, angles), dim=-1)
         return both.cos().to(hidden.dtype), both.sin().to(hidden.dtype)
 
 
 def rotate(states_BHTd: Tensor, cos_BTd: Tensor, sin_BTd: Tensor) -> Tensor:
-    """Keys or queries turned by their positions; the halves of a head are the two coordinates."""
+    """Returns keys or queries rotated by their positions; the halves of a head are the two coordinates."""
     first, second = states_BHTd.chunk(2, dim=-1)
     crossed = torch.cat((-second, first), dim=-1)
     return states_BHTd * cos_BTd[:, None] + crossed * sin_BTd[:, None]
 
 
 class UnlimitedOcrTextAttention(nn.Module):
-    """[B, T, D] -> [B, T, D]. Further keywords reach the attention that the configuration names."""
+    """Self-attention, [B, T, D] -> [B, T, D].
+
+    Further keywords are passed to the attention named in the configuration.
+    """
 
     def __init__(self, config: TextConfig, layer_idx: int) -> None:
         super().__init__()
@@ -102,6 +109,7 @@ class UnlimitedOcrTextAttention(nn.Module):
         past_key_values: KeyValueCache | None = None,
         **rest: Any,
     ) -> tuple[Tensor, Tensor | None]:
+        """Returns the output [B, T, D], and the attention weights where the implementation gives any."""
         of_tokens = hidden_states.shape[:-1]
         query, keys, values = (
             made_by(hidden_states).view(*of_tokens, -1, self.head_dim).transpose(1, 2)

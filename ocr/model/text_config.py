@@ -1,15 +1,15 @@
-"""How large the language model is, and how its attention and experts are computed. Torch-free."""
+"""Configures the language model: its sizes, and how attention and experts are computed. Torch-free."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
 class TextConfig:
-    """Sizes, named as in ocr.model.deepseek_ocr.LanguageConfig, and how attention and experts are computed.
+    """Sizes, named as in ocr.model.deepseek_ocr.LanguageConfig, and the choice of attention and experts.
 
     _attn_implementation, _experts_implementation: keys of ocr.model.text_attention.ATTENTION and of
-        ocr.model.experts.EXPERTS. They are changed in place for the time of a step (ocr.decoding.cpu.packed,
-        ocr.decoding.gpu.forward.paged_attention), under the names that transformers has.
+        ocr.model.experts.EXPERTS. They are changed in place for the duration of a step (ocr.decoding.cpu.packed,
+        ocr.decoding.gpu.forward.paged_attention), under transformers' names.
     """
 
     vocab_size: int
@@ -38,8 +38,10 @@ class TextConfig:
 
     @property
     def head_dim(self) -> int:
+        """The width of an attention head."""
         return self.hidden_size // self.num_attention_heads
 
     @property
     def num_experts(self) -> int:
+        """The number of routed experts of a layer."""
         return self.n_routed_experts

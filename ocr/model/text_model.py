@@ -1,7 +1,7 @@
 """The language model: DeepSeek-V2's decoder without MLA, dense layers first and then experts, rotary positions.
 
-It is transformers' `UnlimitedOcrTextModel` with full attention in every layer, bit for bit, under the same names of
-modules and parameters. It stands here because importing that one takes longer than all else of a start.
+It equals transformers' `UnlimitedOcrTextModel` with full attention in every layer, bit for bit, under the same names of
+modules and parameters. It is here because importing that one takes longer than everything else at start-up.
 Source: deepseek-ai/DeepSeek-OCR; DeepSeek-V2 (2024); RMSNorm (Zhang and Sennrich 2019).
 Shapes: B rows, T tokens, D width.
 """
@@ -23,13 +23,13 @@ _INITIAL_STD = 0.02
 
 @dataclass(frozen=True, slots=True)
 class TextOutput:
-    """last_hidden_state: [B, T, D], after the last norm."""
+    """The model's output. last_hidden_state: [B, T, D], after the last norm."""
 
     last_hidden_state: Tensor
 
 
 class UnlimitedOcrTextRMSNorm(nn.Module):
-    """[..., D] -> [..., D], normed in float32."""
+    """RMS norm in float32, [..., D] -> [..., D]."""
 
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()
@@ -37,6 +37,7 @@ class UnlimitedOcrTextRMSNorm(nn.Module):
         self.variance_epsilon = eps
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns the normed states, in hidden's number format."""
         wide = hidden.float()
         wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
         out: Tensor = self.weight * wide.to(hidden.dtype)
@@ -55,12 +56,13 @@ class UnlimitedOcrTextMLP(nn.Module):
         self.act_fn = nn.SiLU()
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns down(silu(gate) * up)."""
         out: Tensor = self.down_proj(self.act_fn(self.gate_proj(hidden)) * self.up_proj(hidden))
         return out
 
 
 class UnlimitedOcrTextMoe(nn.Module):
-    """Routed experts, and shared ones that see every token: [..., D] -> [..., D]."""
+    """Routed experts plus shared ones that see every token, [..., D] -> [..., D]."""
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
@@ -70,6 +72,7 @@ class UnlimitedOcrTextMoe(nn.Module):
         )
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Returns the sum of the routed and the shared experts."""
         _, shares_TK, chosen_TK = self.gate(hidden)
         routed_TD: Tensor = self.experts(hidden.reshape(-1, hidden.shape[-1]), chosen_TK, shares_TK)
         shared: Tensor = self.shared_experts(hidden)
@@ -77,7 +80,7 @@ class UnlimitedOcrTextMoe(nn.Module):
 
 
 class UnlimitedOcrTextDecoderLayer(nn.Module):
-    """[B, T, D] -> [B, T, D]: attention and the feed-forward part, each after a norm and added to its input."""
+    """A decoder layer, [B, T, D] -> [B, T, D]: attention and feed-forward part, each after a norm, as residuals."""
 
     def __init__(self, config: TextConfig, layer_idx: int) -> None:
         super().__init__()
@@ -88,7 +91,7 @@ class UnlimitedOcrTextDecoderLayer(nn.Module):
         self.post_attention_layernorm = UnlimitedOcrTextRMSNorm(config.hidden_size, config.rms_norm_eps)
 
     def forward(self, hidden_states: Tensor, **rest: Any) -> Tensor:
-        """rest: as UnlimitedOcrTextAttention.forward has it."""
+        """Runs the layer. rest: passed to UnlimitedOcrTextAttention.forward."""
         attended, _ = self.self_attn(hidden_states=self.input_layernorm(hidden_states), **rest)
         hidden_states = hidden_states + attended
         out: Tensor = hidden_states + self.mlp(self.post_attention_layernorm(hidden_states))
@@ -96,7 +99,7 @@ class UnlimitedOcrTextDecoderLayer(nn.Module):
 
 
 class UnlimitedOcrTextModel(nn.Module):
-    """Embeddings [B, T, D] -> hidden states [B, T, D]; built with random weights, on meta with none."""
+    """The decoder, embeddings [B, T, D] -> hidden states [B, T, D]. Built with random weights, or with none on meta."""
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
@@ -112,6 +115,7 @@ class UnlimitedOcrTextModel(nn.Module):
                 normal(parameter, std=_INITIAL_STD)
 
     def get_input_embeddings(self) -> nn.Embedding:
+        """Returns the token embedding."""
         return self.embed_tokens
 
     def forward(
@@ -122,9 +126,11 @@ class UnlimitedOcrTextModel(nn.Module):
         past_key_values: KeyValueCache | None = None,
         **rest: Any,
     ) -> TextOutput:
-        """attention_mask: {"full_attention": a mask, or None for causal}, as transformers has it prepared; without it
-        each token sees those before it and what is kept. position_ids: [B or 1, T], counted on from what is kept
-        by default. rest: for the attention.
+        """Runs all layers.
+
+        attention_mask: {"full_attention": a mask, or None for causal}, in transformers' form; without it each token
+        sees those before it and the cached ones. position_ids: [B or 1, T], by default counted on from the cached
+        tokens. rest: passed to the attention.
         """
         kept = 0
         if past_key_values is not None and (position_ids is None or attention_mask is None):
@@ -149,7 +155,7 @@ class UnlimitedOcrTextModel(nn.Module):
 
 
 def _after(kept: int, num_tokens: int, device: torch.device) -> Tensor | None:
-    """[T, kept + T], True where a token looks; None where causal attention, or one that sees all, needs none."""
+    """Returns the mask [T, kept + T], True where a token attends; None where causal or full attention needs none."""
     if not kept or num_tokens == 1:
         return None
     return torch.ones(num_tokens, kept + num_tokens, dtype=torch.bool, device=device).tril(kept)

@@ -1,4 +1,4 @@
-"""SHA-256 of files, remembered from run to run where they are large: hashing 6.7 GB takes 4 s and more of a start."""
+"""Computes SHA-256 of files, remembered between runs for large ones: hashing 6.7 GB adds 4 s and more to a start."""
 
 import contextlib
 import hashlib
@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 
 _LEAST_BYTES = 64 << 20
-# A file changed so lately could change again without a new time stamp: some are as coarse as two seconds.
+# A file changed this recently could change again without a new time stamp: some are as coarse as two seconds.
 _SETTLED_NS = 10_000_000_000
 
 
 def file_sha256(path: Path) -> bytes:
     """Returns the digest of the file's content.
 
-    A large file that was hashed before is not read again while it has the size, inode and times (of its content and
-    of its entry, which nobody can set) that it had then. Raises: OSError.
+    A large file that was hashed before is not read again while its size, inode and times (of its content and
+    of its entry, which nobody can set) are unchanged. Raises: OSError.
     """
     before = path.stat()
     if before.st_size < _LEAST_BYTES:
@@ -54,7 +54,7 @@ def _remembered() -> dict[str, object]:
 
 
 def _remember(key: str, entry: dict[str, object]) -> None:
-    """Where that is possible; files that are gone are forgotten."""
+    """Stores a digest where that is possible, and drops those of files that are gone."""
     with contextlib.suppress(OSError, RuntimeError):
         memory = _memory()
         kept = {path: known for path, known in _remembered().items() if os.path.exists(path)}

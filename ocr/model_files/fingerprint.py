@@ -1,4 +1,4 @@
-"""Which files a page is read with. Torch-free, so that a run with nothing to read never loads torch."""
+"""Identifies the model files that a page is read with. Torch-free, so that a run with nothing to read loads none."""
 
 from ocr.errors import CheckpointError
 from ocr.model_files.digests import file_sha256
@@ -7,9 +7,9 @@ from ocr.orientation.net import WEIGHTS as ORIENTATION_WEIGHTS
 
 
 def weights_sha256(name_or_path: str) -> str:
-    """Returns the sha256 over a model's files, wherever they are: see ocr.model_files.locate.digest.
+    """Returns the sha256 over a model's files, wherever they are (ocr.model_files.locate.digest).
 
-    The same as LoadedModel.weights_sha256. Raises: CheckpointError naming what is missing.
+    It equals LoadedModel.weights_sha256. Raises: CheckpointError, naming the missing file.
     """
     directory = find_directory(name_or_path)
     try:
@@ -21,5 +21,5 @@ def weights_sha256(name_or_path: str) -> str:
 
 
 def orientation_sha256() -> str:
-    """Returns the sha256 of the weights that say which way up a page stands; they come with the package."""
+    """Returns the sha256 of the orientation network's weights, which come with the package."""
     return file_sha256(ORIENTATION_WEIGHTS).hex()

@@ -1,4 +1,4 @@
-"""A model's files: shipped with the package, in a directory, or in a repository of the hub."""
+"""Locates a model's files: shipped with the package, in a directory, or in a repository of the hub."""
 
 import contextlib
 import hashlib
@@ -26,10 +26,10 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def find_directory(name_or_path: str) -> Path:
-    """The directory with the model's files, downloaded if need be.
+    """Returns the directory with the model's files, downloading them if need be.
 
     "small" is always the shipped model (./small is a directory of that name). HF_HUB_OFFLINE=1 allows only
-    what is in the hub's cache. Raises: CheckpointError with the remedy.
+    files in the hub's cache. Raises: CheckpointError with the remedy.
     """
     if name_or_path == SHIPPED:
         return _shipped()
@@ -60,7 +60,7 @@ def is_here(name_or_path: str) -> bool:
 
     try:
         snapshot_download(name_or_path, allow_patterns=_PATTERNS, local_files_only=True)
-    except (OSError, ValueError):  # the library's own are one or the other
+    except (OSError, ValueError):  # the library's own errors are one or the other
         return False
     return True
 
@@ -76,7 +76,7 @@ def _shipped() -> Path:
 
 @lru_cache
 def _download(repository: str) -> Path:
-    # Here, as most runs have their model on the disk and do without.
+    # Imported here, as most runs have their model on the disk and do not need the hub.
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -112,9 +112,9 @@ def _download(repository: str) -> Path:
 
 
 def weight_files(directory: Path) -> list[Path]:
-    """The model's safetensors files: those its index names, or model.safetensors, or the only one there is.
+    """Returns the model's safetensors files: those that its index names, or model.safetensors, or the only one.
 
-    Raises: CheckpointError where one is missing, or several lie there without an index.
+    Raises: CheckpointError where one is missing, or where there are several without an index.
     """
     index = directory / INDEX
     if index.exists():
@@ -136,7 +136,7 @@ def weight_files(directory: Path) -> list[Path]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Raises: CheckpointError where the file is missing or holds no JSON object."""
+    """Returns the object in a JSON file. Raises: CheckpointError where it is missing or holds no JSON object."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -151,7 +151,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Raises: CheckpointError where the file is missing or no tokenizer."""
+    """Returns the tokenizer in a file. Raises: CheckpointError where it is missing or holds no tokenizer."""
     if not path.exists():
         raise CheckpointError(f"{path.parent} lacks {path.name}; fetch the model's missing files into it")
     try:
@@ -161,10 +161,10 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def digest(directory: Path) -> str:
-    """Returns the sha256 over every file of the directory that a reading depends on: all that a run opens.
+    """Returns the sha256 over all files of the directory that a reading depends on: all that a run opens.
 
-    Of the files that a model must have, whatever they are called, the content; of the others, which of them are there
-    as well. Raises: CheckpointError where one is missing; OSError.
+    It covers the content of the files that a model must have, whatever their names, and names and content of the
+    optional ones. Raises: CheckpointError where one is missing; OSError.
     """
     total = hashlib.sha256()
     for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):

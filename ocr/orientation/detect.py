@@ -1,8 +1,8 @@
-"""Which way up a page's text stands, from its pixels.
+"""Detects which way up a page's text is, from its pixels.
 
-Pieces of lines are looked for on the page and on the page on its side; the network says of each whether it is text
-and which way up. What the pieces say together is weighed with three more checks, as turning a page that was upright
-is the worst error: that there are enough pieces, that few say the opposite, and few on the other side.
+Pieces of lines are sampled from the page and from the page on its side; the network says of each whether it is text
+and which way up. Their joint verdict passes three more checks, as turning a page that was upright
+is the worst error: that there are enough pieces, that few say the opposite, and few on the page on its side disagree.
 """
 
 from dataclasses import dataclass
@@ -18,29 +18,31 @@ from ocr.orientation.net import shipped
 Angle = Literal[0, 90, 180, 270]
 ANGLES: tuple[Angle, ...] = (0, 90, 180, 270)
 
-# First coarsely, at some 80 dpi of an A4 page, and few pieces; where these do not show that it is upright, finely.
+# First coarse, about 80 dpi of an A4 page, with few pieces; where these do not show that it is upright, fine.
 _COARSE_PX, _FINE_PX = 1000, 2000
 _FEW, _MANY = 24, 40
-# What a piece of a page of text is when it is not what the page says: a rule, a digit, part of a picture.
+# Probabilities of a piece of a page of text: to be its text, to be something else (a rule, a digit, part of a
+# picture), or anything.
 _TEXT, _OTHER, _ANY = 0.6, 0.37, 0.03
 _CLEAR = 0.9
-# The log-odds over the next best, and the pieces that say so clearly, with which a page is left and turned.
+# The lead in log-odds over the next best angle, and the clear pieces, needed to leave a page and to turn it.
 _TO_LEAVE, _TO_TURN = (4.0, 2), (10.0, 4)
-# Of those pieces, how many may as clearly say something else.
+# The share of those pieces that may as clearly say something else.
 _AGAINST = 0.2
-# Of a page's pieces, how many are clearly text where words are among pictures.
+# The share of clear text among the pieces of a page that has words among pictures.
 _SOME = 0.15
-# Of its log-odds, what the next best must lack for a page to be turned; less where so many pieces say so clearly.
-# In scripts that the network knows little of, such as Hebrew and Devanagari, pieces are as good as text either way up:
+# The lead over the next best angle, as a share of the log-odds, needed to turn a page; less where many pieces are
+# clear.
+# In scripts that the network hardly knows, such as Hebrew and Devanagari, pieces look like text either way up:
 # 0.5 at most and a third of the pieces, where Latin pages have 0.9 and four fifths.
 _LACKS, _LACKS_IF_MANY, _MANY_CLEAR = 0.6, 0.5, 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orientation:
-    """angle_deg: the clockwise turn that makes the page upright. runner_up_deg: the turn to try where that is in doubt.
+    """How to turn a page. angle_deg: the clockwise turn that makes it upright. runner_up_deg: the turn to try in doubt.
 
-    Without a runner-up there is no doubt: the text says so, or there is none.
+    Without a runner-up there is no doubt: the text is clear, or there is none.
     """
 
     angle_deg: Angle = 0
@@ -49,9 +51,9 @@ class Orientation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the pieces of a page say, for each of ANGLES.
+    """The verdict of a page's pieces, for each of ANGLES.
 
-    log_odds: against there being no text. num_clear: pieces that say so clearly. num_pieces: in each of the two frames.
+    log_odds: against there being no text. num_clear: pieces that clearly say so. num_pieces: in each of the two frames.
     """
 
     log_odds: tuple[float, ...]
@@ -60,18 +62,18 @@ class Evidence:
 
 
 def detect(pixels: UInt8Array) -> Orientation:
-    """Returns how to turn a page. pixels: [H, W, 3] or [H, W] uint8."""
+    """Returns how to turn a page upright. pixels: [H, W, 3] or [H, W] uint8."""
     first = decide(evidence(reduced(pixels, _COARSE_PX), _FEW))
     if first == Orientation():
         return first
     second = decide(evidence(reduced(pixels, _FINE_PX), _MANY))
-    # A page is turned only if both looks say so.
+    # A page is turned only if both passes say so.
     is_agreed = second.angle_deg in (0, first.angle_deg)
     return second if is_agreed else Orientation(runner_up_deg=second.angle_deg)
 
 
 def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
-    """Returns what so many pieces say, at most, of the page and as many of it on its side. grey: mode L."""
+    """Returns the evidence of up to num_pieces pieces of the page, and as many of it on its side. grey: mode L."""
     contrast = contrast_of(grey)
     ink = ink_of(contrast)
     pieces = []
@@ -81,7 +83,7 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
         pieces.append(windows(frame, chosen(places, num_pieces)))
     probabilities = np.exp(shipped().log_odds(np.concatenate(pieces)))
     level, upright = probabilities[: len(pieces[0])], probabilities[len(pieces[0]) :]
-    # Of the page on its side, turned clockwise: what is upright there needs 90 degrees, what is upside down 270.
+    # For the page on its side, turned clockwise: upright text there needs 90 degrees, upside-down text 270.
     said = [_said(*of) for of in ((level, 0), (upright, 0), (level, 1), (upright, 1))]
     return Evidence(
         log_odds=tuple(log_odds for log_odds, _ in said),
@@ -102,16 +104,16 @@ def shows_words(pixels: UInt8Array) -> bool:
 
 
 def _said(frame: Floats, way: int) -> tuple[float, int]:
-    """The log-odds of text that stands so in a frame, against no text; and how many pieces clearly say so."""
+    """Returns the log-odds of text this way up in a frame, against no text; and how many pieces clearly say so."""
     text, nothing = frame[:, way], frame[:, 2]
     log_odds = np.log(_TEXT * text + _OTHER * nothing + _ANY) - np.log((1 - _ANY) * nothing + _ANY)
     return float(log_odds.sum()), int(np.count_nonzero(text > _CLEAR))
 
 
 def decide(said: Evidence) -> Orientation:
-    """Returns how to turn a page of which this is known.
+    """Returns how to turn a page with this evidence.
 
-    To turn it, much more has to speak for that, and less against it, than to leave it. In doubt it stays as it is.
+    Turning it takes much more evidence for, and less against, than leaving it. In doubt it stays as it is.
     """
     order = sorted(range(len(ANGLES)), key=lambda number: -said.log_odds[number])
     best, second = order[0], order[1]

@@ -1,6 +1,6 @@
-"""Pieces of what may be lines of text, all brought to one size, for the page as it is and for it on its side.
+"""Samples pieces of possible text lines, all scaled to one size, from the page as it is and from it on its side.
 
-The page is looked at in upright strips a few letters wide. In a strip a line of text is a run of rows with much
+The page is examined in upright strips a few letters wide. In a strip a line of text is a run of rows with much
 ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser and several times faster).
 """
 
@@ -19,9 +19,9 @@ from ocr.imaging.planes import picture_of
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
-# A piece is so many pixels high and wide, of which small letters take LETTER_PX.
+# The height and width of a piece in pixels; small letters are LETTER_PX high.
 PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
-# Unlike those of ocr.imaging.ink: the network was trained on pieces that these give, from pages that are drawn smaller.
+# Unlike those of ocr.imaging.ink: the network was trained on pieces made with these, from pages at a smaller size.
 _BLUR_PX, _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES = 2, 0.3, 95, 20_000
 _STRIP_PX = 40
 _WINDOW_PX = 15
@@ -33,7 +33,7 @@ _MAX_LEVEL = 3
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where pieces lie. x: middle of the strip; top, bottom: of its small letters; num_beside: neighbours, 0 to 2."""
+    """Places of pieces. x: middle of the strip; top, bottom: of the small letters; num_beside: neighbours, 0 to 2."""
 
     x: Ints
     top: Ints
@@ -44,6 +44,7 @@ class Places:
         return len(self.x)
 
     def take(self, index: Ints) -> "Places":
+        """Returns the places that an index selects."""
         return Places(self.x[index], self.top[index], self.bottom[index], self.num_beside[index])
 
 
@@ -60,14 +61,14 @@ def contrast_of(grey: Image.Image) -> UInt8Array:
 
 
 def ink_of(contrast: UInt8Array) -> Mask:
-    """Returns which pixels are print rather than grain or what shines through, told by a quarter of them."""
+    """Returns which pixels are print rather than grain or bleed-through, by a threshold from a quarter of them."""
     least = page_ink.least_contrast(contrast[::2, ::2], _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES)
     ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > math.floor(least)
     return ink
 
 
 def find_places(ink: Mask) -> Places:
-    """Returns the places of what may be pieces of level lines. ink: [H, W] bool."""
+    """Returns the places of possible pieces of level lines. ink: [H, W] bool."""
     height, width = ink.shape
     num_strips = width // _STRIP_PX
     if not num_strips or height < 2 * _WINDOW_PX:
@@ -88,7 +89,7 @@ def find_places(ink: Mask) -> Places:
 
 
 def chosen(places: Places, count: int) -> Places:
-    """Returns at most so many: those whose line goes on at both sides first, spread over the page."""
+    """Returns at most count places, spread over the page, preferring those whose line goes on at both sides."""
     kept: list[Ints] = []
     for num_beside in (2, 1, 0):
         room = count - sum(map(len, kept))
@@ -100,7 +101,7 @@ def chosen(places: Places, count: int) -> Places:
 
 
 def windows(contrast: UInt8Array, places: Places) -> Floats:
-    """Returns the pieces at their one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32."""
+    """Returns the pieces scaled to one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32."""
     found = np.zeros((len(places), PIECE_HEIGHT, PIECE_WIDTH), dtype=np.float32)
     step = (places.bottom - places.top) / LETTER_PX
     level = np.clip(np.log2(np.maximum(step, 1) / 1.2).astype(np.int64), 0, _MAX_LEVEL)
@@ -118,7 +119,7 @@ def windows(contrast: UInt8Array, places: Places) -> Floats:
 
 
 def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
-    """Windows about points, bilinear; outside of the image is paper. step: pixels of the image to one of the window."""
+    """Returns bilinear windows around points; outside of the image is paper. step: image pixels per window pixel."""
     height, width = image.shape
     framed = np.pad(image, 1).astype(np.float32)
     rows = y[:, None] + step[:, None] * (np.arange(PIECE_HEIGHT) - (PIECE_HEIGHT - 1) / 2)
@@ -136,7 +137,7 @@ def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
 
 
 def _highest_near(profile_HS: Floats) -> Floats:
-    """The highest value of the rows around each, strip by strip."""
+    """Returns the highest value of the rows around each, strip by strip."""
     running = np.pad(profile_HS, ((_WINDOW_PX, _WINDOW_PX), (0, 0)))
     size, window = 1, 2 * _WINDOW_PX + 1
     while size < window:
@@ -147,7 +148,7 @@ def _highest_near(profile_HS: Floats) -> Floats:
 
 
 def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:
-    """At how many sides of each piece another one lies at the same height."""
+    """Returns at how many sides of each piece another one lies at the same height."""
     height, num_strips = shape
     near = _LEVEL_PX
     starts = np.zeros((height + 1 + 2 * near, num_strips + 2), dtype=np.bool_)

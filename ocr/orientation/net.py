@@ -1,7 +1,7 @@
-"""The small network that says of a piece of a page whether it is a line of text, and which way up. In numpy.
+"""A small network in numpy that says whether a piece of a page is a line of text, and which way up.
 
-It sees every piece twice, as it is and upside down, with the same weights: what it says of a page and of the
-same page turned by 180 degrees are opposites by construction, so it leans to neither side.
+It sees every piece twice, as it is and upside down, with the same weights: its verdicts on a page and on the
+same page turned by 180 degrees are opposites by construction, so it has no bias to either.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from safetensors.numpy import load_file
 Floats = npt.NDArray[np.float32]
 
 WEIGHTS = Path(__file__).parents[1] / "weights" / "orientation" / "model.safetensors"
-# Of the two convolutions: height and width of the kernel, and steps down and across.
+# Height and width of the two convolutions' kernels, and their strides down and across.
 FIRST, SECOND = (5, 5, 1, 2), (4, 4, 2, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """first: [25, A], second: [16 A, B], column: [5 B, C], out: [C, 2], each with its bias."""
+    """The network's weights. first: [25, A], second: [16 A, B], column: [5 B, C], out: [C, 2], each with its bias."""
 
     weights: Mapping[str, Floats]
 
@@ -41,7 +41,7 @@ class Net:
         return log_probabilities
 
     def _outputs(self, pieces: Floats) -> Floats:
-        """[N, 2]: upright text, no text."""
+        """Returns the scores of upright text and of no text, [N, 2]."""
         x = self._layer("first", _patches(pieces[..., None], FIRST))
         x = self._layer("second", _patches(x, SECOND))
         num, height, width, channels = x.shape
@@ -64,7 +64,7 @@ def shipped() -> Net:
 
 
 def _patches(x: Floats, kernel: tuple[int, int, int, int]) -> Floats:
-    """What each place of a convolution sees: [N, H', W', high * wide * C]."""
+    """Returns the input of a convolution at each place, [N, H', W', high * wide * C]."""
     high, wide, down, across = kernel
     seen = np.lib.stride_tricks.sliding_window_view(x, (high, wide), axis=(1, 2))[:, ::down, ::across]
     patches: Floats = np.ascontiguousarray(seen.transpose(0, 1, 2, 4, 5, 3))

@@ -1,17 +1,17 @@
-"""Several drafts of one page: each step the one that guessed best of late proposes."""
+"""Combines several drafts of one page: in each step the one that has lately guessed best proposes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ocr.speculative.draft import Draft
 
-_KEPT = 0.8  # of what a draft was worth, when it is tried again
-_DRIFT = 0.03  # towards what it was thought to be worth, each step it is not tried
+_KEPT = 0.8  # the weight of a draft's former worth when it is tried again
+_DRIFT = 0.03  # the step towards a draft's initial worth for each step in which it is not tried
 
 
 @dataclass(slots=True, kw_only=True)
 class Candidate:
-    """make: builds the draft when it is first needed. worth: how many of its tokens are taken a step, as a rule."""
+    """One draft of a page. make: builds it when it is first needed. worth: its tokens usually accepted a step."""
 
     make: Callable[[], Draft]
     worth: float
@@ -22,13 +22,14 @@ class Candidate:
         self.recent = self.worth
 
     def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
+        """Returns its draft's proposal; builds the draft first if need be."""
         if self.draft is None:
             self.draft = self.make()
         return self.draft.propose(tokens, limit)
 
 
 class BestDraft:
-    """Asks the candidates in the order of what they were worth of late, until one has an idea."""
+    """Asks the candidates in the order of their recent worth until one proposes something."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = list(candidates)
@@ -37,7 +38,7 @@ class BestDraft:
         self._written = 0
 
     def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
-        """See ocr.speculative.draft.Draft."""
+        """Returns the first proposal of a candidate (ocr.speculative.draft.Draft)."""
         self._learn(tokens)
         for candidate in sorted(self._candidates, key=lambda other: -other.recent):
             if proposed := candidate.propose(tokens, limit):
@@ -53,7 +54,7 @@ class BestDraft:
                 if proposed != written:
                     break
                 taken += 1
-            # What was taken whole might have been taken further.
+            # A proposal that was accepted whole might have been accepted further.
             missed = taken < len(self._proposed)
             recent = _KEPT * self._tried.recent + (1 - _KEPT) * taken
             self._tried.recent = recent if missed else max(recent, self._tried.recent)

@@ -1,6 +1,6 @@
-"""A text that a page is expected to hold, as marks, and as tokens in the manner of what is being written.
+"""Holds a text that a page is expected to contain, as marks and as tokens in the style of the model's output.
 
-A mark is a byte that is no white space. Words are parted by breaks; how a break is written (a space, a new line, a
+A mark is a byte that is not white space. Words are separated by breaks; how a break is written (a space, a new line, a
 cell's tag) is the model's habit, learnt while it writes, so the marks stay and the text between them changes.
 """
 
@@ -12,7 +12,7 @@ from itertools import accumulate
 from ocr.transcript.token_bytes import TokenBytes
 
 SPACES = b" \n\r\t\x0b\x0c"
-# What stands between two words: the page's text begins, a space, a wide gap, a new line, a larger vertical gap.
+# Kinds of breaks before a word: the beginning of the text, a space, a wide gap, a new line, a larger vertical gap.
 START, WORD, CELL, LINE, GAP = range(5)
 _WRITTEN_AT_FIRST = (b"", b" ", b" ", b"\n", b"\n\n")
 _WORDS = re.compile(r"(\s*)(\S+)")
@@ -22,9 +22,9 @@ _MAX_LAYOUTS = 16
 
 
 class Source:
-    """One text. marks: its bytes without white space.
+    """One expected text. marks: its bytes without white space.
 
-    text: a line feed parts lines, two part paragraphs, a tab cells. Broken surrogates are left out.
+    text: a line feed separates lines, two separate paragraphs, a tab cells. Broken surrogates are left out.
     """
 
     def __init__(self, text: str, token_bytes: TokenBytes) -> None:
@@ -47,7 +47,7 @@ class Source:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Write the text in the current manner, and cut it into tokens."""
+        """Writes the text in the current style, and cuts it into tokens."""
         self._num_layouts += 1
         pieces = [self._style[kind] + word for kind, word in zip(self.breaks, self._words, strict=True)]
         self.written = b"".join(pieces)
@@ -59,24 +59,24 @@ class Source:
         self.starts = [0, *accumulate(len(self._bytes[token]) for token in self.tokens)]
         if self.starts[-1] != len(
             self.written
-        ):  # a tokenizer that changes the text: where its tokens stand is unknown
+        ):  # the tokenizer changes the text, so the positions of its tokens are unknown
             self.tokens, self.starts = [], [0]
 
     def __bool__(self) -> bool:
         return bool(self.tokens)
 
     def mark_at(self, byte: int) -> int:
-        """The number of marks before a byte of the written text."""
+        """Returns the number of marks before a byte of the written text."""
         word = bisect_right(self._first_byte, byte) - 1
         if word < 0:
             return 0
         return min(self._first_mark[word] + byte - self._first_byte[word], self._first_mark[word + 1])
 
     def byte_at(self, mark: int, between: bytes = b"") -> int:
-        """Where a mark stands in the written text. between: what was written of the break before it, if anything.
+        """Returns the byte of a mark in the written text.
 
-        A word of which no break was written yet stands where its break does; another break than the expected one
-        stands for all of it.
+        between: the part of the break before it that was written. A word whose break was not written at all begins with
+        its break; a break other than the expected one counts as the whole of it.
         """
         if mark >= len(self.marks):
             return len(self.written)
@@ -88,11 +88,12 @@ class Source:
         return self._first_byte[word] - len(expected) + done
 
     def begins_word(self, mark: int) -> bool:
+        """Returns whether a mark is the first of a word."""
         index = bisect_left(self._first_mark, mark)
         return index < len(self._words) and self._first_mark[index] == mark
 
     def space_before(self, byte: int) -> bytes:
-        """The white space and tags that end at a byte of the written text."""
+        """Returns the white space and tags that end at a byte of the written text."""
         word = bisect_left(self._first_byte, byte)
         if word == len(self._words):
             return b""
@@ -100,7 +101,7 @@ class Source:
         return self.written[max(0, start) : byte] if byte > start else b""
 
     def tokens_from(self, byte: int) -> tuple[list[int], int]:
-        """What the text goes on with at a byte: the tokens of a word's end, then tokens from that number on."""
+        """Returns how the text goes on at a byte: the tokens that end a word, and the number of the token after."""
         index = bisect_left(self.starts, byte)
         if index < len(self.starts) and self.starts[index] == byte:
             return [], index
@@ -118,14 +119,14 @@ class Source:
         return self._ends[end], index
 
     def saw_break(self, mark: int, written: bytes) -> bool:
-        """Learn how the break before a word's first mark was written. True where the text was laid out anew."""
+        """Learns how the break before a word's first mark was written; returns whether the text was laid out anew."""
         word = bisect_left(self._first_mark, mark)
         kind = self.breaks[word]
         if kind in (START, WORD) or written == self._style[kind]:
             return False
         before, ordinal = self._doubt.get(kind, (b"", 0))
         self._doubt[kind] = written, self._ordinal[word]
-        # Twice in a row: once may be a reading of its own.
+        # Twice in a row, as a single one may be an exception.
         if before != written or not 0 < self._ordinal[word] - ordinal <= 2:
             return False
         if self._num_layouts > _MAX_LAYOUTS:
@@ -136,7 +137,7 @@ class Source:
 
 
 def _ordinals(kinds: Sequence[int]) -> list[int]:
-    """The how many-th of its kind each is, from 1."""
+    """Returns for each break its running number among those of its kind, from 1."""
     seen = [0] * 5
     found = []
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""The draft of a page, from all that is known of its text before it is read."""
+"""Makes the draft of a page from all that is known of its text before it is read."""
 
 from functools import lru_cache
 
@@ -12,21 +12,21 @@ from ocr.speculative.prompt_lookup import RepeatDraft
 from ocr.speculative.text_draft import TextDraft
 from ocr.transcript.token_bytes import token_bytes
 
-# Tokens taken a step, to begin with. The head's is half of what it reaches: a layer that was wrong once is soon right
-# again, and building the head's text takes some 10 ms.
+# Initial worth: tokens accepted a step. The head's is half of what it reaches, since a text layer that was wrong once
+# is soon right again, and building the head's text takes some 10 ms.
 _LAYER, _HEAD, _REPEATS = 9.0, 3.0, 0.5
 
 
 @lru_cache(maxsize=2)
 def drafts_for(tokenizer: Tokenizer, characters: str | None) -> "PageDrafts":
-    """The same for every batch of a model, so that its tokens are looked up once."""
+    """Returns a model's maker of drafts, the same one for every batch, so that its tokens are looked up once."""
     return PageDrafts(tokenizer, characters)
 
 
 class PageDrafts:
     """Makes drafts for one model's pages.
 
-    characters: those of the character head's classes (ocr.character_head.second_opinion.read_cells), None without a
+    characters: the character head's classes (ocr.character_head.second_opinion.read_cells), None without a
     head.
     """
 
@@ -35,9 +35,9 @@ class PageDrafts:
         self._characters = characters
 
     def of(self, page: VisionTokens, text_layer: str | None) -> Draft:
-        """One page's draft. text_layer: the page's own text, None for an image or a page without.
+        """Returns one page's draft. text_layer: the page's own text, None for an image or a page without.
 
-        Without a text layer and without a character head what the page repeats is proposed.
+        Without a text layer and a character head it proposes repetitions of the page's own text.
         """
         candidates = [Candidate(make=RepeatDraft, worth=_REPEATS)]
         if text_layer:

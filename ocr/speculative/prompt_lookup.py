@@ -1,6 +1,6 @@
-"""A draft from the page's own text: what followed the last time the same tokens were written.
+"""Drafts from the page's own text: proposes the tokens that followed the last time the same ones were written.
 
-Source: prompt lookup decoding (Saxena, 2023), here over what was written, as the prompt is pixels.
+Source: prompt lookup decoding (Saxena, 2023), here over the output, as the prompt is pixels.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,10 @@ _FEW = 4  # tokens that are proposed after a short match
 
 
 class RepeatDraft:
-    """Proposes what followed the last place of the same four tokens, or a little after the same two."""
+    """Proposes the tokens that followed the last four tokens at their latest earlier occurrence.
+
+    Where those are new, it proposes a few that followed the last two.
+    """
 
     def __init__(self) -> None:
         self._ends: dict[tuple[int, ...], int] = {}
@@ -18,6 +21,7 @@ class RepeatDraft:
         self._last = -1
 
     def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
+        """Returns up to limit tokens (ocr.speculative.draft.Draft); [] where the last ones are new."""
         count = len(tokens)
         if count < self._seen or (self._seen and tokens[self._seen - 1] != self._last):
             self._ends.clear()
@@ -32,7 +36,7 @@ class RepeatDraft:
         return []
 
     def _learn(self, tokens: Sequence[int], size: int) -> None:
-        """Note where each run ends, but for the last one, which is what is looked for."""
+        """Notes where each run ends, except the last one, which is the run to search for."""
         first = max(size, self._seen)
         starts = [tokens[first - size + place :] for place in range(size)]
         self._ends.update(zip(zip(*starts, strict=False), range(first, len(tokens)), strict=False))

@@ -1,15 +1,16 @@
-"""Where a text goes on after what was written instead of it: a character misread, left out, or one too many."""
+"""Finds where a text goes on after a deviation from it: a character misread, left out, or one too many."""
 
 _MOST = 10  # marks that are compared
 _AHEAD = 4
-_OFTEN = 0.6  # what a doubled letter read as one costs, or one as two, beside 1 for any other edit
-_MASK, _CONTINUES = 0xC0, 0x80  # of UTF-8's further bytes of a character
+_OFTEN = 0.6  # the cost of a doubled letter read as one, or one as two, where any other edit costs 1
+_MASK, _CONTINUES = 0xC0, 0x80  # the continuation bytes of UTF-8
 
 
 def realigned(marks: bytes, mark: int, written: bytes) -> tuple[int, bool]:
-    """The likeliest number of marks of a text before the place behind those written at a mark; whether it is certain.
+    """Returns the likeliest number of marks before the point in a text that was reached, and whether it is certain.
 
-    It is where the last mark written is there too, and most others are.
+    marks: the text's. written: the marks that the model wrote from the point `mark` on, which may differ from the text.
+    It is certain where the last mark written agrees with the text, and most others do.
     """
     same = 0
     while same < len(written) and marks[mark + same : mark + same + 1] == written[same : same + 1]:
@@ -30,20 +31,20 @@ def realigned(marks: bytes, mark: int, written: bytes) -> tuple[int, bool]:
             changed = costs[j] + (rest[i] != ahead[j])
             row.append(min(changed, costs[j + 1] + extra, row[j] + _edit(ahead, j, previous)))
         costs = row
-    # Of equals the one without shift: a character misread is commoner than one too many.
+    # Among equals the one without shift: a misread character is commoner than one too many.
     best = min(range(len(costs)), key=lambda j: (costs[j], abs(j - len(rest))))
     certain = best > 0 and ahead[best - 1] == rest[-1] and costs[best] <= len(rest) / 2
     return start + best, certain
 
 
 def _edit(text: bytes, at: int, previous: bytes) -> float:
-    """What it costs to leave a mark out."""
+    """Returns the cost of leaving a mark out."""
     before = text[at - 1 : at] if at else previous
     return _OFTEN if text[at : at + 1] == before else 1.0
 
 
 def _character_by_character(marks: bytes, place: int, written: bytes) -> int:
-    """The place if each character written stands for one of the text."""
+    """Returns the place reached if each character written stands for one of the text."""
     for byte in written:
         if byte & _MASK != _CONTINUES:
             place += 1

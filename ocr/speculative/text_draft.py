@@ -1,7 +1,7 @@
-"""A draft from a text that the page is expected to hold: its text layer, or what the character head sees.
+"""Drafts from a text that the page is expected to contain: its text layer, or what the character head sees.
 
-What is written is followed in that text, white space apart, and proposed is how the text goes on. Where the two
-differ, the place is found again by the last few marks, next to where it was expected if they stand there too.
+The output is followed in that text, ignoring white space, and the text's continuation is proposed. Where the two
+differ, the place is found again by the last few marks, near the expected place if they occur there too.
 """
 
 from bisect import bisect_left
@@ -13,17 +13,20 @@ from ocr.transcript.token_bytes import TokenBytes
 
 _TAIL_TOKENS = 24
 _CATCH_UP, _LAST_FEW = 48, 12
-# Marks that must agree, and how far from the expected place; None: anywhere.
+# Marks that must agree, and how far from the expected place they may be; None for anywhere.
 _NEAR = ((8, 60), (5, 24), (4, 12), (3, 5), (12, 2000), (8, 400), (5, 80))
 _ANYWHERE = (12, 8)
 _LINES = 100  # ahead, and as many behind
-_LINE_START = 6  # so many marks of a new line are compared with the beginnings of lines
+_LINE_START = 6  # up to this many marks of a new line are compared with the beginnings of lines
 _CLOSE = ((3, 24), (6, None), (2, 6))
 _MAX_MISSES = 3
 
 
 class TextDraft:
-    """Follows one page. text: as ocr.speculative.draft_source.Source takes it; any text will do."""
+    """Follows one page's output in a text.
+
+    Text: in the form of ocr.speculative.draft_source.Source; any text will do.
+    """
 
     def __init__(self, text: str, token_bytes: TokenBytes) -> None:
         self._bytes = token_bytes
@@ -40,7 +43,7 @@ class TextDraft:
         self._inside_tag = False
 
     def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
-        """Up to limit tokens, [] while what is written is not in the text. tokens: all that were written."""
+        """Returns up to limit tokens; [] while the output is not found in the text. tokens: all that were written."""
         if not self._source or limit <= 0:
             return []
         count = len(tokens)
@@ -75,11 +78,11 @@ class TextDraft:
             self._look_for(tokens, at)
 
     def _byte(self) -> int:
-        """The place in the source's written text."""
+        """Returns the place in the source's written text."""
         return self._source.starts[self._next] - sum(len(self._bytes[token]) for token in self._front)
 
     def _learn_break(self, byte: int, between: bytes) -> None:
-        """The word at a byte was written as expected, behind a break that may not have been."""
+        """Learns the break before the word at a byte: the word was written as expected, its break perhaps not."""
         source, now = self._source, self._byte()
         mark, done = source.mark_at(now), source.space_before(now)
         word = source.mark_at(byte)
@@ -87,13 +90,13 @@ class TextDraft:
             self._front, self._next = source.tokens_from(source.byte_at(mark, done))
 
     def _look_for(self, tokens: Sequence[int], at: int) -> None:
-        """Go on from the first token that was not expected."""
+        """Finds the place again from the first token that was not expected."""
         source = self._source
         byte = self._byte()
         mark = source.mark_at(byte)
         if not self._between:
             self._between = source.space_before(byte)
-        if len(tokens) - at > _CATCH_UP:  # long not asked for: where it is, is found anew by the last few
+        if len(tokens) - at > _CATCH_UP:  # not asked for a long time: the last few tokens find the place anew
             at = len(tokens) - _LAST_FEW
         for number in range(at, len(tokens)):
             token = tokens[number]
@@ -104,7 +107,7 @@ class TextDraft:
         self._front, self._next = source.tokens_from(source.byte_at(mark, self._between))
 
     def _take_tag(self, tag: bytes) -> None:
-        """Of a region's tags neither label nor box stands on the page; a table's tags are how breaks are written."""
+        """Takes a tag: a region's label and box are not printed on the page, and a table's tags are written breaks."""
         if tag in (b"<|ref|>", b"<|det|>"):
             self._inside_tag = True
         elif tag in (b"<|/ref|>", b"<|/det|>"):
@@ -113,7 +116,7 @@ class TextDraft:
             self._between += tag
 
     def _take(self, written: bytes, mark: int, tokens: Sequence[int], number: int) -> int:
-        """The number of marks before the place behind a token that was written at mark."""
+        """Returns the number of marks before the place reached by a token that was written at mark."""
         source = self._source
         marks = written.translate(None, SPACES)
         if not marks:
@@ -132,7 +135,7 @@ class TextDraft:
         return expected if found is None else found
 
     def _tail(self, tokens: Sequence[int], number: int) -> bytes:
-        """The last of what was written, up to and with a token, tags left out."""
+        """Returns the last bytes written, up to and including a token, without tags."""
         return b"".join(
             self._bytes[token]
             for token in tokens[max(0, number + 1 - _TAIL_TOKENS) : number + 1]
@@ -141,7 +144,7 @@ class TextDraft:
 
 
 def _place(source: Source, written: bytes, expected: int) -> int | None:
-    """The number of marks before the place behind the written text, None where it is not found."""
+    """Returns the number of marks before the place reached by the written text, None where it is not found."""
     tail = written.translate(None, SPACES)
     for size, reach in _NEAR:
         if (found := _nearest(source.marks, tail, size, expected, reach)) is not None:
@@ -158,7 +161,7 @@ def _place(source: Source, written: bytes, expected: int) -> int | None:
 
 
 def _nearest(marks: bytes, tail: bytes, size: int, expected: int, reach: int | None) -> int | None:
-    """The end nearest to the expected one of the tail's last marks, those ahead first without a reach."""
+    """Returns the end nearest to the expected one of the tail's last marks, those ahead first without a reach."""
     if len(tail) < size:
         return None
     gram = tail[-size:]
@@ -175,7 +178,7 @@ def _nearest(marks: bytes, tail: bytes, size: int, expected: int, reach: int | N
 
 
 def _line_start(source: Source, written: bytes, expected: int) -> int | None:
-    """The place in the nearest line that begins as the written one does, the lines ahead first."""
+    """Returns the place in the nearest line that begins as the written one does, the lines ahead first."""
     _, feed, last = written.rpartition(b"\n")
     begun = last.translate(None, SPACES)
     if not feed or not 0 < len(begun) <= _LINE_START:

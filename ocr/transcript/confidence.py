@@ -1,9 +1,9 @@
-"""How much of a page, and of each of its blocks, is likely right.
+"""Estimates how much of a page, and of each of its blocks, is right.
 
 Uncalibrated, a confidence is the geometric mean of the tokens' probabilities, which says little about text
 that was left out or invented. With a calibration (confidence.json beside the weights) it is the expected
-share of right characters: a logistic model of signals that each can only lower it. The signals are the
-decoder's own doubt and, for a model with a character head, where that head and the text disagree.
+share of right characters: a logistic model of signals, each of which can only lower it. The signals are the
+decoder's own doubt and, for a model with a character head, the disagreement of that head with the text.
 """
 
 import json
@@ -36,10 +36,10 @@ class Signals:
     """Reasons to doubt a text, each 0 where there is none.
 
     unsure: share of tokens with a probability under 0.5. surprise: mean negative log probability, nats.
-    unseen: share of what is written that the character head does not see. missed: share of what it sees that
-    is not written. length: absolute logarithm of characters written over characters seen. unfinished: 1 for
-    a text that did not reach its end. The middle three are None without a second opinion; a block has no
-    missed and length of its own, for it is not known where on the page it stands.
+    unseen: share of the written text that the character head does not see. missed: share of the text that it sees
+    and that is not written. length: absolute logarithm of characters written over characters seen. unfinished: 1 for
+    a text that did not reach its end. unseen, missed and length are None without a second opinion; a block has no
+    missed and length of its own, as its place on the page is not known.
     """
 
     unsure: float
@@ -71,7 +71,10 @@ class Calibration:
 
     @classmethod
     def read(cls, path: Path) -> "Calibration":
-        """Raises: CheckpointError for a file that holds something else."""
+        """Returns the calibration in a confidence.json.
+
+        Raises: CheckpointError for a file that holds something else.
+        """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             return cls(page=_curve(data["page"]), block=_curve(data["block"]))
@@ -82,7 +85,7 @@ class Calibration:
             ) from error
 
     def to_json(self) -> dict[str, Any]:
-        """What read() reads."""
+        """Returns the content of a confidence.json, which read() reads back."""
         return asdict(self)
 
 
@@ -93,7 +96,7 @@ def assess(
     opinion: SecondOpinion | None,
     calibration: Calibration | None,
 ) -> tuple[ParsedText, float | None]:
-    """The text with each block's confidence, and the page's; None for a page without tokens."""
+    """Returns the text with each block's confidence, and the page's; None for a page without tokens."""
     if not transcript.logprobs:
         return parsed, None
     page, blocks = signals(parsed, transcript, tokenizer, opinion)
@@ -111,10 +114,10 @@ def assess(
 def signals(
     parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer, opinion: SecondOpinion | None
 ) -> tuple[Signals, list[Signals]]:
-    """The page's signals and each block's. A transcript without tokens has none: do not ask.
+    """Returns the page's signals and each block's. The transcript must have tokens.
 
-    Coordinates and tags of regions are left out of the decoder's doubt. What cannot be known of a block
-    (its place in the output, whether the head sees two characters) is taken from the page.
+    Coordinates and tags of regions are left out of the decoder's doubt. Signals that a block cannot have (without a
+    known place in the output, or with too few characters for the head) are taken from the page.
     """
     logprobs = np.asarray(transcript.logprobs)
     owners = _owners(parsed.blocks, transcript, tokenizer)
@@ -126,7 +129,7 @@ def signals(
 
 
 def page_features(page: Signals) -> dict[str, float]:
-    """Features of a page's curve."""
+    """Returns the features of a page's curve."""
     features = _logs(page)
     if page.length is not None:
         features["length"] = min(page.length, _LONGEST)
@@ -134,7 +137,7 @@ def page_features(page: Signals) -> dict[str, float]:
 
 
 def block_features(block: Signals, page: Signals) -> dict[str, float]:
-    """Features of a block's curve: its own, and the page's, which steady those of short blocks."""
+    """Returns the features of a block's curve: its own, and the page's, which stabilise those of short blocks."""
     return {**_logs(block), **{f"page_{name}": value for name, value in _logs(page).items()}}
 
 
@@ -144,7 +147,7 @@ def _logs(found: Signals) -> dict[str, float]:
 
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
-    """For each token with a log probability the block it belongs to, -1 for none."""
+    """Returns for each token with a log probability the index of its block, -1 for none."""
     ends = np.cumsum(_lengths(transcript.token_ids[: len(transcript.logprobs)], tokenizer))
     owners = np.full(len(ends), -1)
     for index, block in enumerate(blocks):
@@ -155,7 +158,7 @@ def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenize
 
 
 def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
-    """How many characters each token adds to the text; a character in several tokens is the last one's."""
+    """Returns how many characters each token adds to the text; one split over several tokens counts for the last."""
     if isinstance(tokenizer.decoder, ByteLevel):
         bytes_of = token_bytes(tokenizer)
         pieces = [bytes_of[token] for token in tokens]

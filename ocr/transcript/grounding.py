@@ -1,4 +1,4 @@
-"""Parsing what the model wrote: tagged regions with boxes, or plain text.
+"""Parses the model's output: tagged regions with boxes, or plain text.
 
     <|ref|>label<|/ref|><|det|>[[x1, y1, x2, y2], ...]<|/det|>text up to the next region
 
@@ -33,7 +33,7 @@ _REGION = re.compile(
 _NUMBER = r"\s*+\d{1,6}+(?:\.\d{0,6}+)?+\s*+"
 _BOX = rf"\[{_NUMBER}(?:,{_NUMBER}){{3}}\]"
 _BOXES = re.compile(rf"\s*+(?:\[\s*+{_BOX}\s*+(?:,\s*+{_BOX}\s*+)*+\]|{_BOX})\s*+")
-# Coordinates that are cut off or miscounted, as at the token limit; text never looks like this.
+# Coordinates that are cut off or miscounted, for example at the token limit; text never looks like this.
 _BROKEN_BOXES = re.compile(r"\s*+\[\s*+\[[\d\s,.\-]*+(?:\]\s*+,\s*+\[[\d\s,.\-]*+)*+\]?+\s*+\]?+")
 _STRAY_BOXES = re.compile(rf"<\|det\|>{_BROKEN_BOXES.pattern}")
 _STRAY_TAG = re.compile(r"<\|(?:/?ref|/?det|grounding)\|>")
@@ -43,7 +43,10 @@ _MANY_NEWLINES = re.compile(r"\n{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Region:
-    """A region as written. box: 0..999 or None; body: what follows it, without stray tags; span: its own."""
+    """A region as written.
+
+    Box: 0..999 or None; body: the text after it, without stray tags; span: in the raw output.
+    """
 
     label: str
     box: tuple[float, float, float, float] | None
@@ -52,15 +55,15 @@ class _Region:
 
 
 def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> ParsedText:
-    """Text, markdown and blocks of a page of width_px x height_px. Never raises.
+    """Returns text, markdown and blocks of a page of width_px x height_px. Never raises.
 
     Output without any region: text and markdown are the output itself, blocks its paragraphs without
     boxes. With regions: a block each, in the order written; several boxes of one region become the box
-    around them all, so that its text stands once; an image is `![](images/{page_number}_{i}.jpg)` in
+    around them all, so that its text occurs once; an image is `![](images/{page_number}_{i}.jpg)` in
     markdown, i from 0. Text before the first region is kept as blocks without boxes.
 
-    `OCR this image.` writes the text itself where a label belongs. A label is taken for text when
-    nothing follows its region and it is no known label, or when the whole page is written so.
+    The prompt `OCR this image.` makes the model write the text itself in place of a label. A label is taken for text
+    when nothing follows its region and it is no known label, or when the whole page is written that way.
     """
     starts = [match.start() for match in _REGION.finditer(raw)] + [len(raw)]
     head = raw[: starts[0]]
@@ -93,7 +96,7 @@ def _region(raw: str, start: int, end: int) -> _Region:
 
 
 def _read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, str]:
-    """The box around all boxes, and what is no coordinates and therefore text."""
+    """Returns the box around all boxes, and the rest, which is text."""
     if not _BOXES.fullmatch(text):
         broken = _BROKEN_BOXES.match(text)
         return None, text[broken.end() :] if broken else text
@@ -115,7 +118,7 @@ def _replace_symbols(text: str) -> str:
 
 
 def _paragraphs(head: str) -> Iterator[Block]:
-    """The paragraphs of what stands before the first region. Where tags are dropped, places are lost."""
+    """Yields the paragraphs before the first region. Where tags are dropped, they have no raw_span."""
     text = _strip_tags(head)
     ends = [match.span() for match in _PARAGRAPH_END.finditer(text)]
     starts = [0, *(after for _, after in ends)]

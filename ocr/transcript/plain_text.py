@@ -1,4 +1,4 @@
-"""Plain text out of a region's markdown, for search and for comparing with other plain text."""
+"""Makes plain text of a region's markdown, for search and for comparing with other plain text."""
 
 import re
 
@@ -9,7 +9,7 @@ _TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tfoot|tr|td|th)(?:\s[^<>]*)?>"
 
 
 def plain_text(block: Block) -> str:
-    """The block's text without heading marks (titles) and table tags (a line a row, a tab a cell)."""
+    """Returns the block's text without heading marks (titles) and table tags (a line a row, a tab a cell)."""
     if block.label in ("title", "sub_title"):
         return _HEADING.sub("", block.text)
     if block.label == "table" or "<table>" in block.text:

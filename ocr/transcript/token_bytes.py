@@ -1,4 +1,4 @@
-"""What the tokens of a byte-level BPE stand for, as bytes: quicker than decoding, and exact for half characters."""
+"""Maps the tokens of a byte-level BPE to bytes: faster than decoding, and exact for parts of characters."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,31 +8,31 @@ from tokenizers import Tokenizer
 
 @lru_cache(maxsize=1)
 def _byte_of() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for. Source: openai/gpt-2, encoder.py."""
+    """Returns the byte that each character of a byte-level vocabulary stands for. Source: openai/gpt-2, encoder.py."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + nth): byte for nth, byte in enumerate(others)}
 
 
 class TokenBytes:
-    """Token id -> its bytes. Shared by the pages of a run: what was looked up is kept."""
+    """Maps token ids to bytes. Shared by the pages of a run, as results are cached."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[int, bytes] = {}
         self._lengths: dict[int, int] = {}
-        # Table tags, grounding tags and the end of the text: none stands on the page.
+        # Table tags, grounding tags and the end of the text: none is printed on the page.
         self._added = {token: added.content for token, added in tokenizer.get_added_tokens_decoder().items()}
 
     def __getitem__(self, token: int) -> bytes:
-        """Empty for a number that is no token."""
+        """Returns a token's bytes, empty for an id that is no token."""
         known = self._known.get(token)
         if known is None:
             known = self._known[token] = self._look_up(token)
         return known
 
     def num_bytes(self, tokens: Sequence[int]) -> int:
-        """Of all of them together."""
+        """Returns the number of bytes of all tokens together."""
         lengths = self._lengths
         try:
             return sum([lengths[token] for token in tokens])
@@ -41,11 +41,11 @@ class TokenBytes:
             return sum([lengths[token] for token in tokens])
 
     def is_notation(self, token: int) -> bool:
-        """Whether a token is a tag, and no text of the page."""
+        """Returns whether a token is a tag rather than text of the page."""
         return token in self._added
 
     def encode(self, text: str) -> list[int]:
-        """The text's tokens, nothing added before or after them."""
+        """Returns the text's tokens, with none added before or after them."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -62,5 +62,5 @@ class TokenBytes:
 
 @lru_cache(maxsize=2)
 def token_bytes(tokenizer: Tokenizer) -> TokenBytes:
-    """The same one for every page of a model."""
+    """Returns the mapping of a tokenizer, the same one for every page of a model."""
     return TokenBytes(tokenizer)

@@ -66,7 +66,7 @@ class _Played(StepGraphs):
         began = time.process_time()
         steps: Any = self._engine._steps
         plan = steps._plan_SP[:rows].numpy()
-        by_block = {page.blocks[0]: page.index for page in self._engine._seats.pages}
+        by_block = {page.blocks[0]: page.index for page in self._engine._scheduler.pages}
         pages = np.array([by_block.get(block, 0) for block in plan[:, 1].tolist()])
         at = np.clip(plan[:, :1] - PROMPT + 1 + np.arange(tokens), 0, self._texts_NT.shape[1] - 1)
         results = (steps._results_S2 if tokens == 1 else steps._drafts.results_T2).numpy()[: rows * tokens]
@@ -75,7 +75,7 @@ class _Played(StepGraphs):
 
     def prefill(self, prompts: Tensor, blocks: object, rows: list[int]) -> Prefilled:
         began = time.process_time()
-        pages = {page.row: page.index for page in self._engine._seats.pages}
+        pages = {page.row: page.index for page in self._engine._scheduler.pages}
         firsts = [[float(self._texts_NT[pages[row], 0]), -0.1] for row in rows]
         now = Moment.now(torch.device("cpu"))
         pending = Pending.of(torch.tensor(firsts))

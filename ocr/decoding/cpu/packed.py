@@ -1,6 +1,6 @@
-"""One step of several rows, packed: the rows' new tokens one after the other, as one sequence of a batch of one.
+"""Packs one step of several rows: their new tokens one after the other, as one sequence in a batch of one.
 
-Rows bring different numbers of tokens and stand at different lengths, so products see no padding at all. Only
+Rows bring different numbers of tokens at different lengths, yet matrix products see no padding at all. Only
 attention knows the rows; the language model calls it by the name ATTENTION.
 Shapes: N new tokens of all rows, B rows, H heads, G query heads that share keys, t new tokens of a row, d width.
 """
@@ -17,7 +17,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from ocr.model.text_attention import ATTENTION as IMPLEMENTATIONS
 
 ATTENTION = "ocr_packed_rows"
-# Eight rows of 1,100 tokens, one new token each: a step takes 41 ms of a CPU core together, 47 row by row.
+# How much more work padding may be before rows go one by one. Eight rows of 1,100 tokens, one new token each: a step
+# takes 41 ms of a CPU core together, 47 row by row.
 _RAGGED = 1.15
 
 
@@ -27,17 +28,17 @@ class KeyValues(Protocol):
     def write(
         self, layer: int, slot_N: torch.Tensor, position_N: torch.Tensor, *states_NHd: torch.Tensor
     ) -> None:
-        """Keys and values, each [N, H, d], of these slots at these positions."""
+        """Stores keys and values, each [N, H, d], in these slots at these positions."""
 
     def read(self, layer: int, slots: slice, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Views of keys and values, [slots, H, length, d]."""
+        """Returns views of keys and values, [slots, H, length, d]."""
 
 
 @dataclass(frozen=True)
 class PackedStep:
-    """What the text model's attention is given as `past_key_values`, and as `step`.
+    """The rows of one step, which the text model's attention gets as `past_key_values` and as `step`.
 
-    starts: tokens each row holds before this step; row i lies in slot i. counts: how many each brings, >= 1.
+    starts: tokens that each row holds before this step; row i is in slot i. counts: new tokens of each row, >= 1.
     """
 
     kept: KeyValues
@@ -47,30 +48,33 @@ class PackedStep:
 
     @cached_property
     def token_rows(self) -> torch.Tensor:
-        """[2, N]: of each new token its row, and its number among the row's new ones."""
+        """The row of each new token, and its number among the row's new ones, [2, N]."""
         pairs = [(row, number) for row, count in enumerate(self.counts) for number in range(count)]
         return torch.tensor(pairs, device=self.device).T
 
     @cached_property
     def start_of_rows(self) -> torch.Tensor:
-        """[B]: starts."""
+        """The tokens that each row holds before this step, [B]."""
         return torch.tensor(self.starts, device=self.device)
 
     @cached_property
     def positions(self) -> torch.Tensor:
-        """[N]: of each new token in its row."""
+        """The position of each new token in its row, [N]."""
         return self.start_of_rows[self.token_rows[0]] + self.token_rows[1]
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keeps [1, H, N, d]; returns them as they are, since attention reads what is kept."""
+        """Stores new keys and values, [1, H, N, d], and returns them as they are: attention reads the stored ones."""
         new = (states[0].transpose(0, 1) for states in (keys, values))
         self.kept.write(layer_idx, self.token_rows[0], self.positions, *new)
         return keys, values
 
     def attend(self, layer: int, query_1HNd: torch.Tensor, scaling: float | None) -> torch.Tensor:
-        """[1, N, H, d]. A CPU goes row by row where padding would cost more; a GPU's time would go to launches."""
+        """Returns the attention's output, [1, N, H, d].
+
+        A CPU goes row by row where padding would cost more; on a GPU that would spend the time on kernel launches.
+        """
         if self._is_ragged and self.device.type == "cpu":
             return self._row_by_row(layer, query_1HNd, scaling)
         return self._together(layer, query_1HNd, scaling)
@@ -91,14 +95,14 @@ class PackedStep:
 
     @cached_property
     def _masks(self) -> list[torch.Tensor | None]:
-        """[t, length] for each row; None where its only new token sees everything."""
+        """The mask of each row, [t, length]; None where its only new token sees everything."""
         return [
             None if count == 1 else torch.ones(count, start + count, dtype=torch.bool).tril(start)
             for start, count in zip(self.starts, self.counts, strict=True)
         ]
 
     def _together(self, layer: int, query_1HNd: torch.Tensor, scaling: float | None) -> torch.Tensor:
-        """All rows in one call, padded to the longest."""
+        """Attends for all rows in one call, padded to the longest."""
         rows_N, numbers_N = self.token_rows
         query_NHd = query_1HNd[0].transpose(0, 1)
         heads, width = query_NHd.shape[1:]
@@ -113,7 +117,7 @@ class PackedStep:
 
     @cached_property
     def _padded_mask(self) -> torch.Tensor:
-        """[B, 1, t, L], True where a new token looks."""
+        """The mask of all rows, [B, 1, t, L]: True where a new token attends."""
         longest = max(map(sum, zip(self.starts, self.counts, strict=True)))
         key_L = torch.arange(-(-longest // 8) * 8, device=self.device)  # else kernels would pad the mask
         last_Bt = self.start_of_rows[:, None] + torch.arange(max(self.counts), device=self.device)
@@ -127,7 +131,7 @@ def _grouped(
     mask: torch.Tensor | None,
     scaling: float | None,
 ) -> torch.Tensor:
-    """Attention [B, H, t, d]. Query heads that share keys become further queries, so no key is repeated."""
+    """Returns attention [B, H, t, d]; query heads that share keys become further queries, so no key is repeated."""
     batch, heads, count, width = query_BHtd.shape
     groups = heads // keys.shape[1]
     query = query_BHtd.to(keys.dtype).reshape(batch, keys.shape[1], groups * count, width)
@@ -156,7 +160,7 @@ IMPLEMENTATIONS[ATTENTION] = _attention
 
 @contextmanager
 def packed_attention(language_model: Any) -> Iterator[None]:
-    """Inside, the language model's attention is the one above."""
+    """Makes the language model attend through PackedStep for as long as the context lasts."""
     config = language_model.config
     before = getattr(config, "_attn_implementation", None)
     config._attn_implementation = ATTENTION

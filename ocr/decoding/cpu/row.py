@@ -1,4 +1,4 @@
-"""A page in its slot."""
+"""A page in its slot: its sequence, its draft and its next token."""
 
 from dataclasses import dataclass, field
 
@@ -15,9 +15,10 @@ from ocr.speculative.draft import Draft
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Row:
-    """prompt_LD: embeddings, emptied by the prefill. most_tokens: how long the row may become, prompt included.
+    """A page in its slot.
 
-    drafted: what was fed after next_token in the last step. next_token: chosen but not fed yet; None when the page
+    prompt_LD: embeddings, emptied by the prefill. most_tokens: how long the row may become, prompt included.
+    drafted: the tokens fed after next_token in the last step. next_token: chosen but not fed yet; None when the page
     is finished.
     """
 
@@ -34,7 +35,7 @@ class Row:
     generate_s: float = 0.0
 
     def feed(self, num_ids: int) -> list[int]:
-        """The chosen token and drafted ones: no more than can still be written, none that is no token."""
+        """Returns the chosen token and drafted ones: no more than may still be written, and only valid token ids."""
         assert self.next_token is not None
         self.drafted = []
         limit = 0 if self.draft is None else min(self.pace.limit(), self._left - 1)
@@ -49,6 +50,7 @@ class Row:
         return self.page.budget - len(self.page.tokens)
 
     def read(self, tokenizer: Tokenizer) -> PageRead:
+        """Returns the finished page."""
         return PageRead(
             index=self.index,
             transcript=self.page.transcript(tokenizer),
@@ -59,7 +61,10 @@ class Row:
 
 
 def verify_rows(rows: list[Row], logits_NV: torch.Tensor, eos_id: int) -> list[int]:
-    """Each row writes what stands; returns how many of its positions were used. logits_NV: row by row."""
+    """Appends the verified tokens to each row and returns how many positions of each were used.
+
+    logits_NV: those of all positions, row by row.
+    """
     best, logprobs = likeliest(logits_NV)
     used, start = [], 0
     for row in rows:

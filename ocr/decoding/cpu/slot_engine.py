@@ -20,20 +20,20 @@ from ocr.model.prompt import encode_prompt, splice
 #      1     1900    16    17    20    25    28    39     0.05 to 0.09
 #      8      900    33    38    49    59    83   130     0.10 to 0.17
 #      8     1900    50    54    74    83   117   178     0.08 to 0.16
-# Two threads take less wall time (8 rows at 900: 32 to 94 ms, at 1900: 43 to 129) in the same proportion. What a GPU
-# takes is assumed.
+# Two threads take less wall time (8 rows at 900: 32 to 94 ms, at 1900: 43 to 129) in the same proportion. The GPU's
+# share is an assumption.
 _TOKEN_COST = {"cpu": 0.1, "cuda": 0.02}
 
 
 class Engine:
-    """One model with its slots.
+    """Decodes pages in the slots of one model.
 
-    kv_bytes: the most that keys and values may take. A page is let in only if all rows together fit when each is as
-    long as the longest may become (its max_tokens); one page always is.
+    kv_bytes: the most that keys and values may take. A page is admitted only if all rows together fit when each is as
+    long as the longest may become (its max_tokens); a single page is always admitted.
     """
 
     def __init__(self, loaded: Loaded, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> None:
-        """Raises: ocr.model.prompt.PromptError."""
+        """Encodes the prompt and starts with empty slots. Raises: ocr.model.prompt.PromptError."""
         assert num_slots >= 1
         self._loaded = loaded
         self._ids = encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)
@@ -47,17 +47,19 @@ class Engine:
 
     @property
     def num_reading(self) -> int:
-        """How many pages are being read, those included that just got a slot."""
+        """The number of pages being read, including those that have just been given a slot."""
         return len(self._rows) + len(self._new)
 
     @torch.inference_mode()
     def read(
         self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
     ) -> Iterator[PageRead]:
-        """Each page as it is finished; pages are pulled from requests when slots are free.
+        """Yields each page as it is finished; pages are pulled from requests when slots are free.
 
-        A None among them says that no further page is ready yet: the engine goes on and asks again after its next
-        step, at once when it reads none (num_reading), so a source should wait then before it says so.
+        A None among the requests says that no further page is ready yet: the engine goes on and asks again after its
+        next
+        step. When it is reading no page (num_reading) it asks again at once, so a source should block before it says
+        None.
         A page without room for any output ends as "length" with an empty transcript. check: called before each step;
         it may raise to break off.
 
@@ -74,7 +76,7 @@ class Engine:
                 yield from self._step()
 
     def _take(self, waiting: "_Waiting") -> None:
-        """Pages take the slots that are free."""
+        """Moves waiting pages into free slots."""
         while self.num_reading < self._num_slots and (row := waiting.look()):
             if not self._fits([*self._rows, *self._new, row]):
                 break
@@ -107,7 +109,7 @@ class Engine:
         return self._slots.num_bytes(len(rows), max(row.most_tokens for row in rows)) <= self._kv_bytes
 
     def _let_in(self) -> Iterator[PageRead]:
-        """Prefill: new pages with prompts of one length together."""
+        """Prefills new pages, those with prompts of one length together; yields those that are finished by it."""
         new, self._new = self._new, []
         for row in (row for row in new if row.page.budget <= 0):
             yield row.read(self._loaded.tokenizer)
@@ -135,7 +137,10 @@ class Engine:
         yield from self._finished()
 
     def _finished(self) -> Iterator[PageRead]:
-        """Finished rows leave their slots; as in the slots, the last row moves to where one has left."""
+        """Yields finished rows and frees their slots.
+
+        As in Slots, the last row moves into the slot that became free.
+        """
         for slot in reversed(range(len(self._rows))):
             if (row := self._rows[slot]).next_token is None:
                 self._slots.release(slot)
@@ -145,7 +150,7 @@ class Engine:
 
 
 class _Waiting:
-    """The pages that found no slot yet: at most one is pulled before it can be taken."""
+    """The pages that have no slot yet; at most one is pulled before it can be taken."""
 
     def __init__(self, rows: Iterator[Row | None]) -> None:
         self._rows = rows
@@ -153,7 +158,7 @@ class _Waiting:
         self.is_over = False
 
     def look(self) -> Row | None:
-        """The next page; None where none is ready."""
+        """Returns the next page without taking it; None where none is ready."""
         if self._next is None and not self.is_over:
             try:
                 self._next = next(self._rows)
@@ -162,4 +167,5 @@ class _Waiting:
         return self._next
 
     def take(self) -> None:
+        """Drops the page that look() returned."""
         self._next = None

@@ -1,7 +1,7 @@
-"""The rows being read: their keys and values, and the model's forward over them.
+"""Keys and values of the rows being read, and the model's forward pass over them.
 
 Every row has a length of its own, so rows of different lengths step together without padding, and a row goes back
-to an earlier token by a smaller length. Rows fill the first slots; the last one moves where one has left.
+to an earlier token by a smaller length. Rows fill the first slots; the last one moves into a slot that becomes free.
 Shapes: B rows, L tokens of a prompt, N tokens of a step, S slots, C tokens each has room for, H heads, d width, V
 vocabulary.
 """
@@ -17,15 +17,15 @@ from ocr.decoding.cpu.packed import PackedStep, packed_attention
 from ocr.decoding.sequence.greedy import TextReader
 
 _CHUNK_TOKENS = 256
-# Without cuDNN's, which makes a plan for every length: 31 pages took 95 s on an H200, most of it that.
+# Not cuDNN's, which makes a plan for every length: 31 pages took 95 s on an H200, most of it for plans.
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Slots:
-    """lengths: tokens each row holds, in the order of slots.
+    """A key/value cache with a slot for each row. lengths: tokens that each row holds, in the order of slots.
 
     There are as many slots as there were rows at once, each with room for the longest in chunks of 256 tokens. Keys
-    are kept in the number format of values, which their projection gives (encoders.bfloat16).
+    are kept in the number format of values, which is that of their projection's output (encoders.bfloat16).
     """
 
     def __init__(self, model: TextReader) -> None:
@@ -40,7 +40,7 @@ class Slots:
         return len(self.lengths)
 
     def prefill(self, prompts_BLD: torch.Tensor) -> torch.Tensor:
-        """New rows after those there are; returns fp32 logits [B, V] of each one's first token.
+        """Prefills new rows behind the present ones and returns fp32 logits [B, V] of each one's first token.
 
         Prompts of one length need neither padding nor mask, which leaves attention its fastest kernels.
         """
@@ -60,7 +60,7 @@ class Slots:
         return logits_BV.float()
 
     def step(self, fed: Sequence[Sequence[int]]) -> torch.Tensor:
-        """fp32 logits [N, V] after each token fed, row by row. What is kept of them is told by `accept`."""
+        """Returns fp32 logits [N, V] after each token fed, row by row; `accept` then says how many tokens are kept."""
         language_model = self._model.language_model
         embed_tokens = language_model.get_input_embeddings()
         ids_N = torch.tensor([token for row in fed for token in row], device=embed_tokens.weight.device)
@@ -80,11 +80,11 @@ class Slots:
         return logits_NV.float()
 
     def accept(self, counts: Sequence[int]) -> None:
-        """Of the tokens that the last step fed to each row keep the first so many."""
+        """Keeps the first counts[i] of the tokens that the last step fed to row i."""
         self.lengths = [length + count for length, count in zip(self.lengths, counts, strict=True)]
 
     def release(self, slot: int) -> None:
-        """A row leaves; the last one takes its slot."""
+        """Frees a row's slot; the last row moves into it."""
         length = self.lengths.pop()
         if slot == len(self):
             if not self.lengths:
@@ -98,30 +98,30 @@ class Slots:
     def write(
         self, layer: int, slot_N: torch.Tensor, position_N: torch.Tensor, *states_NHd: torch.Tensor
     ) -> None:
-        """Keys and values, each [N, H, d], of these slots at these positions."""
+        """Stores keys and values, each [N, H, d], in these slots at these positions."""
         for buffer, new_NHd in zip(self._room(layer, states_NHd[-1]), states_NHd, strict=True):
             buffer[slot_N, :, position_N] = new_NHd.to(buffer.dtype)
 
     def write_prompts(self, layer: int, *states_BHLd: torch.Tensor) -> None:
-        """Keys and values, each [B, H, L, d], of new rows."""
+        """Stores keys and values of new rows, each [B, H, L, d]."""
         count, _, length, _ = states_BHLd[0].shape
         for buffer, new_BHLd in zip(self._room(layer, states_BHLd[-1]), states_BHLd, strict=True):
             buffer[len(self) : len(self) + count, :, :length] = new_BHLd
 
     def read(self, layer: int, slots: slice, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Views of keys and values, [slots, H, length, d]."""
+        """Returns views of keys and values, [slots, H, length, d]."""
         states = self._states[layer]
         assert states is not None
         keys, values = states
         return keys[slots, :, :length], values[slots, :, :length]
 
     def _forget(self) -> None:
-        """Without rows nothing is kept, so that one long page does not make later ones large."""
+        """Drops all buffers once there are no rows, so that one long page does not make later ones large."""
         self._states = [None] * len(self._states)
         self._num_slots = self._capacity = 0
 
     def num_bytes(self, rows: int, tokens: int) -> int:
-        """What keys and values of so many rows take when the longest holds so many tokens."""
+        """Returns the bytes that keys and values of this many rows take when the longest holds this many tokens."""
         config = self._model.language_model.config
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         attention = getattr(self._model.language_model.layers[0], "self_attn", None)
@@ -131,17 +131,17 @@ class Slots:
         return rows * max(_in_chunks(tokens), self._capacity) * int(of_a_token)
 
     def _reserve(self, rows: int, tokens: int) -> None:
-        """More rows get more slots; when they get longer, only those in use do."""
+        """Raises the number of slots, or their capacity; only the slots in use are kept when the capacity grows."""
         if tokens > self._capacity:
             self._num_slots, self._capacity = rows, _in_chunks(tokens)
         self._num_slots = max(rows, self._num_slots)
 
     def _room(self, layer: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """A layer's buffers, [S, H, C, d]; larger ones where there is too little room."""
+        """Returns a layer's buffers, [S, H, C, d]; larger ones where there is too little room."""
         states = self._states[layer]
         if states is None or states[0].shape[::2] != (self._num_slots, self._capacity):
             shape = (self._num_slots, like.shape[1], self._capacity, like.shape[-1])
-            # Zeros, since a hidden cell that is no number would still spoil the sum.
+            # Zeros, since a masked cell that is not a number would still spoil the sum.
             grown = like.new_zeros(shape), like.new_zeros(shape)
             if states is not None and self.lengths:
                 filled = max(self.lengths)
@@ -153,13 +153,14 @@ class Slots:
 
 @dataclass(frozen=True)
 class _Prefill:
-    """What the text model's attention is given as `past_key_values` for new rows."""
+    """The `past_key_values` that the text model's attention gets for new rows."""
 
     slots: Slots
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Stores the prompts' keys and values, [B, H, L, d], and returns them in one number format."""
         self.slots.write_prompts(layer_idx, keys, values)
         return keys, values.to(keys.dtype)
 

@@ -1,4 +1,4 @@
-"""Which of a row's fed tokens stand: position by position what plain decoding would have chosen."""
+"""Verifies drafted tokens: position by position against what plain decoding would have chosen."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ def verify(
     logits_tV: torch.Tensor,
     eos_id: int,
 ) -> tuple[int, int | None]:
-    """Write to the page what follows its last token, as far as the drafted tokens are what is chosen.
+    """Appends the chosen tokens to the page for as long as they equal the drafted ones.
 
     Position 0 follows the page's last token, position i the i-th drafted one. best, logprobs: the likeliest token of
-    each position (ocr.decoding.sequence.greedy.likeliest), logits_tV [len(drafted) + 1, V] what they are from. Returns
-    how many positions were used, and the token to go on from; None when the page is finished.
+    each position (ocr.decoding.sequence.greedy.likeliest), taken from logits_tV [len(drafted) + 1, V]. Returns the
+    number of positions used, and the token to go on from; None when the page is finished.
     """
     for position in range(len(drafted) + 1):
         token, logprob, written = _choose(
@@ -36,7 +36,7 @@ def verify(
 def _choose(
     page: PageReading, best: int, logprob: float, logits_V: torch.Tensor, eos_id: int
 ) -> tuple[int, float, tuple[int, float] | None]:
-    """The allowed token, its log probability, and what is written in its place (PageReading.take)."""
+    """Returns the allowed token, its log probability, and what is written in its place (PageReading.take)."""
     banned = page.ban.banned()
     token, chosen_logprob, noise_V = best, logprob, page.noise(len(logits_V))
     if token in banned or noise_V is not None:

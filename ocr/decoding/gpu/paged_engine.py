@@ -1,11 +1,12 @@
-"""Reads pages with a fixed number of slots: a finished page's slot is refilled, and the device never waits.
+"""Decodes pages continuously in a fixed number of slots: a finished page's slot is refilled, and the device never
+idles.
 
-Step t + 1 is launched before the host has looked at step t. What the host then forbids (a repeated n-gram, an end
-that comes too early) is chosen again from step t's logits, which are kept, and the page goes back to where it was.
-Numbers under way for a page that ended or went back are thrown away.
+Step t + 1 is launched before the host has checked step t. A token that the host then refuses (a repeated n-gram, an
+end that comes too early) is chosen again from step t's logits, which are kept, and the sequence is rewound to it.
+Results still in flight for a page that ended or was rewound are thrown away.
 
 With drafts the host must have seen a step before it drafts the next one for the same pages: the pages take turns in
-two halves, and the host looks at one while the device reads the other.
+two halves, and the host checks one while the device runs the other.
 """
 
 import time
@@ -26,7 +27,7 @@ from ocr.decoding.gpu.schedule.control import Control
 from ocr.decoding.gpu.schedule.drafting import Drafting
 from ocr.decoding.gpu.schedule.entries import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
 from ocr.decoding.gpu.schedule.launcher import Launcher
-from ocr.decoding.gpu.schedule.scheduler import Seats, rows_of
+from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
 from ocr.decoding.gpu.schedule.under_way import UnderWay
 from ocr.decoding.sequence.page_reading import Loaded
 
@@ -34,10 +35,9 @@ _KV_BYTES_CPU = 1 << 31
 
 
 class PagedEngine:
-    """Greedy decoding over a paged key-value cache, token by token what ocr.decoding.decode_pages.decode_pages()
-    writes.
+    """Decodes over a paged key-value cache, with the same tokens as ocr.decoding.cpu.slot_engine.
 
-    One thread at a time. Memory running out halves slots and cache, and the pages go on from where they were.
+    One thread at a time. When memory runs out, slots and cache are halved and the pages go on from where they were.
 
     Raises: ValueError when the cache does not hold one page of max_tokens.
     """
@@ -69,15 +69,15 @@ class PagedEngine:
             self._build()
 
     def read(self, items: Iterable[Item | None], check: Callable[[], None] | None = None) -> Generator[Ended]:
-        """The pages as they end. check: called before each step; it may raise to break off.
+        """Yields the pages as they end. check: called before each step; it may raise to break off.
 
         items is asked for more when slots are free. A None says that there is nothing yet: decoding goes on and
-        asks again later, so that an idle source should wait a little before it says so; it takes no place. On
+        asks again later, so an idle source should block briefly before it says None; a None gets no index. On
         CUDA it must not wait long for a thread that may capture graphs, as that one waits for the end of the turn.
 
         Raises: ocr.decoding.sequence.page_reading.DecodeError when logits are not numbers; torch.OutOfMemoryError with
-        one slot. What the source raises, too; the engine can read again after any of them but the second. RuntimeError
-        where another reading has begun meanwhile, which ends this one.
+        one slot; and whatever the source raises. The engine can read again after any of them but the second.
+        RuntimeError where another reading has begun meanwhile, which ends this one.
         """
         self._abandon()
         self._arrivals = arrivals = Arrivals(iter(items))
@@ -93,14 +93,17 @@ class PagedEngine:
                     yield self._finished.popleft()
                     if self._arrivals is not arrivals:
                         raise RuntimeError("another reading has begun")
-                if arrivals.exhausted and not arrivals.waiting and not self._seats.pages:
+                if arrivals.exhausted and not arrivals.waiting and not self._scheduler.pages:
                     return
         finally:
             if self._arrivals is arrivals:
                 self._abandon()
 
     def warm_up(self, rows: Iterable[int] = ()) -> None:
-        """Captures the steps of so many rows and of all slots, if steps are captured. Only between readings."""
+        """Captures the steps for these numbers of rows and for all slots, if steps are captured.
+
+        Only between readings.
+        """
         if not self._steps.graphs:
             return
         with self._on_device():
@@ -109,13 +112,16 @@ class PagedEngine:
                     self._steps.capture(size)
 
     def try_prompts(self) -> None:
-        """Compiles what prompts go through, so that no page waits for it. Only between readings."""
+        """Compiles the kernels of a prefill, so that no page waits for them. Only between readings."""
         with self._on_device():
             self._steps.try_prompts()
 
     @contextmanager
     def _on_device(self) -> Iterator[None]:
-        """Triton launches, and events are recorded, on the current device; not while another thread captures."""
+        """Makes this device the current one for Triton's launches and for events.
+
+        Waits while another thread captures.
+        """
         on_cuda = self.device.type == "cuda"
         with (
             torch.inference_mode(),
@@ -125,14 +131,14 @@ class PagedEngine:
             yield
 
     def _advance(self, arrivals: Arrivals) -> None:
-        """One turn: fill slots, launch a step, look at the one before."""
+        """Runs one turn: fills slots, launches a step, checks the one before."""
         try:
             launcher, self._launcher.is_usual = self._launcher, True
             self._admit(arrivals)
             began, rows, keep_step = time.perf_counter(), self.stats.rows, False
-            if pages := self._seats.pages:
+            if pages := self._scheduler.pages:
                 keep_step = launcher.launch(pages)
-            self._under_way.look(keep_step=keep_step and bool(self._seats.pages))
+            self._under_way.look(keep_step=keep_step and bool(self._scheduler.pages))
             if launcher.is_usual and (rows := self.stats.rows - rows) and self.device.type == "cuda":
                 seconds = (time.perf_counter() - began) / rows
                 self._drafting.costs.took(launcher.step_tokens, len(pages), seconds)
@@ -140,23 +146,23 @@ class PagedEngine:
         except torch.OutOfMemoryError:
             if self.slots == 1:
                 raise
-        self._shrink()  # here, where the exception no longer holds what was being computed
+        self._shrink()  # here, where the exception no longer keeps the step's tensors alive
 
     def _admit(self, arrivals: Arrivals) -> None:
-        """Fills the free slots, once enough of them are free to make a prefill worth it."""
-        idle, seats = not self._seats.pages, self._seats
+        """Fills the free slots once enough of them are free to make a prefill worth it."""
+        idle, scheduler = not self._scheduler.pages, self._scheduler
         enough = min(self.settings.refill or -(-self.slots // 16), self.slots)
-        if not idle and seats.num_free < enough:
+        if not idle and scheduler.num_free < enough:
             return
-        for page in arrivals.pull(seats.num_free):
+        for page in arrivals.pull(scheduler.num_free):
             transcript = page.reading.transcript(self._loaded.tokenizer)
             self._finished.append(Ended(index=page.index, transcript=transcript))
         if idle:
-            self._clock.resume()  # what the source took is nobody's
+            self._clock.resume()  # the time that the source took counts for no page
         elif not arrivals.are_enough(enough):
             return
         chosen: dict[int, list[Page]] = {}
-        while arrivals.waiting and seats.num_free and seats.take(arrivals.waiting[0]):
+        while arrivals.waiting and scheduler.num_free and scheduler.take(arrivals.waiting[0]):
             page = arrivals.waiting.popleft()
             if not page.started:
                 assert page.num_prompt + page.reading.budget <= self._max_tokens, (
@@ -171,7 +177,7 @@ class PagedEngine:
                 self._prefill(pages[start : start + most], length)
 
     def _prefill(self, pages: list[Page], length: int) -> None:
-        """Pages of equal length, in one forward."""
+        """Prefills pages of equal length in one forward pass."""
         self._launcher.is_usual = False
         num_blocks = self._shape.blocks(length)
         done = self._steps.prefill(
@@ -190,7 +196,7 @@ class PagedEngine:
         self.stats.prefilled += len(pages)
 
     def _prompt(self, page: Page) -> Tensor:
-        """With what it has written already, for a page that was taken off."""
+        """Returns the page's prompt, [L, D], followed by the tokens already written if the page was preempted."""
         prompt_LD = page.prompt().to(device=self.device, dtype=self._dtype)
         if not page.fed:
             return prompt_LD
@@ -199,7 +205,7 @@ class PagedEngine:
 
     def _end(self, page: Page) -> None:
         transcript = page.reading.transcript(self._loaded.tokenizer)
-        self._seats.free(page)
+        self._scheduler.free(page)
         self._left(page)
         self._drafting.forget(page)
         self._finished.append(
@@ -220,7 +226,7 @@ class PagedEngine:
             entry.page.entered = self._clock.enter()
 
     def _left(self, page: Page) -> None:
-        """A page is not read any more, or not now."""
+        """Stops the page's share of the clock: it has ended, or waits for a slot again."""
         if page.entered is not None:
             page.generate_s += self._clock.leave(page.entered)
             page.entered = None
@@ -229,26 +235,26 @@ class PagedEngine:
         assert page.row is not None
         self._steps.set_token(page.row, token)
 
-    def _taken_off(self, page: Page) -> None:
-        """For want of blocks; the pages taken off first go on last."""
+    def _preempted(self, page: Page) -> None:
+        """Queues a page that was preempted for want of blocks; pages preempted first go on last."""
         self.stats.preemptions += 1
         self._left(page)
         self._arrivals.waiting.appendleft(page)
 
     def _abandon(self) -> None:
-        """Forgets the pages of a reading that was broken off."""
+        """Drops the pages of a reading that was broken off."""
         self._arrivals = Arrivals(iter(()))
         self._finished.clear()
         self._drafting.forget_all()
         self._clock = ShareClock()
-        if hasattr(self, "_seats"):  # not where there was no memory to build them again
+        if hasattr(self, "_scheduler"):  # not where there was no memory to build them again
             self._under_way.clear()
             self._launcher.drafting = False
-            for page in self._seats.pages:
-                self._seats.free(page)
+            for page in self._scheduler.pages:
+                self._scheduler.free(page)
 
     def _build(self) -> None:
-        """Cache, state and seats; of half the size where they do not fit."""
+        """Builds block pool, device state and scheduler; halves their size until they fit."""
         while True:
             try:
                 pool = BlockPool(self._shape, self._kv_bytes, self.device)
@@ -273,22 +279,25 @@ class PagedEngine:
                     raise
             pool = None  # type: ignore[assignment]
             self._halve()
-        self._seats = Seats(self._steps, self._taken_off)
+        self._scheduler = Scheduler(self._steps, self._preempted)
         self._under_way = UnderWay(
             self._steps, self._control, self.stats, self._loaded.eos_id, self._prefilled
         )
         self._launcher = Launcher(
-            self._steps, self._seats, self._under_way, self._drafting, self.stats, self._lag
+            self._steps, self._scheduler, self._under_way, self._drafting, self.stats, self._lag
         )
 
     def _shrink(self) -> None:
-        """After memory ran out: half of everything. Pages go on from the last token that the host has seen."""
+        """Rebuilds everything at half the size after memory ran out.
+
+        Pages go on from the last token the host has seen.
+        """
         self.stats.shrinks += 1
-        for page in reversed(self._seats.pages):
-            self._seats.free(page)
+        for page in reversed(self._scheduler.pages):
+            self._scheduler.free(page)
             self._left(page)
             self._arrivals.waiting.appendleft(page)
-        del self._steps, self._seats, self._under_way, self._launcher
+        del self._steps, self._scheduler, self._under_way, self._launcher
         self._halve()
         self._build()
 
@@ -300,7 +309,7 @@ class PagedEngine:
             torch.cuda.empty_cache()
 
     def _least_bytes(self) -> int:
-        """One page and the scratch block."""
+        """Returns the bytes of a cache for one page and the scratch block."""
         return (1 + self._shape.blocks(self._max_tokens)) * self._shape.block_bytes
 
     def _default_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The paged engine behind decode_pages(): made once for a model, so that its graphs serve every batch."""
+"""Opens the paged engine behind decode_pages(), once for a model, so that its graphs serve every batch."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -19,21 +19,21 @@ from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, Loaded, start_reading
 from ocr.model.prompt import PromptIds, encode_prompt
 
-# Of the memory that is free when the engine is made, the most that keys and values take. The other half is for
-# prefills, graphs, and an encoder whose views find no graph.
+# The most that keys and values take of the memory that is free when the engine is made. The other half is for
+# prefills, graphs, and an encoder whose views match no captured graph.
 _KV_SHARE = 0.5
 _TRIAL_PROMPT, _TRIAL_TOKENS = 16, 24
 
 
 class UnusableError(RuntimeError):
-    """The paged engine cannot read with this model here."""
+    """The paged engine cannot run this model on this machine."""
 
 
 class PagedReader:
-    """A model and its paged engine. One thread at a time, one reading at a time."""
+    """Owns a model's paged engine and makes it again after memory ran out. One thread and one reading at a time."""
 
     def __init__(self, loaded: Loaded, settings: EngineSettings) -> None:
-        """Raises: ValueError when the cache does not hold one page; torch.OutOfMemoryError."""
+        """Makes the engine. Raises: ValueError when the cache does not hold one page; torch.OutOfMemoryError."""
         self._loaded = loaded
         self._settings = settings
         self._engine: PagedEngine | None = self._make()
@@ -49,7 +49,7 @@ class PagedReader:
         draft_pages: int | None = None,
         kv_fp8: bool = False,
     ) -> "PagedReader":
-        """After a trial: a page of nothing is read, so that what does not work here shows now.
+        """Returns a reader that has passed a trial: it reads a dummy page, so that any failure shows now.
 
         slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
         without drafts now; else each when it is first needed. draft_pages, kv_fp8: see EngineSettings.
@@ -72,11 +72,11 @@ class PagedReader:
 
     @property
     def stats(self) -> EngineStats:
-        """Of the engine there is, since it was made; of none all zero."""
+        """The current engine's counters since it was made; all zero without an engine."""
         return EngineStats() if self._engine is None else self._engine.stats
 
     def ready(self) -> bool:
-        """Makes the engine again if its memory ran out; False where there is too little for one page."""
+        """Makes the engine again if its memory ran out; returns False where there is too little for one page."""
         if self._engine is None:
             try:
                 self._engine = self._make()
@@ -90,14 +90,15 @@ class PagedReader:
         prompt: str,
         check: Callable[[], None] | None = None,
     ) -> Iterator[PageRead]:
-        """Each page as it is finished; pages are pulled from requests when slots are free. Only when ready().
+        """Returns an iterator of pages as they are finished; pages are pulled from requests when slots are free.
 
-        check: called before each step; it may raise to break off.
+        Only when ready(). check: called before each step; it may raise to break off.
 
-        A None among them says that no further page is ready yet: the engine goes on and asks again after its next
-        step, at once when it reads none, so a source should wait then before it says so. What another stream made
-        of a request must be finished; it is used on the current stream, which must stay the same until the end.
-        Closed early, or broken off by what the source raises, it leaves the reader as it was.
+        A None among the requests says that no further page is ready yet: the engine goes on and asks again after its
+        next step. When it is reading no page it asks again at once, so a source should block before it says None.
+        Vision
+        tokens made on another stream must be finished; they are used on the current stream, which must stay the same
+        until the end. Closed early, or broken off by an error of the source, it leaves the reader as it was.
 
         Raises: ocr.model.prompt.PromptError, at once; ocr.decoding.sequence.page_reading.DecodeError;
         torch.OutOfMemoryError when memory does not suffice for one page at a time.
@@ -131,7 +132,7 @@ class PagedReader:
                     )
         except torch.OutOfMemoryError:
             if self._engine is engine:
-                self._engine = None  # what it holds is free once the exception is dealt with
+                self._engine = None  # its memory is free once the exception is dealt with
             raise
 
     def _item(self, request: PageRequest, prompts: "_Prompts") -> Item:
@@ -145,7 +146,7 @@ class PagedReader:
         )
 
     def close(self) -> None:
-        """Frees cache and graphs."""
+        """Frees the engine's cache and graphs."""
         self._engine = None
 
     def _try(self, warm: bool) -> None:
@@ -168,12 +169,12 @@ class PagedReader:
     def _make(self) -> PagedEngine:
         if self._loaded.model.lm_head.weight.device.type == "cuda":
             with working():  # not while another thread captures graphs
-                torch.cuda.empty_cache()  # so that what is free is known
+                torch.cuda.empty_cache()  # so that the free memory is known
         return PagedEngine(self._loaded, self._settings)
 
 
 class _Prompts:
-    """A prompt's embeddings on either side of a page, made when the first page is read. num_tokens: of both sides."""
+    """The prompt's embeddings before and after a page, made when the first page is read. num_tokens: of both sides."""
 
     def __init__(self, loaded: Loaded, ids: PromptIds) -> None:
         self._embed: Any = loaded.model.language_model.get_input_embeddings()
@@ -182,13 +183,13 @@ class _Prompts:
         self.num_tokens = len(ids)
 
     def around(self, tokens_TD: Tensor) -> Tensor:
-        """[num_tokens + T, D], as ocr.model.prompt.splice makes it, without a wait for the device."""
+        """Returns a page's prompt, [num_tokens + T, D], as ocr.model.prompt.splice does; never waits for the device."""
         weight = self._embed.weight
         if not self._sides:
             ids = upload((*self._ids.before, *self._ids.after), weight.device)
             self._sides = self._embed(ids).split((len(self._ids.before), len(self._ids.after)))
         before_TD, after_TD = self._sides
         if tokens_TD.is_cuda:
-            # Another stream's allocator would hand its memory out as soon as the request is gone.
+            # Otherwise the other stream's allocator would reuse the memory as soon as the request is gone.
             tokens_TD.record_stream(torch.cuda.current_stream(tokens_TD.device))
         return torch.cat((before_TD, tokens_TD.to(device=weight.device, dtype=weight.dtype), after_TD))

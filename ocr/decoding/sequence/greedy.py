@@ -1,4 +1,4 @@
-"""The choice of a token: of many positions at once, and of one where tokens are forbidden or one is drawn.
+"""Chooses tokens: for many positions at once, and for a single one where tokens are banned or sampled.
 
 Shapes: N positions, V vocabulary.
 """
@@ -14,15 +14,15 @@ class TextReader(Protocol):
 
     @property
     def language_model(self) -> Any:
-        """ocr.model.text_model.UnlimitedOcrTextModel."""
+        """The decoder, an ocr.model.text_model.UnlimitedOcrTextModel."""
 
     @property
     def lm_head(self) -> Any:
-        """[D] -> [V]."""
+        """The projection to logits, [D] -> [V]."""
 
 
 def likeliest(logits_NV: torch.Tensor) -> tuple[list[int], list[float]]:
-    """The likeliest token of each position and its log probability. One synchronisation with the device."""
+    """Returns the likeliest token of each position and its log probability, in one synchronisation with the device."""
     best_N = logits_NV.argmax(-1)
     logprobs_N = logits_NV.gather(1, best_N[:, None])[:, 0] - logits_NV.logsumexp(-1)
     # Ids are exact in fp32 up to 2**24, far beyond any vocabulary, so both travel in one copy.
@@ -33,9 +33,9 @@ def likeliest(logits_NV: torch.Tensor) -> tuple[list[int], list[float]]:
 def likeliest_without(
     logits_V: torch.Tensor, banned: Collection[int], noise_V: torch.Tensor | None = None
 ) -> tuple[int, float]:
-    """The likeliest token that is not banned, and its log probability before the bans and the noise.
+    """Returns the likeliest token that is not banned, and its log probability before the bans and the noise.
 
-    noise_V: added to the logits (ocr.decoding.sequence.sampling).
+    noise_V: added to the logits before the choice (ocr.decoding.sequence.sampling).
     """
     allowed_V = logits_V.clone() if noise_V is None else logits_V + noise_V.to(logits_V.device)
     allowed_V[list(banned)] = float("-inf")

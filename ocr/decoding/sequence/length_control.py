@@ -1,7 +1,7 @@
-"""Holding one page's reading to the length of what the character head sees on the page.
+"""Holds one page's reading to the length of the text that the character head sees on the page.
 
-A reader that stops after four of five paragraphs is sure of itself, and so is one that invents; the head,
-which only counts, sees both. An end that comes too early is refused: the model goes on with its next choice,
+A model that stops after four of five paragraphs is sure of itself, and so is one that invents; the head,
+which only counts, notices both. An end that comes too early is refused: the model goes on with its next choice,
 which usually is the text it left out. What it then writes is kept only if the head sees it too.
 """
 
@@ -14,15 +14,15 @@ from ocr.character_head.second_opinion import SecondOpinion, marks, visible
 from ocr.decoding.sequence.loops import CHECK_EVERY
 from ocr.transcript.token_bytes import token_bytes
 
-# A head that is right counts within a few percent; on short pages a few marks more or less.
+# A head that is right counts within a few percent, or on short pages within a few marks.
 _SLACK_SHORT, _SLACK_LONG = 10, 100
 _MIN_FOUND = 0.25
 
 
 class LengthControl:
-    """Watches one page's tokens. Without an opinion it lets everything pass.
+    """Compares one page's tokens with the second opinion's count; without an opinion it lets everything pass.
 
-    min_share, max_share: of the marks that the opinion sees; 0 switches that limit off.
+    min_share, max_share: limits as shares of the marks that the opinion sees; 0 switches that limit off.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class LengthControl:
         self._counted = self._num_bytes = 0
 
     def refuses_end(self, tokens: Sequence[int]) -> bool:
-        """Whether an end after these tokens leaves out too much.
+        """Returns whether a page that ends after these tokens leaves out too much.
 
-        From the first refusal on the model may write as many tokens as marks are missing then.
+        After the first refusal the model may write as many further tokens as marks were missing at that point.
         """
         if self._least <= 0 or (self._refused_at is not None and len(tokens) >= self._last_refusal):
             return False
@@ -52,9 +52,9 @@ class LengthControl:
         return True
 
     def is_over(self, tokens: Sequence[int]) -> bool:
-        """Whether more is written than can stand on the page. Looks only at every 32nd length.
+        """Returns whether more is written than can be on the page; checks only every 32nd length.
 
-        White space and tags are no marks, but a page has not two tokens for every mark that it may have.
+        White space and tags are no marks, yet no honest page needs two tokens for every mark that it may have.
         """
         if self._most is None or len(tokens) % CHECK_EVERY:
             return False
@@ -63,7 +63,10 @@ class LengthControl:
         return self._may_exceed(tokens, self._most) and self._num_marks(tokens) > self._most
 
     def _may_exceed(self, tokens: Sequence[int], most: int) -> bool:
-        """False where these tokens have no more than so many bytes, and so no more marks: decoding takes far longer."""
+        """Returns False where these tokens have at most this many bytes, and so marks.
+
+        Counting bytes is far cheaper.
+        """
         if not isinstance(self._tokenizer.decoder, ByteLevel):
             return True
         self._num_bytes += token_bytes(self._tokenizer).num_bytes(tokens[self._counted :])
@@ -71,7 +74,10 @@ class LengthControl:
         return self._num_bytes > most
 
     def refused_end(self, tokens: Sequence[int]) -> int | None:
-        """Where to end after all: at the first refused end, if what follows it is not on the page."""
+        """Returns where to end after all: at the first refused end, if what follows it is not on the page.
+
+        Else None.
+        """
         start = self._refused_at
         if self._opinion is None or start is None or start >= len(tokens):
             return None

@@ -1,14 +1,14 @@
-"""Finding the repetition loops that greedy decoding falls into, and cutting their output.
+"""Finds the repetition loops that greedy decoding falls into, and cuts their output.
 
-The n-gram ban already breaks exact loops shorter than its window, so what is left is long sentences or
-paragraphs over and over, and empty table cells (whose tags the ban lets through). A tail counts as a
+The n-gram ban already breaks exact loops shorter than its window, which leaves long sentences or paragraphs
+over and over, and empty table cells (whose tags the ban lets through). A tail counts as a
 loop when one period repeats exactly over at least `min_tokens` tokens and at least `min_repeats` times.
 Honest pages repeat too, as blank forms, dotted leaders and signature sheets do; the defaults (768
 tokens, 4 times) let a blank table of 250 cells or 767 equal tokens in a row pass.
 
 Loops also vary: invented rows of a table, an "e e e c c e" without end. So a tail counts as well when fewer
 than `min_variety` of the 4-grams in its last 1,024 tokens are distinct. Honest pages stay far above the
-default of 0.05: over 177 real pages the least was 0.12 (a table of contents with dotted leaders), while
+default of 0.05: over 177 real pages the minimum was 0.12 (a table of contents with dotted leaders), while
 invented rows had 0.02. A counter that goes up is not found: it ends at the token limit.
 """
 
@@ -20,12 +20,12 @@ CHECK_EVERY = 32
 _VARIETY_TOKENS = 1024
 _VARIETY_GRAM = 4
 _SAMPLE = 192
-# Of the tokens in a row that tell a loop from a word that comes again.
+# This many equal tokens in a row tell a loop from a word that merely recurs.
 _FEW = 8
 
 
 class LoopDetector:
-    """Watches one page's tokens. min_tokens 0 switches both looks off, min_variety 0 the second."""
+    """Checks one page's tokens for loops; min_tokens 0 switches both checks off, min_variety 0 the second one."""
 
     def __init__(
         self, *, min_tokens: int, min_repeats: int, max_period: int, min_variety: float = 0.0
@@ -36,7 +36,7 @@ class LoopDetector:
         self._min_variety = min_variety
 
     def period(self, tokens: Sequence[int]) -> int | None:
-        """The period of the loop that tokens end in, or None. Looks only at every 32nd length."""
+        """Returns the period of the loop that tokens end in, or None; checks only every 32nd length."""
         if self._min_tokens == 0 or len(tokens) < self._min_tokens or len(tokens) % CHECK_EVERY:
             return None
         return find_period(
@@ -47,13 +47,13 @@ class LoopDetector:
         )
 
     def is_monotonous(self, tokens: Sequence[int]) -> bool:
-        """Whether the last 1,024 tokens hardly vary. Looks only at every 32nd length."""
+        """Returns whether the last 1,024 tokens hardly vary; checks only every 32nd length."""
         if self._min_tokens == 0 or len(tokens) < _VARIETY_TOKENS or len(tokens) % CHECK_EVERY:
             return False
         tail = tokens[-_VARIETY_TOKENS:]
         num_grams = _VARIETY_TOKENS - _VARIETY_GRAM + 1
-        # Each token begins a 4-gram of its own: so many differ at least, and to count them takes a tenth of the time.
-        # Of most pages a few of them do.
+        # Distinct tokens begin distinct 4-grams, so their number is a lower bound that takes a tenth of the time to
+        # count. On most pages the first few already suffice.
         for some in (tail[:_SAMPLE], tail[:num_grams]):
             if len(set(some)) >= self._min_variety * num_grams:
                 return False
@@ -61,13 +61,13 @@ class LoopDetector:
 
 
 def variety(tokens: Sequence[int]) -> float:
-    """The share of distinct 4-grams among all; needs at least four tokens."""
+    """Returns the share of distinct 4-grams among all; needs at least four tokens."""
     grams = list(zip(*(tokens[start:] for start in range(_VARIETY_GRAM)), strict=False))
     return len(set(grams)) / len(grams)
 
 
 def find_period(tokens: Sequence[int], *, min_tokens: int, min_repeats: int, max_period: int) -> int | None:
-    """The shortest period that repeats over the last max(min_tokens, min_repeats * period) tokens."""
+    """Returns the shortest period that repeats over the last max(min_tokens, min_repeats * period) tokens, or None."""
     if not _may_repeat(tokens, max_period):
         return None
     tail = np.asarray(tokens[-max(min_tokens, min_repeats * max_period) :], dtype=np.int64)
@@ -84,7 +84,7 @@ def find_period(tokens: Sequence[int], *, min_tokens: int, min_repeats: int, max
 
 
 def _may_repeat(tokens: Sequence[int], max_period: int) -> bool:
-    """Whether the last few tokens stand within the last max_period places before them, too, as in a loop they do."""
+    """Returns whether the last few tokens also occur within the max_period positions before them, as in any loop."""
     few, length = min(_FEW, len(tokens)), len(tokens)
     tail, first = tokens[length - few :], max(0, length - 1 - max_period)
     before, at = tokens[first : length - 1], -1
@@ -94,13 +94,13 @@ def _may_repeat(tokens: Sequence[int], max_period: int) -> bool:
         except ValueError:
             return False
         end = first + at + 1
-        # What overlaps the tail, or reaches beyond the beginning, is for the whole look to tell.
+        # A match that overlaps the tail, or reaches beyond the beginning, is left to the full check.
         if end < few or length - end < few or tokens[end - few : end] == tail:
             return True
 
 
 def trim_tail(tokens: Sequence[int], period: int) -> Sequence[int]:
-    """tokens with the repetition they end in cut to its first occurrence."""
+    """Returns tokens with the repetition that they end in cut to its first occurrence."""
     start = len(tokens) - period
     while start > 0 and tokens[start - 1] == tokens[start - 1 + period]:
         start -= 1

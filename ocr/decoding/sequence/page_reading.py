@@ -1,4 +1,4 @@
-"""One page being read: what was written, what may come next, and where to stop."""
+"""A sequence on the host: the tokens that one page has written, those that may come next, and where to stop."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ocr.decoding.sequence.sampling import Sampler
 from ocr.types import Finish, Transcript
 
 ALLOWED_REPEATS = ("<td>", "</td>")
-# Of contents and of lines to be filled in, in the tokenizer's spelling: "Ġ" is a space.
+# Leaders of tables of contents and of blanks to be filled in, in the tokenizer's spelling: "Ġ" is a space.
 LEADERS = (".", "..", "...", "Ġ.", "Ġ...", "_", "__", "Ġ_", "Ġ__")
 
 
@@ -29,12 +29,12 @@ class DecodeError(RuntimeError):
 class DecodeSettings:
     """Limits of one page's reading.
 
-    max_tokens: prompt (vision tokens included) and output together; beyond the model's positions, those.
+    max_tokens: prompt (vision tokens included) and output together; capped at the model's number of positions.
     ngram_size, ngram_window: the no-repeat n-gram (ocr.decoding.sequence.ngram); size 0 switches it off.
     loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.decoding.sequence.loops: min_tokens, min_repeats,
-        max_period); loop_tokens 0 switches it off. loop_variety: its min_variety.
-    min_share: an end is refused until so much of what the second opinion sees is written; 0 takes any.
-    max_share: a page that writes more than so many times what it sees is stopped as a loop; 0 lets any.
+        max_period); loop_tokens 0 switches it off. loop_variety: min_variety there.
+    min_share: an end is refused until this share of the marks that the second opinion sees is written; 0 accepts any.
+    max_share: a page that writes more than this many times those marks is stopped as a loop; 0 sets no limit.
     temperature: of sampling; 0 always takes the likeliest token. seed: of sampling, from 0.
     """
 
@@ -58,7 +58,7 @@ _BY_KIND = {
 
 
 def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
-    """The defaults for pages of PDF files and for image files, as upstream's two scripts have them."""
+    """Returns the defaults for pages of PDF files or for image files, as upstream's two scripts have them."""
     return _BY_KIND[kind]
 
 
@@ -66,21 +66,29 @@ class Loaded(Protocol):
     """The part of ocr.checkpoints.checkpoint.LoadedModel that decoding needs."""
 
     @property
-    def model(self) -> TextReader: ...
+    def model(self) -> TextReader:
+        """The language model and its output head."""
+
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+
     @property
-    def bos_id(self) -> int: ...
+    def bos_id(self) -> int:
+        """The id of the token that begins a prompt."""
+
     @property
-    def eos_id(self) -> int: ...
+    def eos_id(self) -> int:
+        """The id of the token that ends a text."""
 
 
 @dataclass(slots=True, kw_only=True)
 class PageReading:
-    """One page being read. budget: the most tokens it may still write when it starts.
+    """The sequence of one page while it is read.
 
+    budget: the most tokens that it may write.
     leaders: tokens that are written where they are likeliest even if banned. The model goes on from the allowed
-    token, or it would never end a row of dots; what it was to read there is a dot all the same.
+    token, or it would never end a row of dots; what is printed there is a dot all the same.
     """
 
     budget: int
@@ -95,7 +103,11 @@ class PageReading:
     loop_period: int = 0
 
     def take(self, token: int, logprob: float, eos_id: int, written: tuple[int, float] | None = None) -> bool:
-        """Record a chosen token; returns whether the page goes on. written: token and log probability in its place."""
+        """Records a chosen token and returns whether the page goes on.
+
+        written: the token and log probability to keep in its place.
+        Raises: DecodeError when logprob is not a number.
+        """
         if math.isnan(logprob):
             raise DecodeError(
                 "the language model's logits are not numbers: the weights are damaged, or the number format "
@@ -114,9 +126,9 @@ class PageReading:
         return len(self.tokens) < self.budget
 
     def calm_until(self) -> int:
-        """Before so many tokens are written none is banned, nor is any looked at by take() but for the end.
+        """Returns the number of tokens up to which none is banned and take() checks for nothing but the end.
 
-        Until then a token may be appended to tokens, logprobs and ban.tokens as it is; 0 where each is drawn.
+        Until then a token may be appended to tokens, logprobs and ban.tokens as it is; 0 where each is sampled.
         """
         if self.sampler is not None:
             return 0
@@ -131,10 +143,14 @@ class PageReading:
         )
 
     def noise(self, vocab_size: int) -> Tensor | None:
-        """What is added to the next token's logits before one is chosen, fp32 [V]; None for the likeliest."""
+        """Returns the noise to add to the next token's logits before one is chosen, fp32 [V].
+
+        None in greedy decoding.
+        """
         return None if self.sampler is None else self.sampler.noise(len(self.tokens), vocab_size)
 
     def transcript(self, tokenizer: Tokenizer) -> Transcript:
+        """Returns the page's transcript, without a loop at its end and without text past a rightly refused end."""
         kept = list(trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens)
         if (end := self.length.refused_end(kept)) is not None:
             kept, self.finish = kept[:end], "eos"
@@ -149,8 +165,9 @@ class PageReading:
 def start_reading(
     loaded: Loaded, prompt_tokens: int, limits: DecodeSettings, opinion: SecondOpinion | None
 ) -> PageReading:
+    """Returns the empty sequence of a page whose prompt has this many tokens, under these limits."""
     positions = int(loaded.model.language_model.config.max_position_embeddings)
-    # What a model without a character head writes stays as published.
+    # Without a character head the output stays as published.
     leaders = () if opinion is None else LEADERS
     return PageReading(
         budget=min(limits.max_tokens, positions) - prompt_tokens,
@@ -174,5 +191,5 @@ def start_reading(
 
 
 def _ids(tokenizer: Tokenizer, names: Sequence[str]) -> frozenset[int]:
-    """Those of the names that are tokens."""
+    """Returns the ids of those names that are tokens."""
     return frozenset(token for token in map(tokenizer.token_to_id, names) if token is not None)

@@ -1,4 +1,4 @@
-"""The blocks of a page that was read, each with the box around its text."""
+"""Gives each block of a page that was read the box around its text."""
 
 import math
 from dataclasses import replace
@@ -13,8 +13,8 @@ from ocr.layout.localize.paragraphs.parting import is_plain, parted
 from ocr.layout.localize.printed_text import as_drawn
 from ocr.types import ParsedText
 
-_ENOUGH = 0.35  # of a block's marks, for its place to be believed
-_BETTER = 0.5  # and to be believed over the model's own
+_ENOUGH = 0.35  # the least share of a block's marks for its place to be trusted
+_BETTER = 0.5  # and for it to be trusted over the model's own box
 
 
 def placed(
@@ -25,12 +25,12 @@ def placed(
     width_px: int,
     height_px: int,
 ) -> ParsedText:
-    """The same text; blocks have the box around where the character head sees their text.
+    """Returns the same text with blocks boxed where the character head sees their text.
 
-    cells_HW: as encoders.types.VisionTokens has them, on the host; None for a model without a character head.
-    Output without regions is first parted into blocks by where its lines stand, and what gets a box by them keeps
-    it. Where the head sees too little of a block, that keeps the box it had, if any; so do all for a model without
-    a head, or with one whose classes have no names.
+    cells_HW: those of encoders.types.VisionTokens, on the host; None for a model without a character head.
+    Output without regions is first split into blocks by the places of its lines, and a block that gets a box from
+    them keeps it. Where the head sees too little of a block, the block keeps the box it had, if any; so do all
+    blocks for a model without a head, or with one whose classes have no names.
     """
     if cells_HW is None or characters is None:
         return parsed

@@ -1,4 +1,4 @@
-"""Medians and percentiles of a few numbers, as numpy has them to the last bit, in a tenth of the time."""
+"""Computes medians and percentiles of a few numbers, equal to numpy's to the last bit, in a tenth of the time."""
 
 from collections.abc import Sequence
 

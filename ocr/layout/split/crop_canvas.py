@@ -1,7 +1,7 @@
-"""The little page that a part of a page is laid on: the grid of tiles that shows its letters best.
+"""Chooses the canvas that a crop is laid on: the grid of tiles that shows its letters best.
 
-The page itself takes whatever grid is nearest its shape and is stretched to fit. A part may be of any shape, a
-single line even, so it gets blank paper around it instead, up to the shape of its grid.
+The page itself takes whatever grid is nearest its shape and is stretched to fit. A crop may have any shape, even a
+single line, so it gets blank paper around it instead, up to the shape of its grid.
 """
 
 import math
@@ -22,7 +22,10 @@ _WORTH_MORE_TILES = 1.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """frame_px: in page pixels, around the box it was made for; grid: its tiles; scale: canvas px a page px."""
+    """The canvas of a crop.
+
+    Frame_px: in page pixels, around the crop's box; grid: its tiles; scale: canvas px a page px.
+    """
 
     frame_px: Box
     grid: Grid
@@ -30,9 +33,9 @@ class Frame:
 
 
 def frame(box: Box, x_height_px: float, max_tiles: int) -> Frame:
-    """Returns the frame for a box of letters of this height: the fewest tiles on which they are large enough.
+    """Returns the frame for a box of letters of this height: the one of fewest tiles on which they are large enough.
 
-    Where no grid makes them so, the one that makes them largest.
+    Where no grid makes them large enough, the one that makes them largest.
     """
     width, height = box[2] - box[0], box[3] - box[1]
     room = 1 - 2 * _MARGIN
@@ -50,13 +53,13 @@ def frame(box: Box, x_height_px: float, max_tiles: int) -> Frame:
     canvas = canvas_px(grid)
     frame_width, frame_height = round(canvas[0] / scale), round(canvas[1] / scale)
     x0 = box[0] - max(0, frame_width - width) // 2
-    # Text starts near the top of a page: what room is left is below it.
+    # Text starts near the top of a page, so spare room goes below it.
     y0 = box[1] - min(max(0, frame_height - height) // 2, round(2 * _MARGIN * frame_height))
     return Frame(frame_px=(x0, y0, x0 + frame_width, y0 + frame_height), grid=grid, scale=scale)
 
 
 def _choices(max_tiles: int) -> tuple[Grid, ...]:
-    """The grids of a part, fewest tiles first; (1, 1) has none."""
+    """Returns the grids that a crop may have, fewest tiles first; (1, 1) has none."""
     usual = tuple(grid for grid in _USUAL if grid[0] * grid[1] <= max_tiles)
     others = (grid for grid in grids(max_tiles) if max(grid) <= _MAX_ASPECT * min(grid))
     return ((1, 1), *(usual or others))

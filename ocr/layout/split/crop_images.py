@@ -1,4 +1,4 @@
-"""The parts of a page as pictures, each on blank paper of its own."""
+"""Makes the pictures of a page's crops, each on blank paper of its own."""
 
 from collections.abc import Iterator
 
@@ -12,10 +12,11 @@ from ocr.layout.skew import MAX_DEG
 
 
 def lay_out(pixels: UInt8Array, plan: PartPlan) -> Iterator[UInt8Array]:
-    """Yields each part as [h, w, 3] uint8 RGB, of its frame's size, laid out as ocr.imaging.planes has it.
+    """Yields each crop as [h, w, 3] uint8 RGB, of its frame's size, in the memory layout of ocr.imaging.planes.
 
-    pixels: [H, W, 3], those of the page. A part that is shown at less than half of the page's resolution, as large type
-    is, comes reduced by a whole number.
+    pixels: [H, W, 3], the page. A crop that is shown at less than half of the page's resolution, as large type is,
+    comes
+    reduced by a whole number.
     """
     page = planes_of(pixels)
     upright = _turned(page, plan.angle_deg) if plan.angle_deg else page
@@ -55,6 +56,6 @@ def _reduced(page: UInt8Array, factor: int) -> UInt8Array:
 
 
 def _paper(page: UInt8Array) -> UInt8Array:
-    """The commonest shade of each channel."""
+    """Returns the median shade of each channel, which is the paper's."""
     shades: UInt8Array = np.median(page[:, ::4, ::4].reshape(len(page), -1), axis=1).astype(np.uint8)
     return shades

@@ -1,8 +1,8 @@
-"""What stands across columns of text, such as a heading, a table or a figure: it parts them into those above and below.
+"""Finds print that stands across columns of text, such as a heading, a table or a figure, and splits them there.
 
-Where the columns of a page are known, much less is needed to tell them in the rest of it: two lines between two
-tables are columns too if they leave the same gutter free, while the rows of a table that leave it free are told by
-their cells and rules.
+Once the columns of a page are known, much less evidence is needed to recognise them in the rest of it: two lines
+between two tables are columns too if they leave the same gutter free, while the rows of a table that leave it free are
+recognised by their cells and rules.
 """
 
 import math
@@ -22,18 +22,22 @@ from ocr.layout.texture import RUNNING_TEXT, is_text
 # In heights of small letters.
 _WHITE_ABOVE, _WHITE_BELOW = 1.8, 1.0  # a heading
 _LARGER = 1.03  # than the usual line, in height
-_RISES = 1.12  # as much, from the baseline up: a heading without a letter that goes below it is low
-_FULL = 0.35  # of its fullest row's ink a line's lowest row above the feet of letters has
-_APART = 2.2  # a table from the text
-_FAR, _ALONE = 5.0, 2.5  # a header or page number from the text; one of two pieces, left and right
+_RISES = 1.12  # the same from the baseline up: a heading without descenders is low
+_FULL = 0.35  # a line's lowest row above the descenders has this share of its fullest row's ink
+_APART = 2.2  # white between a table and the text
+_FAR, _ALONE = 5.0, 2.5  # white between header or page number and the text; the same for one in two pieces
 _MIN_ROWS = 3
-_MAX_CAPTION, _NEARER = 4, 0.75  # lines; their distance from what they belong to, of that from the text
+# Lines of a caption; their distance from its table or figure, as a share of that from the text.
+_MAX_CAPTION, _NEARER = 4, 0.75
 _MIN_GUTTER_PX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Rows of pixels top to bottom of a box. edges: x of each cut between its columns; none for what is one piece."""
+    """A stretch of a box's pixel rows, top to bottom.
+
+    Edges: x of each cut between its columns; none without columns.
+    """
 
     top: int
     bottom: int
@@ -41,9 +45,9 @@ class Segment:
 
 
 def segments(obstacles: Mask, rules: Mask, box: Box, columns: Columns, x_height_px: float) -> list[Segment]:
-    """Returns a box from top to bottom, all of it, in stretches of columns and what stands across them.
+    """Returns all of a box from top to bottom, as stretches of columns and of print that stands across them.
 
-    columns: the best that were found in it. obstacles, rules: [H, W] bool.
+    columns: the best that were found in the box. obstacles, rules: [H, W] bool.
     """
     x0, y0, x1, y1 = box
     window, best = obstacles[y0:y1, x0:x1], obstacles[columns.top : columns.bottom, x0:x1]
@@ -72,7 +76,7 @@ class _Page:
         self._window, self._strips, self._gutters, self._x_height_px = window, strips, gutters, x_height_px
 
     def stretches(self) -> list[_Stretch]:
-        """Returns all strips, in stretches of columns and of what stands across."""
+        """Returns all strips, in stretches of columns and of print across them."""
         parted = list(self._parted())
         found: list[_Stretch] = []
         for number, (first, last, gutters) in enumerate(parted):
@@ -86,7 +90,7 @@ class _Page:
         return found
 
     def _parted(self) -> Iterator[_Stretch]:
-        """Yields stretches, perhaps several across after each other."""
+        """Yields stretches; several across columns may follow each other."""
         across = {index for index, strip in enumerate(self._strips) if strip.crosses}
         for run in self._open_runs():
             across |= self._tables(run) | self._headings(run) | self._furniture(run)
@@ -101,7 +105,7 @@ class _Page:
             yield first, last, gutters if gutters and self._are_columns(first, last, gutters) else []
 
     def _open_runs(self) -> list[range]:
-        """Neighbours that cross no gutter and have no rule between them that does."""
+        """Returns runs of neighbouring strips that cross no gutter and have no rule between them that does."""
         runs: list[range] = []
         for index, strip in enumerate(self._strips):
             if strip.crosses:
@@ -113,7 +117,7 @@ class _Page:
         return runs
 
     def _tables(self, run: range) -> set[int]:
-        """Rows of tables: several of nothing but cells, with rules, apart from the text or below a line across."""
+        """Returns the rows of tables: several of nothing but cells, set off by rules, white or a crossing line."""
         found: set[int] = set()
         for are_cells, group in groupby(run, key=lambda index: self._strips[index].cells):
             members = list(group)
@@ -123,7 +127,7 @@ class _Page:
             end = members[-1] + 1
             white = self._white_above(members[0]), self._white_above(end)
             spaced = 2 * sum(row.spaced for row in rows) > len(rows)
-            # Tables that stand in two columns side by side have rules of their own, and seldom end at one height.
+            # Tables that stand side by side in two columns have rules of their own, and seldom end at the same height.
             apart = min(white) if not spaced else max(white)
             beside = any(row.ruled_beside for row in rows)
             ruled = rows[0].ruled_above or (end < len(self._strips) and self._strips[end].ruled_above)
@@ -132,14 +136,14 @@ class _Page:
         return found
 
     def _white_above(self, index: int) -> float:
-        """The height of the white above a strip; without end where nothing is above, or what crosses."""
+        """Returns the height of the white above a strip; infinite where nothing is above it, or a crossing strip."""
         ends = index in (0, len(self._strips))
         if ends or self._strips[index - 1].crosses or self._strips[index].crosses:
             return math.inf
         return self._strips[index].white_to(self._strips[index - 1])
 
     def _headings(self, run: range) -> set[int]:
-        """Short headings of all columns: in larger type, in the first one, with white through all above and below."""
+        """Returns short headings of all columns: larger type in the first column, white through all above and below."""
         found: set[int] = set()
         lines = [strip.bottom - strip.top for strip in self._strips]
         most = HIGHEST_LINE * self._x_height_px
@@ -164,12 +168,12 @@ class _Page:
         return float(np.median([self._rise(strip) for strip in lines] or [0]))
 
     def _rise(self, strip: Strip) -> int:
-        """How high the letters of a line are in the first column, without what goes below the baseline."""
+        """Returns how high the letters of a line in the first column rise above the baseline."""
         rows = np.count_nonzero(self._window[strip.top : strip.bottom, : self._gutters[0].left], axis=1)
         return int(np.flatnonzero(rows >= _FULL * rows.max())[-1] - np.flatnonzero(rows)[0]) + 1
 
     def _furniture(self, run: range) -> set[int]:
-        """A header or page number, which stands alone even if it happens to leave the gutters free.
+        """Returns header or page number, which stands alone even if it happens to leave the gutters free.
 
         A footnote has a rule of its own above it.
         """
@@ -185,7 +189,7 @@ class _Page:
         return found
 
     def _captions(self, run: range, across: set[int]) -> set[int]:
-        """Short lines next to what stands across, apart from the columns."""
+        """Returns captions: short lines next to a table or figure that stands across, apart from the columns."""
         found: set[int] = set()
         for is_across, group in groupby(run, key=across.__contains__):
             members = list(group)
@@ -194,7 +198,7 @@ class _Page:
         return found
 
     def _caption(self, members: Sequence[int], step: int) -> set[int]:
-        """The first of these strips, as far as they stand nearer to what is before them than to the others.
+        """Returns the leading strips that stand nearer to the strip before them than to the others: a caption.
 
         step: 1 for strips from top to bottom, -1 for strips from bottom to top.
         """
@@ -204,7 +208,7 @@ class _Page:
         near = self._strips[members[0]].white_to(self._strips[before])
         for count, (index, other) in enumerate(pairwise(members[: _MAX_CAPTION + 1]), 1):
             strip = self._strips[index]
-            # Above a table its caption stands at the left; below, the last cells of its last row may stand anywhere.
+            # Above a table its caption is at the left; below, the last cells of its last row may be anywhere.
             if (all(strip.sides) and not strip.cells) or (step < 0 and not strip.sides[0]):
                 return set()
             white = strip.white_to(self._strips[other])
@@ -213,18 +217,18 @@ class _Page:
         return set()
 
     def _open_gutters(self, first: int, last: int) -> list[Gutter]:
-        """What all strips of a stretch leave of the gutters; none if they close one together."""
+        """Returns the gutters as narrowed by all strips of a stretch; none if together they close one."""
         taken = np.any([strip.inked for strip in self._strips[first : last + 1]], axis=0)
         left = [gutter.without(taken) for gutter in self._gutters]
         return left if all(gutter.width >= _MIN_GUTTER_PX for gutter in left) else []
 
     def _are_columns(self, first: int, last: int, gutters: Sequence[Gutter]) -> bool:
-        """Whether an open stretch is columns of text rather than rows of cells, or one column alone."""
+        """Returns whether an open stretch is columns of text rather than rows of cells, or one column alone."""
         strips = self._strips[first : last + 1]
         if sum(self._filled(range(first, last + 1))) < 2:
             return False
         ruled_below = last + 1 < len(self._strips) and self._strips[last + 1].ruled_above
-        if strips[0].ruled_above and ruled_below:  # as between the rules of a table
+        if strips[0].ruled_above and ruled_below:  # perhaps between the rules of a table
             rows = self._window[strips[0].top : strips[-1].bottom]
             edges = [0, *(gutter.middle for gutter in gutters), rows.shape[1]]
             sides = (rows[:, left:right] for left, right in pairwise(edges))
@@ -232,11 +236,11 @@ class _Page:
         return len(strips) >= _MIN_ROWS or 2 * sum(strip.cells for strip in strips) <= len(strips)
 
     def _is_among_rows(self, first: int, last: int) -> bool:
-        """Whether few lines are so near to what stands across above and below them that they belong to it."""
+        """Returns whether a few lines are so near to the crossing print above and below them that they belong to it."""
         above = self._strips[first].white_to(self._strips[first - 1])
         below = self._strips[last].white_to(self._strips[last + 1])
         return last - first < _MIN_ROWS and max(above, below) < _APART * self._x_height_px
 
     def _filled(self, indexes: Iterable[int]) -> list[bool]:
-        """Which sides have ink in any of these strips."""
+        """Returns for each side whether it has ink in any of these strips."""
         return [any(side) for side in zip(*(self._strips[index].sides for index in indexes), strict=True)]

@@ -1,4 +1,4 @@
-"""One box of a page into parts: around a frame, along columns of text, then between lines."""
+"""Cuts one box of a page into crops: around a frame, along columns of text, then between lines."""
 
 import math
 from collections.abc import Sequence
@@ -16,28 +16,29 @@ from ocr.layout.letter_sizes import Lines
 from ocr.layout.split.crop_canvas import frame
 from ocr.layout.split.crossings import Segment, segments
 from ocr.layout.split.framed_page import find_frame
-from ocr.layout.split.text_amount import burden
+from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import RUNNING_TEXT, Texture
 
-_MAX_PIECES = 16
-# A part with no more text than this stays in one piece, even in columns.
+_MOST_CROPS = 16
+# A crop with no more text than this stays whole, even in columns.
 _FEW_CHARS = 400.0
 _NOISE_PX = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartSize:
-    """What a part may be: at most so many characters, letters no lower than that on its tiles.
+class CropLimits:
+    """Limits of a crop.
 
-    textures: what counts as columns of text, tried in this order.
+    max_chars: the most characters; min_x_height_px: the least x-height on its tiles.
+    textures: the textures that count as columns of text, tried in this order.
     """
 
     max_chars: float
     min_x_height_px: float
     textures: Sequence[Texture]
 
-    def relaxed(self, leniency: float) -> "PartSize":
-        """Returns larger parts with smaller letters; the same for 1."""
+    def relaxed(self, leniency: float) -> "CropLimits":
+        """Returns limits for larger crops with smaller letters; unchanged ones for a leniency of 1."""
         return replace(
             self,
             max_chars=leniency * self.max_chars,
@@ -47,7 +48,7 @@ class PartSize:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Rows top to bottom without ink; share: of the region's characters above it."""
+    """Rows without ink, top to bottom; share: that of the region's characters above them."""
 
     top: int
     bottom: int
@@ -55,14 +56,15 @@ class _Gap:
 
     @property
     def middle(self) -> int:
+        """The y of its middle."""
         return (self.top + self.bottom) // 2
 
 
 class Cutter:
-    """Cuts boxes of one page. max_tiles: the most that a part has; finder: the page's, where there is one."""
+    """Cuts boxes of one page. max_tiles: the most tiles of a crop; finder: the page's, where there is one."""
 
     def __init__(
-        self, ink: Ink, lines: Lines, max_tiles: int, size: PartSize, finder: ColumnFinder | None = None
+        self, ink: Ink, lines: Lines, max_tiles: int, size: CropLimits, finder: ColumnFinder | None = None
     ) -> None:
         self._obstacles, self._rules = ink.obstacles, ink.rules
         self._finder = finder or ColumnFinder(self._obstacles, self._rules)
@@ -71,25 +73,25 @@ class Cutter:
         self._size = size
 
     def cut(self, box: Box, *, paragraph_break: bool) -> list[Part]:
-        """Returns the parts of a box in reading order; none where it has no ink."""
+        """Returns the crops of a box in reading order; none where it has no ink."""
         tight = self._tight(box)
         if tight is None:
             return []
         lines = self._lines.within(*tight)
-        whole = [self._part(tight, lines, paragraph_break)]
+        whole = [self._crop(tight, lines, paragraph_break)]
         if lines.total_chars <= _FEW_CHARS:
             return whole
         # In the box itself: a frame may go around all of its ink.
-        if parts := self._by_frame(box, paragraph_break):
-            return parts
-        if parts := self._by_columns(tight, lines, paragraph_break):
-            return parts
+        if crops := self._by_frame(box, paragraph_break):
+            return crops
+        if crops := self._by_columns(tight, lines, paragraph_break):
+            return crops
         if self._fits(tight, lines):
             return whole
         return self._by_rows(tight, lines, paragraph_break) or whole
 
     def _by_frame(self, box: Box, paragraph_break: bool) -> list[Part]:
-        """Cuts what is above a frame, what is left of it, in it, right of it, and below."""
+        """Cuts the areas above a frame, left of it, in it, right of it, and below; none where there is no frame."""
         found = find_frame(self._obstacles, self._rules, box)
         if found is None:
             return []
@@ -98,24 +100,24 @@ class Cutter:
         x_height_px = self._lines.x_height_px(0.5)
         top = top if self._has_marks((x0, y0, x1, top), x_height_px) else y0
         bottom = bottom if self._has_marks((x0, bottom, x1, y1), x_height_px) else y1
-        parts = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
+        crops = self.cut((x0, y0, x1, top), paragraph_break=paragraph_break)
         for side in ((x0, top, left, bottom), found, (right, top, x1, bottom)):
-            parts += self.cut(side, paragraph_break=paragraph_break or bool(parts))
-        return parts + self.cut((x0, bottom, x1, y1), paragraph_break=True)
+            crops += self.cut(side, paragraph_break=paragraph_break or bool(crops))
+        return crops + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
     def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
-        """Cuts what stands across the columns, and the columns between it, from top to bottom."""
+        """Cuts columns, and the print that stands across them, from top to bottom; none where there are no columns."""
         x0, _, x1, _ = box
-        parts: list[Part] = []
+        crops: list[Part] = []
         for segment in self._segments(box, lines.x_height_px(0.5)):
-            apart = bool(parts) or paragraph_break
+            apart = bool(crops) or paragraph_break
             for left, right in pairwise([x0, *segment.edges, x1]):
                 piece = (left, segment.top, right, segment.bottom)
-                parts += self.cut(piece, paragraph_break=apart and left == x0)
-        return parts
+                crops += self.cut(piece, paragraph_break=apart and left == x0)
+        return crops
 
     def _segments(self, box: Box, x_height_px: float) -> list[Segment]:
-        """Those of a box that has columns of text; none of another."""
+        """Returns the segments of a box that has columns of text; none for another box."""
         for texture in self._size.textures:
             found = self._finder.find(box, x_height_px, texture)
             if found is None:
@@ -128,7 +130,7 @@ class Cutter:
         return []
 
     def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
-        """What stands above columns, they, and what stands below."""
+        """Returns three segments: the print above the columns, the columns, and the print below."""
         x0, y0, x1, y1 = box
         top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
         bottom = found.bottom if self._has_marks((x0, found.bottom, x1, y1), x_height_px) else y1
@@ -139,19 +141,19 @@ class Cutter:
         ]
 
     def _has_marks(self, box: Box, x_height_px: float) -> bool:
-        """Whether there is more in a box than an accent or the foot of a letter from the line beside it."""
+        """Returns whether a box holds more than an accent or the foot of a letter from the line beside it."""
         x0, y0, x1, y1 = box
         rows = np.count_nonzero(np.any(self._obstacles[y0:y1, x0:x1], axis=1))
         return int(rows) >= 0.8 * x_height_px
 
     def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
-        """Cuts once, nearest to where equal pieces of the right size would end, in a wide gap."""
+        """Cuts once, in a wide gap nearest to where equal pieces of the right size would end."""
         x0, y0, x1, y1 = box
         gaps = self._gaps(box, lines)
         if not gaps:
             return []
-        num_pieces = self._num_pieces(box, lines)
-        target = (num_pieces // 2) / num_pieces
+        num_crops = self._num_crops(box, lines)
+        target = (num_crops // 2) / num_crops
         usual = float(np.median([gap.bottom - gap.top for gap in gaps]))
 
         def merit(gap: _Gap) -> float:
@@ -163,16 +165,16 @@ class Cutter:
         upper = self.cut((x0, y0, x1, best.middle), paragraph_break=paragraph_break)
         return upper + self.cut((x0, best.middle, x1, y1), paragraph_break=apart)
 
-    def _num_pieces(self, box: Box, lines: Lines) -> int:
-        """Into how many pieces of equal height the box must be cut for them to fit."""
+    def _num_crops(self, box: Box, lines: Lines) -> int:
+        """Returns into how many pieces of equal height the box must be cut for them to fit."""
         x0, y0, x1, y1 = box
-        chars, x_height = burden(self._obstacles, lines, box), lines.x_height_px()
-        for number in range(2, _MAX_PIECES + 1):
+        chars, x_height = weighted_chars(self._obstacles, lines, box), lines.x_height_px()
+        for number in range(2, _MOST_CROPS + 1):
             piece = (x0, y0, x1, y0 + max(1, (y1 - y0) // number))
             large = frame(piece, x_height, self._max_tiles).scale * x_height >= self._size.min_x_height_px
             if large and chars / number <= self._size.max_chars:
                 return number
-        return max(2, min(_MAX_PIECES, math.ceil(chars / self._size.max_chars)))
+        return max(2, min(_MOST_CROPS, math.ceil(chars / self._size.max_chars)))
 
     def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
         x0, y0, x1, y1 = box
@@ -198,12 +200,12 @@ class Cutter:
             return True
         scale = frame(box, x_height, self._max_tiles).scale
         return (
-            burden(self._obstacles, lines, box) <= self._size.max_chars
+            weighted_chars(self._obstacles, lines, box) <= self._size.max_chars
             and x_height * scale >= self._size.min_x_height_px
         )
 
     def _tight(self, box: Box) -> Box | None:
-        """The box around the ink of a box, with a margin that stays inside it."""
+        """Returns the box around the ink of a box, with a margin that stays inside it."""
         x0, y0, x1, y1 = box
         if x0 >= x1 or y0 >= y1:
             return None
@@ -219,12 +221,12 @@ class Cutter:
             min(y1, y0 + ys[1] + margin),
         )
 
-    def _part(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
+    def _crop(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
         chosen = frame(box, lines.x_height_px() or self._lines.x_height_px(), self._max_tiles)
         return Part(box_px=box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=paragraph_break)
 
 
 def _ends(flags: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
-    """The first set flag and the one after the last."""
+    """Returns the first set flag and the one after the last."""
     hits = np.flatnonzero(flags)
     return (int(hits[0]), int(hits[-1]) + 1) if len(hits) else None

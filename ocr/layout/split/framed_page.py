@@ -1,4 +1,4 @@
-"""A page in a page: text in a frame, with other print beside the frame."""
+"""Finds a page within a page: text in a frame, with other print beside the frame."""
 
 from itertools import pairwise
 
@@ -8,11 +8,11 @@ import numpy.typing as npt
 from ocr.imaging.ink import Mask
 from ocr.layout.crops import Box
 
-# Of the box that is looked at.
+# Shares of the box that is searched.
 _MIN_HEIGHT, _MIN_WIDTH = 0.35, 0.25
-_LEVEL = 0.9  # of a frame's width is ruled at its top and its foot
+_LEVEL = 0.9  # the share of a frame's width that is ruled at its top and its foot
 _NEAR_PX = 6
-_MIN_SIDE_ROWS = 0.03  # of the frame's height hold print at its side
+_MIN_SIDE_ROWS = 0.03  # the share of the frame's height with print at its side
 
 
 def find_frame(obstacles: Mask, rules: Mask, box: Box) -> Box | None:
@@ -41,13 +41,13 @@ def find_frame(obstacles: Mask, rules: Mask, box: Box) -> Box | None:
 
 
 def _middles(flags: npt.NDArray[np.bool_]) -> list[int]:
-    """Of each run of set flags."""
+    """Returns the middle of each run of set flags."""
     steps = np.diff(np.concatenate(([False], flags, [False])).astype(np.int8))
     starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
     return [int(start + end) // 2 for start, end in zip(starts, ends, strict=True)]
 
 
 def _reaches(ruled: Mask, x: int, top: int, bottom: int) -> bool:
-    """Whether an upright rule near x goes from the top to the foot."""
+    """Returns whether an upright rule near x goes from the top to the foot."""
     near = ruled[top : bottom + 1, max(0, x - _NEAR_PX) : x + _NEAR_PX + 1].any(axis=1)
     return float(near.mean()) >= _LEVEL

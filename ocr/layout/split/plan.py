@@ -1,7 +1,7 @@
-"""Cutting a page that holds more than the model reads in one go.
+"""Plans how to cut a page that holds more than the model reads in one go.
 
 A small model reads a page well as long as there is not too much on it and its letters are not too small. Other
-pages are cut along white space, columns of text first and then between lines, until every part is such a page.
+pages are cut along white space, columns of text first and then between lines, until every crop is such a page.
 A page without clear white space, like a photo, stays whole.
 """
 
@@ -22,21 +22,21 @@ from ocr.layout.large_type import LargeType, find_large_type
 from ocr.layout.letter_sizes import Lines, find_lines
 from ocr.layout.skew import MAX_DEG, MAX_SLANT_DEG, skew_deg
 from ocr.layout.split.crop_canvas import frame
-from ocr.layout.split.cutter import Cutter, PartSize
-from ocr.layout.split.text_amount import burden
+from ocr.layout.split.cutter import CropLimits, Cutter
+from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Texture
 from ocr.orientation.detect import shows_words
 
-# On more than this the small model begins to skip and to repeat.
+# With more than this on a page the small model begins to skip and to repeat.
 DENSE_CHARS = 3200.0
 MIN_X_HEIGHT_PX = 7.0
-# So many parts where a page cannot be cut into fewer, as one of many short sections, and would be read whole; each
-# above MAX_PARTS takes no more memory than so many tiles.
+# The most crops of a page that cannot be cut into fewer, as one of many short sections, and would be read whole; each
+# above MAX_PARTS takes no more memory than this many tiles.
 _MOST_PARTS, _TILES_OF_A_PART = 24, 3
-# A page that is cut at all is cut into parts well below the limit.
-COARSE = PartSize(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
-# What is cut finely, because it was read badly: few lines that look alike are left in one part.
-FINE = PartSize(
+# A page that is cut at all is cut into crops well below the limit.
+COARSE = CropLimits(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
+# For pages cut finely because they were read badly: few lines that look alike are left in one crop.
+FINE = CropLimits(
     max_chars=800.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT)
 )
 _MIN_CHARS = 150.0
@@ -48,16 +48,16 @@ _WORTH_CROPPING = 1.25
 # Level lines are nearly all in rows; where fewer are, and there is more than a few words, the page may be slanted.
 _LEVEL_IN_ROWS, _FEW_CHARS = 0.9, 60.0
 _MIN_SLANT_DEG, _SLANT_POINTS, _WORTH_LEVELLING = 1.0, 12_000, 0.1
-# Fewer are what is taken for lines in large letters.
+# Fewer characters than this are fragments of large letters taken for lines.
 _FEWEST_CHARS = 10.0
-# Type that is larger on the tiles is not read well.
+# Type larger than this on the tiles is not read well.
 _MAX_X_HEIGHT_PX = 30.0
-_UNDIVIDED = PartSize(max_chars=math.inf, min_x_height_px=0.0, textures=())
+_UNDIVIDED = CropLimits(max_chars=math.inf, min_x_height_px=0.0, textures=())
 
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """What is cut: the page, or its part of this number."""
+    """An area to cut: the page, or its crop of this number."""
 
     box: Box
     paragraph_break: bool
@@ -65,13 +65,13 @@ class _Region:
 
 
 def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: bool = False) -> PartPlan:
-    """Returns how a page is cut; no parts where it is to be read whole.
+    """Returns how to cut a page; a plan without crops where it is to be read whole.
 
-    pixels: [H, W, 3] uint8 RGB. grid: that of the whole page where something else than its size decided it.
-    fine: cut a page that could be read whole too, into small parts, and along gutters that may be a table's. A page
-    that is cut anyway has its parts cut further, unless such gutters go through them.
+    pixels: [H, W, 3] uint8 RGB. grid: that of the whole page where something other than its size decided it.
+    fine: cut even a page that could be read whole, into small crops, and along gutters that may be a table's. A page
+    that is cut anyway has its crops cut further, unless such gutters go through them.
 
-    A page that lies aslant becomes parts that are level, and type too large for the model a part that is reduced.
+    A page that lies askew becomes level crops, and type too large for the model becomes a crop that is reduced.
     """
     grey = picture_of(pixels).convert("L")
     factor = max(1, math.ceil(max(grey.size) / _ANALYSIS_PX))
@@ -98,7 +98,7 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
         return analysed.scaled(pixels.shape[1], pixels.shape[0])
     height, width = ink.text.shape
     page = (0, 0, width, height)
-    is_dense = burden(ink.obstacles, lines, page) > DENSE_CHARS
+    is_dense = weighted_chars(ink.obstacles, lines, page) > DENSE_CHARS
     is_hard = is_dense or lines.x_height_px() * scale < MIN_X_HEIGHT_PX
     if not (fine or is_hard or slant):
         return PartPlan(shows_print=True)
@@ -131,7 +131,9 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
 
 
 def _levelled(ink: Ink, lines: Lines) -> tuple[float, Ink, Lines]:
-    """The angle that a slanted page was turned by, and what is on it then; as it was, and 0, where no turn helps."""
+    """Returns the angle by which to turn a slanted page, and its ink and lines then; 0 and both unchanged if no turn
+    helps.
+    """
     slant = skew_deg(ink.text, MAX_SLANT_DEG, _SLANT_POINTS)
     if abs(slant) > _MIN_SLANT_DEG:
         turned = _turned(ink, slant)
@@ -142,9 +144,9 @@ def _levelled(ink: Ink, lines: Lines) -> tuple[float, Ink, Lines]:
 
 
 def _apart(large: LargeType, ink: Ink, lines: Lines, max_tiles: int) -> tuple[Part, ...]:
-    """Large type as a part of its own, and what stands above and below it; none where other text stands beside it.
+    """Returns large type as a crop of its own, with the crops above and below; none where other text stands beside it.
 
-    There is so much blank paper around it that its letters are of a usual size.
+    The crop has so much blank paper around it that its letters are of a usual size.
     """
     height, width = ink.text.shape
     left, top, right, bottom = large.box
@@ -166,7 +168,7 @@ def _has_words(lines: Lines, box: Box) -> bool:
 
 
 def _moved(box: Box, dx: int, dy: int) -> Box:
-    """The box on the page that was turned, which is larger by these on either side, as one of the page itself."""
+    """Returns a box of the turned page, which is larger by dx and dy on either side, in the page's own coordinates."""
     return box[0] - dx, box[1] - dy, box[2] - dx, box[3] - dy
 
 
@@ -175,10 +177,10 @@ def _cut(
     lines: Lines,
     max_tiles: int,
     regions: Sequence[_Region],
-    size: PartSize,
+    size: CropLimits,
     finder: ColumnFinder,
 ) -> tuple[Part, ...]:
-    """The parts of all regions; none where they are too many."""
+    """Returns the crops of all regions; none where there are too many."""
     tries = [(leniency, MAX_PARTS) for leniency in (1.0, 1.35, 1.8, 2.5)]
     for leniency, most in tries if size is FINE else [*tries, (2.5, _MOST_PARTS)]:
         cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency), finder)
@@ -202,7 +204,7 @@ def _has_only_loose_columns(finder: ColumnFinder, lines: Lines, page: Box) -> bo
 
 
 def _is_gain(parts: Sequence[Part], scale: float) -> bool:
-    """A single part is worth it where it enlarges the letters: small print amid white paper."""
+    """Returns whether cutting helps: a single crop does where it enlarges small print amid white paper."""
     return len(parts) > 1 or (len(parts) == 1 and parts[0].scale >= _WORTH_CROPPING * scale)
 
 
@@ -211,7 +213,7 @@ def _turned(ink: Ink, angle_deg: float) -> Ink:
         picture = Image.fromarray(mask.view(np.uint8) * np.uint8(255))
         expand = (
             abs(angle_deg) > MAX_DEG
-        )  # what stands at the edge of a page that lies far askew would be lost
+        )  # otherwise print at the edge of a page that lies far askew would be lost
         return np.asarray(picture.rotate(angle_deg, Image.Resampling.NEAREST, expand=expand)) > 0
 
     return Ink(text=turn(ink.text), rules=turn(ink.rules), pictures=turn(ink.pictures))

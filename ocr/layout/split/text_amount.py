@@ -1,6 +1,6 @@
-"""How much there is to read in a box, by what the model can take: in characters of running text.
+"""Measures how much text a box holds for the model, in characters of running text.
 
-Rows with wide white spaces, as in tables, burden it several times as much: it loses its row or its column.
+Rows with wide white spaces, as in tables, count several times, because the model loses its row or its column.
 """
 
 import numpy as np
@@ -14,12 +14,12 @@ _TABLE_WEIGHT = 4.0
 # In heights of small letters.
 _WIDE_SPACE = 4.0
 _MAX_ROW = 14.0
-# A line number before a line of code, or a remark after it, makes no table.
+# A line number before a line of code, or a comment after it, makes no table.
 _CELLS = 3
 
 
-def burden(obstacles: Mask, lines: Lines, box: Box) -> float:
-    """Returns the number of characters in a box, those in rows of a table weighted. lines: those in the box."""
+def weighted_chars(obstacles: Mask, lines: Lines, box: Box) -> float:
+    """Returns the number of characters in a box, with those in table rows weighted. lines: the lines in the box."""
     x_height_px = lines.x_height_px(0.5)
     x0, y0, x1, y1 = box
     window = obstacles[y0:y1, x0:x1]

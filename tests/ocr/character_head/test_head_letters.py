@@ -3,7 +3,7 @@ from difflib import SequenceMatcher
 import numpy as np
 import pytest
 
-from ocr.character_head.head_letters import Hand, Runs, widths
+from ocr.character_head.head_letters import LetterWidths, Runs, widths
 from ocr.character_head.head_lines import find_lines
 from ocr.training.tokens import CHARACTERS
 from tests.ocr.character_head.cells import Cells, drawn, typed
@@ -11,8 +11,8 @@ from tests.ocr.character_head.cells import Cells, drawn, typed
 
 def read(cells: Cells) -> list[str]:
     runs = [Runs.of(line.cells) for line in find_lines(cells)]
-    hand = Hand(runs, CHARACTERS)
-    return [hand.read(line)[0] for line in runs]
+    letter_widths = LetterWidths(runs, CHARACTERS)
+    return [letter_widths.read(line)[0] for line in runs]
 
 
 def test_runs_of_equal_cells():
@@ -42,7 +42,7 @@ def test_a_slip_between_letters_is_left_out():
 
 
 def test_nothing_to_read():
-    assert Hand([], CHARACTERS).read(Runs.of(np.zeros(8, np.int16)))[0] == ""
+    assert LetterWidths([], CHARACTERS).read(Runs.of(np.zeros(8, np.int16)))[0] == ""
     assert Runs.of(np.zeros(0, np.int16)).mark.tolist() == []
 
 

@@ -1,4 +1,4 @@
-"""Keys and values of all pages being read, in blocks of equal size that pages take as they grow."""
+"""Holds keys and values of all pages being read, in blocks of equal size that pages take as they grow."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ SCRATCH = 0  # the block that padded rows write to; never given to a page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolShape:
-    """What a model's cache needs. heads: of keys and values. block_tokens: a power of two, at least 16."""
+    """The dimensions of a model's cache. heads: of keys and values. block_tokens: a power of two, at least 16."""
 
     layers: int
     heads: int
@@ -21,7 +21,7 @@ class PoolShape:
 
     @classmethod
     def of(cls, language_model: Any, dtype: torch.dtype, block_tokens: int = 64) -> "PoolShape":
-        """language_model: a text model, or anything with its config and layers."""
+        """Returns the shape for a text model, or for anything with its config and layers."""
         config = language_model.config
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return cls(
@@ -34,24 +34,25 @@ class PoolShape:
 
     @property
     def token_bytes(self) -> int:
-        """Keys and values of one token in all layers."""
+        """The bytes of one token's keys and values in all layers."""
         return 2 * self.layers * self.heads * self.head_dim * self.dtype.itemsize
 
     @property
     def block_bytes(self) -> int:
+        """The bytes of one block in all layers."""
         return self.token_bytes * self.block_tokens
 
     def blocks(self, tokens: int) -> int:
-        """How many blocks hold so many tokens."""
+        """Returns how many blocks hold this many tokens."""
         return -(-tokens // self.block_tokens)
 
 
 class BlockPool:
-    """The blocks and who may use them. max_bytes: never exceeded, the scratch block included.
+    """Allocates blocks of the key-value cache. max_bytes: never exceeded, the scratch block included.
 
-    keys, values: per layer [blocks, heads, block_tokens, head_dim]. Heads come before tokens, so that what one
-    program of the attention kernel reads at a time is one contiguous piece (16 KB of 64 tokens of 128 in bf16).
-    They start as zeros: what is masked out is multiplied by zero all the same, and must be a number.
+    keys, values: per layer [blocks, heads, block_tokens, head_dim]. Heads come before tokens, so that one program of
+    the attention kernel reads one contiguous piece at a time (16 KB for 64 tokens of width 128 in bf16).
+    They start as zeros: masked values are multiplied by zero all the same, and must be numbers.
 
     Raises: ValueError when max_bytes does not hold the scratch block and one more.
     """
@@ -72,20 +73,21 @@ class BlockPool:
 
     @property
     def num_free(self) -> int:
+        """The number of free blocks."""
         return len(self._free)
 
     def take(self, count: int) -> list[int] | None:
-        """So many blocks, or None if there are not so many."""
+        """Returns this many blocks, or None if fewer are free."""
         if count > len(self._free):
             return None
         return [self._free.pop() for _ in range(count)]
 
     def give_back(self, blocks: list[int]) -> None:
-        """The device may still write to them for what it was asked before; later work comes after that."""
+        """Frees blocks. The device may still write to them for earlier launches; later launches come after that."""
         self._free.extend(reversed(blocks))
 
     def write_prompts(self, layer: int, keys_NHLd: Tensor, values_NHLd: Tensor, blocks_NB: Tensor) -> None:
-        """Prompts of equal length into their blocks, which are filled up with zeros. blocks_NB: int64."""
+        """Writes prompts of equal length into their blocks, which are filled up with zeros. blocks_NB: int64."""
         for pool, states in ((self.keys[layer], keys_NHLd), (self.values[layer], values_NHLd)):
             count, heads, length, width = states.shape
             room = blocks_NB.shape[1] * self.shape.block_tokens

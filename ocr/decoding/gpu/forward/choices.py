@@ -1,4 +1,4 @@
-"""The next token out of the logits, on the device."""
+"""Chooses the next token from the logits, on the device."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -16,9 +16,9 @@ _PART = 4 * _BLOCK
 
 
 def choose_into(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor, *, fused: bool) -> None:
-    """Each row's likeliest token to tokens (int64), and that and its log probability to results (fp32).
+    """Writes each row's likeliest token to tokens (int64), and token and log probability to results (fp32).
 
-    Of equal logits the first. A token's number is exact in fp32 up to 2**24, beyond any vocabulary.
+    Among equal logits the first wins. A token's id is exact in fp32 up to 2**24, beyond any vocabulary.
     """
     if fused:
         _choose_fused(logits_SV, tokens_S, results_S2)
@@ -51,11 +51,12 @@ def choose_allowed(
     eos_id: int,
     noise: Sequence[Tensor | None] = (),
 ) -> Tensor:
-    """fp32 [R, 4]: of the tokens that are not banned the likeliest, its log probability before bans and noise, and
-    both again with the end of the text banned too.
+    """Returns the likeliest tokens that are not banned, once with and once without the end of the text.
 
-    noise: [V] for each row, or None, added to its logits (ocr.decoding.sequence.sampling). Waits for nothing: bans and
-    noise travel through pinned memory.
+    fp32 [R, 4]: token, and log probability before bans and noise; then both again with the end banned too.
+    noise: [V] for each row, or None, added to its logits (ocr.decoding.sequence.sampling). Does not wait for the
+    device:
+    bans and noise are copied through pinned memory.
     """
     logits = logits_RV.float()
     pairs = [(row, token) for row, some in enumerate(banned) for token in some]
@@ -75,17 +76,17 @@ def choose_allowed(
 
 
 def upload(values: Sequence[int], device: torch.device) -> Tensor:
-    """int64 on the device, without waiting for it."""
+    """Returns the values as int64 on the device, without waiting for it."""
     return to_device(torch.tensor(values, dtype=torch.long), device)
 
 
 def upload_all(lists: Iterable[Sequence[int]], device: torch.device) -> tuple[Tensor, ...]:
-    """The same for several, in one copy."""
+    """Returns several lists as int64 tensors on the device, in one copy, without waiting for it."""
     all_ = list(lists)
     whole = upload([value for values in all_ for value in values], device)
     return torch.split(whole, [len(values) for values in all_])
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host, without waiting for the device."""
+    """Returns a copy of a host tensor on the device, without waiting for it."""
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

@@ -1,4 +1,4 @@
-"""What steps with drafts leave on the device."""
+"""Holds the results that steps with drafts leave on the device."""
 
 import torch
 
@@ -7,9 +7,10 @@ from ocr.decoding.sequence.greedy import TextReader
 
 
 class DraftState:
-    """T: rows times tokens a row.
+    """Results of the last two steps with drafts. T: rows times tokens a row.
 
-    current_TD, previous_TD: what the logits of the last two such steps are from. results_T2, chosen_T: of the last.
+    current_TD, previous_TD: the hidden states behind the logits of the last two such steps. results_T2, chosen_T: the
+    last step's.
     """
 
     def __init__(self, model: TextReader, slots: int, device: torch.device) -> None:
@@ -24,5 +25,5 @@ class DraftState:
         self.num_last = 0
 
     def keep_last(self) -> None:
-        """Before the next step."""
+        """Saves the last step's hidden states before the next one overwrites them."""
         self.previous_TD[: self.num_last].copy_(self.current_TD[: self.num_last])

@@ -1,6 +1,6 @@
-"""The text model's layers with fewer launches, for decode steps: about 20 kernels a layer instead of 75.
+"""Runs the text model's layers with fewer launches, for decode steps: about 20 kernels a layer instead of 75.
 
-The modules stay the model's own; within fused_layers() their forwards are these. What is computed is the same,
+The modules stay the model's own; within fused_layers() their forward methods are these. The arithmetic is the same,
 rounded to the model's number format less often.
 """
 
@@ -22,13 +22,16 @@ except ImportError:  # no Triton for this platform
     layer_kernels = None  # type: ignore[assignment]
 
 _BLOCK = 1024
-# Of tokens and experts, in one step: measured 8% faster than grouped products at 6,144, slower at 12,288.
+# Pairs of token and expert in one step: measured 8% faster than grouped products at 6,144, slower at 12,288.
 MAX_PAIRS = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertsConfig:
-    """How the experts' products are launched. Blocks of pairs, of outputs and of what is summed, powers of two."""
+    """Launch settings of the experts' products.
+
+    block_m, block_n, block_k: blocks of pairs, of outputs and of the summed dimension, powers of two.
+    """
 
     block_m: int
     block_n: int
@@ -39,11 +42,10 @@ class ExpertsConfig:
 
 @contextmanager
 def fused_layers(language_model: nn.Module) -> Iterator[None]:
-    """Within it a text model's forwards of a step run fused, as far as shapes allow.
+    """Makes a text model's layers run fused for as long as the context lasts, where their shapes allow it.
 
-    Only for steps with a StepCache on a device that ocr.decoding.gpu.forward.paged_attention.kernels_take. The modules
-    are the model's
-    own: not for use while another thread runs the same model.
+    Only for steps with a StepCache on a device for which ocr.decoding.gpu.forward.paged_attention.kernels_take() holds.
+    The modules are the model's own: not for use while another thread runs the same model.
     """
     changed = []
     try:
@@ -58,7 +60,7 @@ def fused_layers(language_model: nn.Module) -> Iterator[None]:
 
 
 def num_experts(language_model: nn.Module) -> int:
-    """Experts that a token passes through in one layer; 1 where no layer has any."""
+    """Returns how many experts a token passes through in one layer; 1 where no layer has any."""
     config: Any = getattr(language_model, "config", None)
     sparse = any(type(module).__name__ == "UnlimitedOcrTextExperts" for module in language_model.modules())
     return int(getattr(config, "num_experts_per_tok", 1)) if sparse else 1
@@ -89,7 +91,7 @@ def _multiplies(module: Any) -> bool:
 
 
 def rms_norm(module: Any, hidden: Tensor) -> Tensor:
-    """[..., D] -> [..., D]."""
+    """Returns the module's RMS norm, [..., D] -> [..., D]."""
     width = hidden.shape[-1]
     rows = hidden.reshape(-1, width)
     out = torch.empty_like(rows, memory_format=torch.contiguous_format)
@@ -108,7 +110,7 @@ def attention(
     past_key_values: StepCache | None = None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """[S, Q, D] -> [S, Q, D]; every slot sees its own cached tokens."""
+    """Returns the module's attention, [S, Q, D] -> [S, Q, D]; every slot sees its own cached tokens."""
     assert attention_mask is None
     assert past_key_values is not None
     cache, layer, d = past_key_values, module.layer_idx, module.head_dim
@@ -132,7 +134,7 @@ def attention(
 
 
 def mlp(module: Any, hidden: Tensor) -> Tensor:
-    """[..., D] -> [..., D]."""
+    """Returns the module's gated feed-forward layer, [..., D] -> [..., D]."""
     gate, up = module.gate_proj(hidden), module.up_proj(hidden)
     out = torch.empty_like(gate)
     layer_kernels.silu_product[(-(-gate.numel() // _BLOCK),)](gate, up, out, gate.numel(), BLOCK=_BLOCK)
@@ -141,7 +143,7 @@ def mlp(module: Any, hidden: Tensor) -> Tensor:
 
 
 def router(module: Any, hidden: Tensor) -> tuple[None, Tensor, Tensor]:
-    """[..., D] -> no logits, shares fp32 [T, K] and experts int64 [T, K]."""
+    """Routes tokens: [..., D] -> None for the logits, shares fp32 [T, K] and experts int64 [T, K]."""
     rows = hidden.reshape(-1, module.hidden_dim)
     shares = torch.empty(len(rows), module.top_k, device=rows.device)
     chosen = torch.empty(len(rows), module.top_k, dtype=torch.long, device=rows.device)
@@ -160,7 +162,7 @@ def experts(
     shares_TK: Tensor,
     config: ExpertsConfig | None = None,
 ) -> Tensor:
-    """[T, D] -> [T, D], each token's experts weighted by its shares."""
+    """Returns the sum of each token's experts weighted by its shares, [T, D] -> [T, D]."""
     (T, D), K = hidden_TD.shape, chosen_TK.shape[1]
     E, width, pairs = module.num_experts, module.intermediate_dim, T * K
     assert pairs <= MAX_PAIRS
@@ -188,9 +190,12 @@ def experts(
 
 
 def experts_config(tokens: int, mean_pairs: float) -> ExpertsConfig:
-    """mean_pairs: of an expert; with room for half as many more, its weights are nearly always read once."""
+    """Returns the launch settings for this many tokens. mean_pairs: pairs an expert has on average.
+
+    A block has room for half as many more, so that an expert's weights are nearly always read once.
+    """
     block_m = min(64, max(16, _power_of_two(math.ceil(1.5 * mean_pairs))))
-    if tokens <= 8:  # few experts, so that each is divided among more programs
+    if tokens <= 8:  # few experts are active, so each is divided among more programs
         return ExpertsConfig(block_m=block_m, block_n=32, block_k=128)
     return ExpertsConfig(block_m=block_m, block_n=64, block_k=64)
 
@@ -200,5 +205,5 @@ def _power_of_two(count: int) -> int:
 
 
 def divisor(count: int, most: int) -> int:
-    """The largest power of two up to `most` that divides count."""
+    """Returns the largest power of two up to `most` that divides count."""
     return min(most, count & -count)

@@ -1,4 +1,4 @@
-"""Attention over the block pool, as one of the language model's attention implementations.
+"""Attends over the block pool, as one of the language model's attention implementations.
 
 Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for each, d width of a head.
 """
@@ -28,7 +28,7 @@ MAX_QUERY_TOKENS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttendConfig:
-    """How the kernel is launched. splits: runs that a slot's blocks are divided into."""
+    """Launch settings of the kernel. splits: runs that a slot's blocks are divided into."""
 
     splits: int
     num_warps: int = 4
@@ -36,13 +36,16 @@ class AttendConfig:
 
 
 def default_config(rows: int, processors: int = 132) -> AttendConfig:
-    """rows: slots times key heads. Enough programs to fill the device four times, as slots differ in length."""
+    """Returns settings with enough programs to fill the device four times, as slots differ in length.
+
+    rows: slots times key heads.
+    """
     wanted = -(-4 * processors // rows)
     return AttendConfig(splits=min(32, 1 << (wanted - 1).bit_length()))
 
 
 class StepCache:
-    """past_key_values of one decode step: new keys and values go into the pool, at each slot's length.
+    """The past_key_values of one decode step: new keys and values go into the pool, at each slot's length.
 
     plan_SP: int32 [S, 1 + max_blocks] on the pool's device: a slot's cached tokens, then its block table.
     fused: whether the Triton kernels run; else PyTorch's operators.
@@ -59,17 +62,17 @@ class StepCache:
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[Tensor, Tensor]:
-        """keys, values: [S, H, Q, d]. Returns the layer's whole pools, which paged_attention() reads."""
+        """Appends keys and values, [S, H, Q, d]; returns the layer's whole pools, which paged_attention() reads."""
         (append_fused if self.fused else append_plain)(self, keys, values, layer_idx)
         return self.pool.keys[layer_idx], self.pool.values[layer_idx]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Of no use here: positions are each slot's own and given by the caller."""
+        """Returns 0, as each slot has its own length and the caller passes positions."""
         return 0
 
 
 class PromptCache:
-    """past_key_values of a prefill: prompts' keys and values are written to the pool and attended as they are."""
+    """The past_key_values of a prefill: keys and values are written to the pool and attended to as they are."""
 
     def __init__(self, pool: BlockPool, blocks_NB: Tensor) -> None:
         self._pool = pool
@@ -78,14 +81,17 @@ class PromptCache:
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[Tensor, Tensor]:
+        """Writes prompts' keys and values, [N, H, L, d], to the pool and returns them."""
         self._pool.write_prompts(layer_idx, keys, values, self._blocks_NB)
         return keys, values
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Returns 0: nothing is cached before a prompt."""
         return 0
 
 
 def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+    """Appends a step's keys and values to the pool with PyTorch's operators."""
     plan, size = cache.plan_SP.long(), cache.pool.shape.block_tokens
     positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
     blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
@@ -95,6 +101,7 @@ def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
 
 
 def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+    """Appends a step's keys and values to the pool with one Triton kernel."""
     S, H, Q, D = keys_SHQd.shape
     keys, values = _rows_contiguous(keys_SHQd), _rows_contiguous(values_SHQd)
     kernels.append[(S * Q,)](
@@ -105,7 +112,10 @@ def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
 
 
 def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
-    """[S, H * G, Q, d] -> [S, Q, H * G, d]. Waits for the device: only as many blocks are read as are filled."""
+    """Attends with PyTorch's operators, [S, H * G, Q, d] -> [S, Q, H * G, d].
+
+    Waits for the device, so that only filled blocks are read.
+    """
     Q, groups = query_SNQd.shape[2], query_SNQd.shape[1] // keys.shape[1]
     lengths_S1 = cache.plan_SP[:, :1].long()
     count = cache.pool.shape.blocks(int(lengths_S1.max()) + Q)
@@ -124,7 +134,10 @@ def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Ten
 
 
 def attend_fused(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
-    """[S, H * G, Q, d] -> [S, Q, H * G, d], contiguous. No wait; what it allocates depends on shapes alone."""
+    """Attends with Triton kernels, [S, H * G, Q, d] -> [S, Q, H * G, d], contiguous.
+
+    Does not wait for the device, and allocates by shapes alone, so that it can be captured.
+    """
     S, N, Q, D = query_SNQd.shape
     assert Q <= MAX_QUERY_TOKENS
     H = keys.shape[1]
@@ -161,7 +174,7 @@ def paged_attention(
     paged: StepCache | None = None,
     **_: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """The language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
+    """Returns the language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
     if paged is None:
         return sdpa_attention(module, query, key, value, attention_mask, scaling=scaling)
     attend = attend_fused if paged.fused else attend_plain
@@ -173,7 +186,7 @@ ATTENTION[NAME] = paged_attention
 
 @contextmanager
 def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
-    """Within it a text model's forwards use paged_attention(), and experts as named (ocr.model.experts), if any.
+    """Makes a text model use paged_attention(), and the named experts (ocr.model.experts) if any, within the context.
 
     The configuration is the model's own: not for use while another thread runs the same model.
     """
@@ -192,7 +205,7 @@ def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
 
 
 def kernels_take(device: torch.device, head_dim: int) -> bool:
-    """Whether the Triton kernels run here: on NVIDIA from Ampere on, heads of a power of two."""
+    """Returns whether the Triton kernels run here: on NVIDIA GPUs since Ampere, for heads of a power of two."""
     if triton is None or device.type != "cuda" or torch.version.hip is not None:
         return False
     power = head_dim >= 16 and head_dim & (head_dim - 1) == 0

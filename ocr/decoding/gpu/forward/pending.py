@@ -1,4 +1,4 @@
-"""What is under way on the device: numbers that come to the host, and points in time."""
+"""Tracks work in flight on the device: results on their way to the host, and points in time."""
 
 import time
 from collections import deque
@@ -10,19 +10,19 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-NUM_UNDER_WAY = 4  # more than steps are ever under way
+NUM_UNDER_WAY = 4  # more steps than are ever in flight
 
 
 @dataclass(slots=True)
 class Pending:
-    """Numbers on their way to the host."""
+    """Results on their way to the host."""
 
     host: Tensor
     event: Any = None
 
     @classmethod
     def of(cls, values: Tensor) -> "Pending":
-        """On their way where the device's next results do not overwrite them."""
+        """Starts copying values to the host, where the device's next results do not overwrite them."""
         if values.device.type == "cpu":
             return cls(values.clone())
         host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
@@ -32,22 +32,25 @@ class Pending:
         return cls(host, event)
 
     def numbers(self) -> npt.NDArray[np.float32]:
-        """Waits for them. Of a Landing they are there until it was used for a few more."""
+        """Waits for the results and returns them.
+
+        Those of a Landing are valid until it has been used a few more times.
+        """
         if self.event is not None:
             self.event.synchronize()
         numbers: npt.NDArray[np.float32] = self.host.numpy()
         return numbers
 
     def rows(self) -> list[list[float]]:
-        """Waits for them."""
+        """Waits for the results and returns them as lists."""
         rows: list[list[float]] = self.numbers().tolist()
         return rows
 
 
 class Landing:
-    """Memory of the host that steps' numbers come to, used in turn: to pin some for each step takes long.
+    """Host buffers that receive steps' results, used in turn, as pinning memory for each step takes long.
 
-    most: rows of two numbers that a step has.
+    most: the most rows of two numbers that a step has.
     """
 
     def __init__(self, most: int, device: torch.device) -> None:
@@ -61,7 +64,7 @@ class Landing:
         )
 
     def bring(self, values: Tensor) -> Pending:
-        """As Pending.of(). Numbers of NUM_UNDER_WAY calls before must have been looked at, or be wanted no more."""
+        """Starts copying values to the next buffer; results of NUM_UNDER_WAY calls before must no longer be needed."""
         place = self._places[0]
         self._places.rotate(-1)
         host = place.host[: len(values)]
@@ -73,13 +76,14 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in the device's work. at: seconds of the host's clock, where the device does not run beside it."""
+    """A point in the device's work. at: seconds of the host's clock, where the device is the CPU."""
 
     event: Any
     at: float
 
     @classmethod
     def now(cls, device: torch.device) -> "Moment":
+        """Returns the point after all work launched so far."""
         if device.type == "cpu":
             return cls(None, time.perf_counter())
         event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -87,7 +91,7 @@ class Moment:
         return cls(event, 0.0)
 
     def seconds_to(self, later: "Moment") -> float:
-        """Both must be past."""
+        """Returns the seconds between two points, both of which must have passed."""
         if self.event is None:
             return later.at - self.at
         return float(self.event.elapsed_time(later.event)) / 1e3
@@ -95,7 +99,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefilled:
-    """logits_NV: of each prompt's first token. pending: those tokens and their log probabilities."""
+    """Results of a prefill.
+
+    logits_NV: of each prompt's first token. pending: those tokens and their log probabilities.
+    """
 
     logits_NV: Tensor
     pending: Pending
@@ -103,5 +110,5 @@ class Prefilled:
     ended: Moment
 
     def seconds(self) -> float:
-        """What it took; after pending.rows()."""
+        """Returns the seconds that the prefill took; only after pending.rows()."""
         return self.began.seconds_to(self.ended)

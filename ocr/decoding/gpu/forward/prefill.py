@@ -1,8 +1,8 @@
-"""The text model over whole prompts with few kernels: what a prefill takes is arithmetic and little beside it.
+"""Runs the text model over whole prompts with few kernels, so that a prefill spends its time on arithmetic.
 
 About 17 launches a layer instead of 85, experts without a copy of their tokens, and after the last layer's keys and
-values only each prompt's last token, which alone is needed. What is computed is the same, rounded to the model's number
-format less often.
+values only each prompt's last token, which is all that is needed. The arithmetic is the same, rounded to the model's
+number format less often.
 
 Shapes: N prompts of L tokens, T = N * L, D width, E experts, K of them a token, P = T * K pairs of both.
 """
@@ -24,25 +24,28 @@ try:
 except ImportError:  # no Triton for this platform
     prompt_kernels = None  # type: ignore[assignment]
 
-# How prompts go through the model. transformers: its own layers. tiles: experts by our kernels, which read tokens where
-# they are. grouped: by torch's grouped products (bf16 only), with two passes more over memory.
+# How prompts go through the model. transformers: its own layers. tiles: experts by our kernels, which read tokens in
+# place. grouped: experts by torch's grouped products (bf16 only), with two more passes over memory.
 Prompts = Literal["transformers", "tiles", "grouped"]
 _CHUNK = 64  # tokens that one program of the router takes
-_TRIAL_PAIRS = (24, 96, 192)  # of an expert: of each of tiles_config()'s sizes
+_TRIAL_PAIRS = (24, 96, 192)  # pairs of an expert, one number for each of tiles_config()'s sizes
 _LARGE_TILES_BYTES = 200 << 10  # of shared memory: four stages of 48 KB and what Triton needs besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TilesConfig:
-    """How the experts' two products are launched."""
+    """Launch settings of the experts' two products."""
 
     gate_up: ExpertsConfig
     down: ExpertsConfig
 
 
 class Routed(NamedTuple):
-    """Where each token goes. shares: fp32 [T, K]. order: int32 [P], pairs in the order of experts. places: int32
-    [T, K], where each pair is in it. starts: int32 [E + 1], where each expert's begin."""
+    """The experts of each token.
+
+    Shares: fp32 [T, K]. order: int32 [P], pairs in the order of experts. places: int32 [T, K], each pair's index in
+    order. starts: int32 [E + 1], the index at which each expert's pairs begin.
+    """
 
     shares: Tensor
     order: Tensor
@@ -51,14 +54,14 @@ class Routed(NamedTuple):
 
 
 def takes(language_model: Any) -> bool:
-    """Whether last_states() computes this model: transformers' text model, its parts of shapes that kernels take."""
+    """Returns whether last_states() supports this model, a transformers text model of shapes that the kernels take."""
     if type(language_model).__name__ != "UnlimitedOcrTextModel":
         return False
     return all(_takes_layer(layer) for layer in language_model.layers)
 
 
 def trial_tokens(language_model: Any) -> list[int]:
-    """Prompts of so many tokens have every kernel compiled that a prompt of any length takes."""
+    """Returns lengths of prompts that together compile every kernel that a prompt of any length takes."""
     for layer in language_model.layers:
         if hasattr(layer.mlp, "experts"):
             gate = layer.mlp.gate
@@ -88,7 +91,9 @@ def _takes_layer(layer: Any) -> bool:
 def last_states(
     language_model: Any, prompts_NLD: Tensor, pool: BlockPool, blocks_NB: Tensor, *, grouped: bool = False
 ) -> Tensor:
-    """[N, D], normed, of each prompt's last token; keys and values of all go into these blocks (int64).
+    """Returns the normed hidden state of each prompt's last token, [N, D]; writes keys and values into these blocks.
+
+    blocks_NB: int64.
 
     grouped: experts by torch's grouped products.
     """
@@ -115,7 +120,7 @@ def last_states(
 def write(
     module: Any, normed_NLD: Tensor, cos: Tensor, sin: Tensor, pool: BlockPool, blocks_NB: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values [N, L, heads, d], rotated; keys and values go into the pool."""
+    """Returns queries, keys and values [N, L, heads, d], rotated; writes keys and values into the pool."""
     N, L, _ = normed_NLD.shape
     d, groups, size = module.head_dim, module.num_key_value_groups, pool.shape.block_tokens
     query, key, value = (
@@ -133,7 +138,7 @@ def write(
 
 
 def _attend(module: Any, query: Tensor, key: Tensor, value: Tensor, *, last_only: bool) -> Tensor:
-    """[T, heads * d], or [N, heads * d] of the last tokens."""
+    """Returns attention [T, heads * d], or [N, heads * d] for the last tokens only."""
     if last_only:
         query = query[:, -1:]
     groups = module.num_key_value_groups
@@ -152,7 +157,7 @@ def _attend(module: Any, query: Tensor, key: Tensor, value: Tensor, *, last_only
 def _feed_forward(
     module: Any, norm: Any, residual_TD: Tensor, normed_TD: Tensor, *, grouped: bool
 ) -> tuple[Tensor, Tensor]:
-    """The next residual, and the next layer's norm of it."""
+    """Returns the next residual, and the next layer's norm of it."""
     if not hasattr(module, "experts"):
         return sum_norm(norm, residual_TD, layers.mlp(module, normed_TD))
     routed = route(module.gate, normed_TD)
@@ -168,7 +173,7 @@ def sum_norm(
     rows_PD: Tensor | None = None,
     routed: Routed | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The residual plus the other, plus each token's experts' rows by their shares; and the norm of that."""
+    """Returns the residual plus other plus each token's experts' rows weighted by shares; and the norm of that sum."""
     T, D = residual_TD.shape
     out, normed = (torch.empty(T, D, dtype=other_TD.dtype, device=other_TD.device) for _ in range(2))
     K = 0 if routed is None else routed.places.shape[1]
@@ -185,7 +190,7 @@ def sum_norm(
 
 
 def route(module: Any, normed_TD: Tensor) -> Routed:
-    """module: a router whose method is greedy."""
+    """Routes tokens to experts and sorts the pairs by expert. module: a router whose method is greedy."""
     (T, D), E, K = normed_TD.shape, module.num_experts, module.top_k
     device, padded, chunks = normed_TD.device, max(16, _power_of_two(E)), -(-T // _CHUNK)
     # One by one: kernels are compiled for tensors whose addresses are multiples of 16.
@@ -207,14 +212,14 @@ def route(module: Any, normed_TD: Tensor) -> Routed:
 def experts_tiles(
     module: Any, normed_TD: Tensor, routed: Routed, config: TilesConfig | None = None
 ) -> Tensor:
-    """[P, D], each pair's expert of its token, in the order of experts."""
+    """Returns each pair's expert applied to its token, [P, D] in the order of experts, by our kernels."""
     mean = len(routed.order) / module.num_experts
     config = config or tiles_config(mean, normed_TD.dtype, _shared_bytes(normed_TD.device))
     return down(module, gate_up(module, normed_TD, routed, config.gate_up), routed, config.down)
 
 
 def gate_up(module: Any, normed_TD: Tensor, routed: Routed, config: ExpertsConfig) -> Tensor:
-    """[P, inner width], silu(gate) * up in the order of experts."""
+    """Returns silu(gate) * up, [P, inner width] in the order of experts."""
     (T, D), P, width = normed_TD.shape, len(routed.order), module.intermediate_dim
     inner = torch.empty(P, width, dtype=normed_TD.dtype, device=normed_TD.device)
     n = layers.divisor(width, config.block_n)
@@ -226,7 +231,7 @@ def gate_up(module: Any, normed_TD: Tensor, routed: Routed, config: ExpertsConfi
 
 
 def down(module: Any, inner_PI: Tensor, routed: Routed, config: ExpertsConfig) -> Tensor:
-    """[P, D] in the order of experts."""
+    """Returns the experts' down projection, [P, D] in the order of experts."""
     (P, width), D = inner_PI.shape, module.hidden_dim
     out = torch.empty(P, D, dtype=inner_PI.dtype, device=inner_PI.device)
     n = layers.divisor(D, config.block_n)
@@ -238,7 +243,7 @@ def down(module: Any, inner_PI: Tensor, routed: Routed, config: ExpertsConfig) -
 
 
 def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
-    """The same by torch's grouped products, which want their rows in order. bf16 only."""
+    """Returns what experts_tiles() does, by torch's grouped products, which need their rows in order. bf16 only."""
     (T, D), P, width = normed_TD.shape, len(routed.order), module.intermediate_dim
     rows = torch.empty(P, D, dtype=normed_TD.dtype, device=normed_TD.device)
     prompt_kernels.gather_rows[(P,)](
@@ -253,8 +258,11 @@ def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
 
 
 def tiles_config(mean_pairs: float, dtype: torch.dtype, shared_bytes: int) -> TilesConfig:
-    """mean_pairs: of an expert. shared_bytes: of one of the device's processors; 228 KB on an H200, 100 on others."""
-    if dtype.itemsize > 2:  # no matrix instruction takes them: small tiles, for exactness and not for speed
+    """Returns the launch settings for an expert's mean number of pairs.
+
+    shared_bytes: shared memory of one of the device's processors; 228 KB on an H200, 100 on others.
+    """
+    if dtype.itemsize > 2:  # no matrix instruction: small tiles, for exactness and not for speed
         small = ExpertsConfig(block_m=32, block_n=32, block_k=32, num_stages=2)
         return TilesConfig(gate_up=small, down=small)
     if mean_pairs <= 32:
@@ -284,7 +292,7 @@ def _shared_bytes(device: torch.device) -> int:
 
 
 def grouped_take(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether torch's grouped products run here without a wait for the host."""
+    """Returns whether torch's grouped products run here without waiting for the host."""
     known = device.type == "cuda" and dtype == torch.bfloat16 and hasattr(torch, "_grouped_mm")
     return known and torch.cuda.get_device_properties(device).major >= 9
 
@@ -300,7 +308,7 @@ def _launch(module: Any, config: ExpertsConfig) -> dict[str, int]:
 
 
 def _num_tiles(module: Any, pairs: int, config: ExpertsConfig) -> int:
-    """At most: each expert's last tile may hold a single pair."""
+    """Returns the most tiles there can be: each expert's last tile may hold a single pair."""
     experts: int = module.num_experts
     return -(-pairs // config.block_m) + min(experts, pairs)
 

@@ -1,4 +1,4 @@
-"""CUDA graphs of decode steps, by rows and tokens a row, each captured when it is first worth it."""
+"""Captures decode steps as CUDA graphs, by rows and tokens a row, each when it is first worth it."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -12,14 +12,14 @@ from encoders.graphs.capturing.pools import SharedPool
 from ocr.decoding.gpu.forward.step_costs import MOST_TOKENS
 
 BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
-# A graph for so many times the rows still does, its padded rows cost little. Capturing takes as long as some hundred
-# steps, and pages that arrive one by one would have every size captured on their way up.
+# A graph for this many times the rows still serves, as its padded rows cost little. Capturing takes as long as some
+# hundred steps, and pages that arrive one by one would have every size captured on their way up.
 _ROOM = 4
-_WANTED = 48  # steps with one that is too large, until the right one is captured
+_WANTED = 48  # steps with a graph that is too large, before the right one is captured
 
 
 class StepGraphs:
-    """slots: the rows of the largest step."""
+    """The captured steps of one engine. slots: the rows of the largest step."""
 
     def __init__(self, slots: int) -> None:
         self._sizes = [*(size for size in BUCKETS if size < slots), slots]
@@ -30,16 +30,16 @@ class StepGraphs:
         self._pool = SharedPool()
 
     def bucket(self, rows: int) -> int:
-        """The rows that a step of so many is captured with."""
+        """Returns the rows that a step of this many rows is captured with."""
         return self._sizes[min(bisect_left(self._sizes, rows), len(self._sizes) - 1)]
 
     def fitting(self, rows: int, tokens: int = 1) -> int | None:
-        """The smallest captured size that takes so many rows without being far too large."""
+        """Returns the smallest captured size that takes this many rows without being far too large, or None."""
         size = self.usable(rows, tokens)
         return size if size is not None and size <= _ROOM * self.bucket(rows) else None
 
     def usable(self, rows: int, tokens: int = 1) -> int | None:
-        """The same, or else the smallest captured size that takes so many rows at all."""
+        """Returns the smallest captured size that takes this many rows at all, or None."""
         if self._num_found_among != len(self._captured):
             self._found.clear()
             self._num_found_among = len(self._captured)
@@ -49,9 +49,9 @@ class StepGraphs:
         return self._found[rows, tokens]
 
     def to_capture(self, rows: int, tokens: int = 1) -> int | None:
-        """The size to capture before the next step of so many rows, None where there is one that does.
+        """Returns the size to capture before the next step of this many rows, None where a captured one serves.
 
-        Without any that does, one with room for more pages to come; the exact size when it was wanted often.
+        Without any that serves, a size with room for more pages to come; the exact size once it was wanted often.
         """
         exact, fit = self.bucket(rows), self.fitting(rows, tokens)
         if fit is None:
@@ -63,7 +63,7 @@ class StepGraphs:
         return exact if self._wanted[exact, tokens] >= _WANTED else None
 
     def capture(self, step: Callable[[], None], rows: int, tokens: int, device: torch.device) -> None:
-        """step: runs it. It is run twice before, which compiles kernels and gives libraries their workspaces.
+        """Captures a step. step: runs it; called twice before, which compiles kernels and gives libraries workspaces.
 
         Meanwhile no other thread is at work on the device (encoders.graphs.capturing.gate).
         """
@@ -76,7 +76,7 @@ class StepGraphs:
         stream = torch.cuda.current_stream(device)
         stream.synchronize()
         graph, pool = torch.cuda.CUDAGraph(), self._pool.handle()
-        # What the encoder's thread gave the device before may still run.
+        # Work that the encoder's thread launched earlier may still run, hence thread_local.
         within = torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local")
         try:
             with torch.cuda.stream(stream), within:  # if it fails it leaves another stream behind
@@ -88,4 +88,5 @@ class StepGraphs:
         return graph
 
     def replay(self, rows: int, tokens: int = 1) -> None:
+        """Launches a captured step."""
         self._captured[rows, tokens].replay()

@@ -1,4 +1,4 @@
-"""What runs on the device: prompts into the pool, and decode steps of a fixed number of rows, as graphs on CUDA.
+"""Runs the model on the device: prefills into the pool, and decode steps of a fixed number of rows, as CUDA graphs.
 
 Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged: plan), N prompts of L tokens, D
 width.
@@ -27,12 +27,12 @@ from ocr.decoding.gpu.forward.step_costs import MOST_STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 from ocr.decoding.sequence.greedy import TextReader
 
-# Without cuDNN's, which makes a plan for every length.
+# Not cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class _Part(NamedTuple):
-    """The first rows of what a step uses; kept, as slicing takes the host as long as launching a copy."""
+    """Views of the first rows of a step's tensors; kept, as slicing takes the host as long as launching a copy."""
 
     current_SV: Tensor
     previous_SV: Tensor
@@ -43,13 +43,13 @@ class _Part(NamedTuple):
 class DeviceSteps:
     """The model with its state on the device. Nothing here waits for the device except Pending.rows().
 
-    Rows are slots: row r's next token is fed from where the step before left it, unless the host says otherwise.
-    max_tokens: prompt and output of one page. graphs: whether steps are captured; on CUDA only, None where the number
-    format is bf16: in others the experts' weights are copied for every row of a captured step. layers: whether layers
-    run with fewer kernels where Triton runs (ocr.decoding.gpu.forward.layers). prompts: how prompts go through them,
-    where it does.
-    current, previous: [S, V], the last two steps' logits in the number format of the model's head. Of steps with
-    drafts what the logits are from is kept, as they have too many.
+    Rows are slots: row r's next token is the one that the step before left on the device, unless the host overrides it.
+    max_tokens: prompt and output of one page. graphs: whether steps are captured, on CUDA only; None captures them in
+    bf16 alone: in other formats the experts' weights are copied for every row of a captured step. layers: whether
+    layers run with fewer kernels where Triton runs (ocr.decoding.gpu.forward.layers). prompts: how prompts go through
+    them, where it does.
+    current, previous: [S, V], the last two steps' logits in the number format of the model's head. Steps with drafts
+    have too many logits, so their hidden states are kept instead.
     """
 
     def __init__(
@@ -100,23 +100,26 @@ class DeviceSteps:
         self._graphs = StepGraphs(slots)
 
     def bucket(self, rows: int) -> int:
-        """The rows that a step of so many runs with."""
+        """Returns the rows that a step of this many rows runs with."""
         return self._graphs.bucket(rows) if self.graphs else rows
 
     def captured_for(self, rows: int, tokens: int = 1) -> int | None:
-        """The smallest captured size that takes so many rows without being far too large. tokens: fed to each."""
+        """Returns the smallest captured size that takes these rows without being far too large. tokens: fed to each."""
         return self._graphs.fitting(rows, tokens)
 
     def is_ready(self, rows: int, tokens: int) -> bool:
-        """Whether such a step runs without being captured first."""
+        """Returns whether such a step runs without being captured first."""
         return not self.graphs or self.captured_for(rows, tokens) is not None
 
     def to_capture(self, rows: int, tokens: int = 1) -> int | None:
-        """What is to be captured before the next such step, if anything. Called once for each step."""
+        """Returns the rows to capture before the next such step, or None. Called once for each step."""
         return self._graphs.to_capture(rows, tokens) if self.graphs else None
 
     def step(self, rows: int) -> Pending:
-        """One token for each of the first rows, as self.plan has them; [rows, 2]: token and log probability."""
+        """Launches a step of one token for each of the first rows of self.plan.
+
+        Returns [rows, 2]: token and log probability.
+        """
         if self._last_rows:
             last = self._part(self._last_rows)
             last.previous_SV.copy_(last.current_SV)
@@ -134,9 +137,9 @@ class DeviceSteps:
         return self._landing.bring(self._part(rows).results_S2)
 
     def step_drafts(self, rows: Sequence[int], fed: Sequence[Sequence[int]], tokens: int) -> Pending:
-        """So many tokens for each of these rows of self.plan, the fed ones and then any, which do not count.
+        """Launches a step of this many tokens for each of these rows of self.plan: the fed ones, then padding.
 
-        [len(rows) * tokens, 2]: token and log probability after each. What is fed next is the host's to say
+        Returns [len(rows) * tokens, 2]: token and log probability after each. The host decides what is fed next
         (feed()).
         """
         count, width = len(rows), self._width
@@ -158,17 +161,17 @@ class DeviceSteps:
         return self._landing.bring(self._drafts.results_T2[: count * tokens])
 
     def draft_logits(self, places: Sequence[int], age: int) -> Tensor:
-        """[R, V] at these places among the numbers of the last step with drafts, or of the one before (age 1)."""
+        """Returns logits [R, V] at these places of the last step with drafts, or of the one before (age 1)."""
         hidden_TD = self._drafts.previous_TD if age else self._drafts.current_TD
         logits: Tensor = self._model.lm_head(hidden_TD[upload(places, self.device)])
         return logits
 
     def feed(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """What is fed to these rows by the next step without drafts."""
+        """Sets the tokens that the next step without drafts feeds to these rows."""
         self._tokens_S.index_copy_(0, upload(rows, self.device), upload(tokens, self.device))
 
     def capture(self, rows: int, tokens: int = 1) -> int:
-        """Captures the step of so many rows. The rows' own state is as before, but for what the last step left."""
+        """Captures the step of this many rows. The rows' tokens are kept; the last step's results are lost."""
         kept = self._tokens_S.clone()
         self._plan_SP.zero_()
         step = partial(self._step, rows) if tokens == 1 else partial(self._step_drafts, rows, tokens)
@@ -179,7 +182,7 @@ class DeviceSteps:
     def prefill(
         self, prompts_NLD: Tensor, blocks: Sequence[Sequence[int]], rows: Sequence[int]
     ) -> "Prefilled":
-        """Prompts of equal length into these blocks; their first tokens are fed to these rows."""
+        """Prefills prompts of equal length into these blocks; their first tokens are fed to these rows."""
         began = Moment.now(self.device)
         blocks_NB = upload([block for page in blocks for block in page], self.device).view(len(rows), -1)
         with sdpa_kernel(_PREFILL):
@@ -193,7 +196,7 @@ class DeviceSteps:
         return Prefilled(logits_NV=logits_NV, pending=Pending.of(results_N2), began=began, ended=ended)
 
     def try_prompts(self) -> None:
-        """Compiles what prompts go through. Their keys and values go nowhere; no row may be in use."""
+        """Compiles the kernels of a prefill. Keys and values go to the scratch block; no row may be in use."""
         if self._prompts == "transformers":
             return
         weight = self._model.lm_head.weight
@@ -210,23 +213,26 @@ class DeviceSteps:
         eos_id: int,
         noise: Sequence[Tensor | None] = (),
     ) -> Pending:
-        """Another token for some rows, from their logits: see choices.choose_allowed. It is fed to them next."""
+        """Chooses another token for some rows from their logits (choices.choose_allowed) and feeds it to them next."""
         from_, to = upload_all((sources, rows), self.device)
         found_R4 = choose_allowed(logits_SV[from_], banned, eos_id, noise)
         self._tokens_S.index_copy_(0, to, found_R4[:, 0].long())
         return Pending.of(found_R4)
 
     def set_token(self, row: int, token: int) -> None:
-        """What is fed to a row next."""
+        """Sets the token that is fed to a row next."""
         self._tokens_S[row].fill_(token)
 
     def move(self, sources: Sequence[int], targets: Sequence[int]) -> None:
-        """What is fed next to the source rows is fed to the target rows. The plan is the caller's."""
+        """Moves the next tokens of the source rows to the target rows. The caller moves their plan."""
         moved = self._tokens_S[upload(sources, self.device)]
         self._tokens_S.index_copy_(0, upload(targets, self.device), moved)
 
     def _last_states(self, prompts_NLD: Tensor, blocks_NB: Tensor) -> Tensor:
-        """Of each prompt's last token; keys and values of all tokens go into the blocks."""
+        """Returns the hidden state of each prompt's last token.
+
+        Writes keys and values of all tokens into the blocks.
+        """
         if self._prompts != "transformers":
             return last_states(
                 self._language, prompts_NLD, self.pool, blocks_NB, grouped=self._grouped_prompts
@@ -269,7 +275,7 @@ class DeviceSteps:
         )
 
     def _read(self, plan_SP: Tensor, ids_SQ: Tensor, positions_SQ: Tensor) -> Tensor:
-        """Hidden states [S, Q, D] of a step."""
+        """Returns the hidden states of a step, [S, Q, D]."""
         embeds_SQD = self._language.get_input_embeddings()(ids_SQ)
         cache = StepCache(self.pool, plan_SP, fused=self.fused)
         with fused_layers(self._language) if self._fuses(ids_SQ.numel()) else nullcontext():

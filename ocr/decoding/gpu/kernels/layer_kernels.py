@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def rms_norm(x, weight, out, x_s, eps, D: tl.constexpr, WIDTH: tl.constexpr):
-    """One program: a token. x: [T, D], row stride x_s. out: [T, D], contiguous. WIDTH: power of two from D on."""
+    """Normalises one token a program. x: [T, D], row stride x_s. out: [T, D], contiguous. WIDTH: power of two >= D."""
     row = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDTH)
     real = d < D
@@ -27,7 +27,7 @@ def rotate_append(
     Q: tl.constexpr, H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
     WIDTH_Q: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """One program: one token. Rotary positions to its queries, and to its keys, which with values go into the pool.
+    """Applies rotary positions to one token's queries and keys a program; writes its keys and values into the pool.
 
     query, out: [S, Q, H * GROUP, D], new_keys, new_values: [S, Q, H, D], contiguous. cos, sin: [S, Q, D], strided.
     WIDTH_Q, WIDTH: the powers of two that hold all heads of queries and of keys. The rest:
@@ -66,7 +66,7 @@ def rotate_append(
 
 @triton.jit
 def silu_product(gate, up, out, count, BLOCK: tl.constexpr):
-    """out = silu(gate) * up, element by element, all contiguous."""
+    """Computes out = silu(gate) * up, element by element, all contiguous."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = at < count
     x = tl.load(gate + at, mask=real, other=0.0).to(tl.float32)
@@ -79,10 +79,10 @@ def route(
     x, weight, experts, shares, x_s, scale,
     D: tl.constexpr, E: tl.constexpr, K: tl.constexpr, PADDED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One program: a token's K likeliest experts (int64 [T, K]) and their probabilities times scale (fp32 [T, K]).
+    """Finds one token's K likeliest experts (int64 [T, K]) and their probabilities times scale (fp32 [T, K]) a program.
 
-    x: [T, D], row stride x_s. weight: [E, D]. Products are summed in fp32. PADDED: power of two from E on.
-    D is a multiple of BLOCK. Of equal probabilities the lower expert comes first.
+    x: [T, D], row stride x_s. weight: [E, D]. Products are summed in fp32. PADDED: power of two >= E.
+    D is a multiple of BLOCK. Among equal probabilities the lower expert comes first.
     """
     row = tl.program_id(0).to(tl.int64)
     e = tl.arange(0, PADDED)
@@ -99,7 +99,7 @@ def route(
     for k in tl.static_range(0, K):
         best = tl.max(chances, 0)
         expert = tl.min(tl.where(chances == best, e, PADDED), 0)
-        # Of numbers that are none no expert is the best; any will do, the result is no number either.
+        # Among NaNs no expert is the best; any will do, as the result is NaN too.
         expert = tl.minimum(expert, E - 1)
         tl.store(experts + row * K + k, expert.to(tl.int64))
         tl.store(shares + row * K + k, best * scale)
@@ -108,7 +108,7 @@ def route(
 
 @triton.jit
 def assign(experts, lists, counts, pairs, PADDED: tl.constexpr):
-    """One program: an expert's pairs, in order. lists: int32 [E, pairs]. counts: int32 [E]. PADDED: from pairs on."""
+    """Lists one expert's pairs a program, in order. lists: int32 [E, pairs]. counts: int32 [E]. PADDED: >= pairs."""
     e = tl.program_id(0)
     at = tl.arange(0, PADDED)
     mine = (tl.load(experts + at, mask=at < pairs, other=-1) == e).to(tl.int32)
@@ -123,7 +123,7 @@ def gate_up(
     K: tl.constexpr, D: tl.constexpr, INNER: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_N inner numbers of one expert for all its pairs: silu(gate) * up.
+    """Computes silu(gate) * up: BLOCK_N inner numbers of one expert for all its pairs a program.
 
     x: [T, D], row stride x_s. weight: [E, 2 * INNER, D], gates first. inner: [pairs, INNER]. D is a
     multiple of BLOCK_K and INNER of BLOCK_N. Most experts have no more pairs than BLOCK_M: weights are read once.
@@ -158,7 +158,7 @@ def down(
     D: tl.constexpr, INNER: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_N outputs of one expert for all its pairs, times their shares.
+    """Computes BLOCK_N outputs of one expert for all its pairs, times their shares, a program.
 
     inner: [pairs, INNER]. weight: [E, D, INNER]. shares: fp32 [pairs]. out: fp32 [pairs, D]. D is a multiple of
     BLOCK_N and INNER of BLOCK_K.
@@ -183,7 +183,7 @@ def down(
 
 @triton.jit
 def combine(pairs, out, D: tl.constexpr, K: tl.constexpr, WIDTH: tl.constexpr):
-    """One program: a token's sum over its experts. pairs: fp32 [T * K, D]. out: [T, D]."""
+    """Sums one token's experts a program. pairs: fp32 [T * K, D]. out: [T, D]."""
     row = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDTH)
     real = d < D

@@ -20,7 +20,7 @@ def append(
     new_keys, new_values, keys, values, plan, plan_s, ks, kh, kt, vs, vh, vt,
     Q: tl.constexpr, H: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """One program: one token's keys and values of all heads into its place. new_*: [S, H, Q, D], strided.
+    """Writes one token's keys and values of all heads into its block a program. new_*: [S, H, Q, D], strided.
 
     WIDTH: the power of two that holds H * D.
     """
@@ -44,12 +44,12 @@ def attend(
     Q: tl.constexpr, H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
     BLOCK_M: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """One program: one slot and key head, all its Q * GROUP query rows, one of SPLITS runs of its blocks.
+    """Attends for one slot and key head, with all Q * GROUP query rows, over one of SPLITS runs of blocks a program.
 
     query: [S, H * GROUP, Q, D], strided. out: [S, Q, H * GROUP, D], written if SPLITS is 1; else partial: fp32
     [SPLITS, S, Q, H * GROUP, D] and weights: fp32, the same without D, each run's log2 of summed weights (-inf
-    where a run is empty), for merge(). Query rows are padded to BLOCK_M, the least a matrix instruction takes:
-    what limits is reading keys and values once.
+    where a run is empty), for merge(). Query rows are padded to BLOCK_M, the least a matrix instruction takes;
+    that costs nothing, as the time goes into reading keys and values once.
     """
     slot = (tl.program_id(0) // H).to(tl.int64)
     head = tl.program_id(0) % H
@@ -102,7 +102,7 @@ def attend(
 
 @triton.jit
 def merge(partial, weights, out, rows, D: tl.constexpr, SPLITS: tl.constexpr, PADDED: tl.constexpr):
-    """One program: the runs of one query row. partial: [SPLITS, rows, D], weights: [SPLITS, rows], out: [rows, D].
+    """Merges the runs of one query row a program. partial: [SPLITS, rows, D], weights: [SPLITS, rows], out: [rows, D].
 
     PADDED: the power of two that holds SPLITS. The first run is never empty.
     """
@@ -132,7 +132,7 @@ def likeliest_parts(
     BLOCK: tl.constexpr,
     PART: tl.constexpr,
 ):
-    """One program: one of PARTS stretches of PART logits of a row; its largest, where, and the sum of exp(x - largest).
+    """Reduces one of PARTS stretches of PART logits a program: the largest, its place, and the sum of exp(x - largest).
 
     logits: [S, vocab], row stride logits_s. peaks, places (int32), shares: [S, PARTS]. PARTS * PART >= vocab.
     """
@@ -149,7 +149,7 @@ def likeliest_parts(
         higher = tl.maximum(peak, largest)
         known = tl.where(higher == NOTHING, 0.0, higher)
         share = share * tl.exp(peak - known) + tl.sum(tl.exp(x - known), 0)
-        # Of equal logits the first, as torch.argmax has it.
+        # Among equal logits the first, as torch.argmax has it.
         here = tl.min(tl.where(x == largest, at, 2147483647), 0)
         place = tl.where(largest > peak, here, place)
         peak = higher
@@ -161,7 +161,7 @@ def likeliest_parts(
 
 @triton.jit
 def likeliest(peaks, places, shares, tokens, results, vocab, PARTS: tl.constexpr, PADDED: tl.constexpr):
-    """One program: a row's token (int64 [S]) and, in results (fp32 [S, 2]), token and log probability.
+    """Chooses one row's token a program: int64 [S], and with its log probability in results, fp32 [S, 2].
 
     The log probability is NaN if any logit was.
     """

@@ -1,10 +1,11 @@
 # mypy: ignore-errors
-"""Triton kernels of a decoder layer for the many tokens of prompts, where arithmetic and traffic count.
+"""Triton kernels of a decoder layer for the many tokens of prompts, where arithmetic and memory traffic count.
 
 T tokens, D width, E experts, K of them a token, INNER their inner width, P = T * K pairs of token and expert. Pairs
 are put in the order of their experts: those of expert e are at starts[e] to starts[e + 1]. CHUNK tokens at a time
 count their pairs, then find their places.
-Numbers that differ from prompt to prompt are not specialised: a kernel is compiled once, not again in a run.
+Numbers that differ from prompt to prompt are not specialised, so that a kernel is compiled once and never again in a
+run.
 Source of the tiles over ragged groups: MegaBlocks (Gale et al. 2022), arXiv:2211.15841; here without padding.
 """
 
@@ -17,10 +18,10 @@ def sum_norm(
     residual, other, rows, places, shares, weight, out, normed, eps, residual_s,
     D: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """One program: a token's residual, plus other, plus its K experts' rows times their shares; and the norm of that.
+    """Sums one token's residual, other, and its K experts' rows times their shares a program; and norms the sum.
 
     residual: [T, D], row stride residual_s. other, out, normed: [T, D], contiguous. rows: [P, D] in the order of
-    experts, places: int32 [T, K], where a token's are, shares: fp32 [T, K]. Sums are fp32, rounded once. K may be 0.
+    experts, places: int32 [T, K], the rows of each token, shares: fp32 [T, K]. Sums are fp32, rounded once. K may be 0.
     """
     row = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDTH)
@@ -47,8 +48,9 @@ def rotate_write(
     H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
     WIDTH_Q: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """One program: one place of a prompt's blocks. Rotary positions to its queries and keys; keys and values into the
-    pool. Places after the prompt are filled with zeros.
+    """Applies rotary positions to the queries and keys of one place of a prompt's blocks a program.
+
+    Writes keys and values into the pool; places after the prompt are filled with zeros.
 
     query, turned_query: [N, length, H * GROUP, D], key, value, turned_key: [N, length, H, D], contiguous. cos, sin:
     [length, D]. keys, values: a layer's pools [blocks, H, BLOCK, D]. blocks: int64 [N * room // BLOCK]. WIDTH_Q,
@@ -73,7 +75,7 @@ def rotate_write(
         tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
         states = tl.load(value + token * (H * D) + at, mask=real)
         tl.store(values + target, states.to(values.dtype.element_ty), mask=real)
-        # Other names than above: those are of another width, and a branch may not change what a name stands for.
+        # Other names than above: those have another width, and a branch may not change a name's shape.
         at_q = tl.arange(0, WIDTH_Q)
         real_q = at_q < H * GROUP * D
         d_q = at_q % D
@@ -97,10 +99,10 @@ def route_many(
     D: tl.constexpr, E: tl.constexpr, K: tl.constexpr, PADDED: tl.constexpr, BLOCK: tl.constexpr,
     CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """One program: CHUNK tokens' K likeliest experts, their probabilities times scale, and the pairs of each expert.
+    """Finds CHUNK tokens' K likeliest experts and their probabilities times scale a program; counts pairs by expert.
 
     x: [T, D], contiguous. weight: [E, D]. experts: int32 [T, K], shares: fp32 [T, K]. counts: int32 [chunks, PADDED].
-    Products are summed in fp32. PADDED: power of two from E on. D is a multiple of BLOCK. Of equal probabilities
+    Products are summed in fp32. PADDED: power of two >= E. D is a multiple of BLOCK. Among equal probabilities
     the lower expert comes first.
     """
     chunk = tl.program_id(0)
@@ -120,7 +122,7 @@ def route_many(
     for k in tl.static_range(0, K):
         best = tl.max(chances, 1)
         expert = tl.min(tl.where(chances == best[:, None], e[None, :], PADDED), 1)
-        # Of numbers that are none no expert is the best; any will do, the result is no number either.
+        # Among NaNs no expert is the best; any will do, as the result is NaN too.
         expert = tl.minimum(expert, E - 1)
         tl.store(experts + t * K + k, expert, mask=here)
         tl.store(shares + t * K + k, best * scale, mask=here)
@@ -135,11 +137,10 @@ def place_pairs(
     experts, counts, order, places, starts, tokens, chunks,
     E: tl.constexpr, K: tl.constexpr, PADDED: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """One program: the places of CHUNK tokens' pairs in the order of experts, within one in the order of tokens.
+    """Finds the places of CHUNK tokens' pairs a program: in the order of experts, and of tokens within an expert.
 
-    experts, counts: of route_many(). order: int32 [P], the pair at each place. places:
-    int32 [T, K], the place of each pair. starts: int32 [E + 1]. ROWS: of
-    counts, read at a time.
+    experts, counts: of route_many(). order: int32 [P], the pair at each place. places: int32 [T, K], the place of each
+    pair. starts: int32 [E + 1]. ROWS: rows of counts that are read at a time.
     """
     chunk = tl.program_id(0)
     e, r = tl.arange(0, PADDED), tl.arange(0, ROWS)
@@ -172,8 +173,10 @@ def place_pairs(
 
 @triton.jit
 def expert_tile(starts, tile, E: tl.constexpr, PADDED: tl.constexpr, BLOCK_M: tl.constexpr):
-    """Of the tile-th BLOCK_M pairs, where none are of two experts: the expert, E if there is no such tile, its first
-    place, and where the expert's pairs end."""
+    """Returns the expert of a tile of BLOCK_M pairs, the tile's first place, and where the expert's pairs end.
+
+    The expert is E if there is no such tile. No tile holds pairs of two experts.
+    """
     e = tl.arange(0, PADDED)
     begin = tl.load(starts + e, mask=e < E, other=0)
     end = tl.load(starts + e + 1, mask=e < E, other=0)
@@ -192,7 +195,7 @@ def gate_up_tiles(
     K: tl.constexpr, D: tl.constexpr, INNER: tl.constexpr, E: tl.constexpr, PADDED: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_N inner numbers of BLOCK_M pairs of one expert: silu(gate) * up.
+    """Computes silu(gate) * up: BLOCK_N inner numbers of BLOCK_M pairs of one expert a program.
 
     x: [T, D], contiguous. weight: [E, 2 * INNER, D], gates first. inner: [P, INNER], in the order of experts. D is a
     multiple of BLOCK_K and INNER of BLOCK_N. Programs that run at once share rows and an expert's weights.
@@ -203,7 +206,7 @@ def gate_up_tiles(
         n = tl.program_id(0) % columns * BLOCK_N + tl.arange(0, BLOCK_N)
         m = first + tl.arange(0, BLOCK_M)
         k = tl.arange(0, BLOCK_K)
-        token = tl.load(order + tl.minimum(m, end - 1)) // K  # rows beyond are computed, but not kept
+        token = tl.load(order + tl.minimum(m, end - 1)) // K  # rows beyond the end are computed, but not kept
         rows = x + token.to(tl.int64)[:, None] * D + k[None, :]
         gates = weight + expert.to(tl.int64) * (2 * INNER * D) + n[:, None] * D + k[None, :]
         gate = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
@@ -222,7 +225,7 @@ def down_tiles(
     D: tl.constexpr, INNER: tl.constexpr, E: tl.constexpr, PADDED: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_N outputs of BLOCK_M pairs of one expert.
+    """Computes BLOCK_N outputs of BLOCK_M pairs of one expert a program.
 
     inner: [P, INNER], out: [P, D], in the order of experts. weight: [E, D, INNER]. D is a multiple of BLOCK_N and
     INNER of BLOCK_K.
@@ -244,7 +247,7 @@ def down_tiles(
 
 @triton.jit
 def gather_rows(x, order, out, D: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr):
-    """One program: the row of one pair's token. x: [T, D], out: [P, D] in the order of experts, contiguous."""
+    """Copies the row of one pair's token a program. x: [T, D], out: [P, D] in the order of experts, contiguous."""
     place = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDTH)
     token = (tl.load(order + place) // K).to(tl.int64)
@@ -253,7 +256,7 @@ def gather_rows(x, order, out, D: tl.constexpr, WIDTH: tl.constexpr, K: tl.const
 
 @triton.jit
 def gated(products, out, INNER: tl.constexpr, WIDTH: tl.constexpr):
-    """One program: a row's silu(gate) * up. products: [P, 2 * INNER], gates first. out: [P, INNER]."""
+    """Computes one row's silu(gate) * up a program. products: [P, 2 * INNER], gates first. out: [P, INNER]."""
     row = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDTH)
     real = d < INNER

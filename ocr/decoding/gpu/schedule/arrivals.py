@@ -1,16 +1,16 @@
-"""The pages that are still to be read."""
+"""Queues the pages that are still to be read."""
 
 from collections import deque
 from collections.abc import Iterator
 
 from ocr.decoding.gpu.schedule.entries import Item, Page
 
-# A prefill of few pages waits so many steps for further ones.
+# A prefill of few pages waits this many steps for further ones.
 _PATIENCE = 4
 
 
 class Arrivals:
-    """What a source holds, and the pages that wait for a slot. exhausted: whether the source is over."""
+    """A source of pages, and the pages that wait for a slot. exhausted: whether the source is at its end."""
 
     def __init__(self, source: Iterator[Item | None]) -> None:
         self._source = source
@@ -20,14 +20,14 @@ class Arrivals:
         self.waiting: deque[Page] = deque()
 
     def pull(self, count: int) -> list[Page]:
-        """Lets as many pages wait as there are slots. Returns those that may not write anything."""
+        """Pulls pages until as many wait as there are free slots; returns those that have no room for any output."""
         unreadable: list[Page] = []
         while len(self.waiting) < count and (page := self._next()) is not None:
             (self.waiting if page.reading.budget > 0 else unreadable).append(page)
         return unreadable
 
     def are_enough(self, count: int) -> bool:
-        """Whether so many pages wait, or have waited for others long enough."""
+        """Returns whether this many pages wait, or the pages have waited for others long enough."""
         self._patience += 1
         if len(self.waiting) < count and not self.exhausted and self._patience <= _PATIENCE:
             return False
@@ -35,7 +35,7 @@ class Arrivals:
         return True
 
     def _next(self) -> Page | None:
-        """None if there is none now."""
+        """Returns the source's next page; None where there is none now."""
         if self.exhausted:
             return None
         try:

@@ -1,13 +1,13 @@
-"""Whose the wall time of reading is: every moment is shared alike by the pages that are being read in it."""
+"""Divides the wall time of decoding among pages: each moment is shared equally by the pages being read in it."""
 
 import time
 
 
 class ShareClock:
-    """Runs between resume() and pause(). share: seconds of a page that was there from the beginning.
+    """Runs between resume() and pause(). share: the seconds of a page that was read from the very beginning.
 
-    A page's share is the difference of `share` between leaving and entering, so that all shares together, and the
-    prefills taken off, are the time that the clock ran while anything was read.
+    A page's share is the difference of `share` between leaving and entering, so that all shares together, plus the
+    prefills that were deducted, are the time that the clock ran while anything was read.
     """
 
     def __init__(self) -> None:
@@ -17,26 +17,27 @@ class ShareClock:
         self._last = time.perf_counter()
 
     def resume(self) -> None:
-        """What passed before is nobody's."""
+        """Starts the clock again; the time since pause() counts for no page."""
         self._last = time.perf_counter()
 
     def pause(self) -> None:
+        """Stops the clock."""
         self._tick()
         if not self._num_pages:  # time in which nothing was read
             self._unshared = min(self._unshared, 0.0)
 
     def take_prefill(self, seconds: float) -> None:
-        """Takes off what is counted as a prefill's."""
+        """Deducts seconds that are counted as a prefill's."""
         self._unshared -= seconds
 
     def enter(self) -> float:
-        """A page begins; what leave() is to be given."""
+        """Counts a page in; returns the value to pass to leave()."""
         self._tick()
         self._num_pages += 1
         return self.share
 
     def leave(self, entered: float) -> float:
-        """A page ends; its share in seconds."""
+        """Counts a page out; returns its share in seconds."""
         self._tick()
         self._num_pages -= 1
         return self.share - entered

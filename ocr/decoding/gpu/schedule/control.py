@@ -1,4 +1,4 @@
-"""The host's word on what the device chose: each page's own limits, through PageReading."""
+"""Checks the tokens that the device chose against each page's own limits, which PageReading holds."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
@@ -13,12 +13,13 @@ Numbers = npt.NDArray[np.float32]
 
 
 class Control:
-    """finished: called with a page that ended. set_token: with a page and the token it is to be fed next instead.
+    """Gives pages their tokens and finds those that must be chosen again.
 
-    drafting: is told what became of drafts.
+    finished: called with a page that ended. set_token: called with a page and the token to feed it next instead.
+    drafting: is told how many drafted tokens were accepted.
 
-    A page is looked at only where its text may end or something may be banned: when it has as many tokens as
-    Page.calm says, or where the device chose the end. Other tokens, most by far, are only noted.
+    A page is checked only where its text may end or a token may be banned: when it has as many tokens as
+    Page.calm says, or where the device chose the end. Other tokens, by far the most, are only appended.
     """
 
     def __init__(
@@ -36,9 +37,9 @@ class Control:
         self._set_token = set_token
 
     def look(self, record: Record, numbers: Numbers) -> list[Entry]:
-        """Gives the pages their tokens; returns those whose token is forbidden, with what is banned there.
+        """Gives the pages their tokens; returns the entries whose token is refused, with the tokens banned there.
 
-        numbers: rows of token and log probability; of tokens chosen again as choices.choose_allowed has them.
+        numbers: rows of token and log probability; for tokens chosen again, rows of choices.choose_allowed.
         """
         if record.rows is not None:
             return self._look_at_step(record, numbers)
@@ -60,7 +61,7 @@ class Control:
         return refused
 
     def _look_at_step(self, record: Record, numbers: Numbers) -> list[Entry]:
-        """look() for a token each. Hundreds of them a step: what passes through here is the interpreter's time."""
+        """Does look() for a step with one token a page. With hundreds of pages this loop is most of the host's time."""
         eos_id, refused, calm = self._eos_id, [], 0
         assert record.rows is not None
         tokens, logprobs = _columns(numbers[record.rows])
@@ -79,7 +80,7 @@ class Control:
                 reading.logprobs.append(logprob)
                 calm += 1
                 continue
-            # Where its token will be fed is where its text ends.
+            # Its token will be fed at the end of its text.
             entry = Entry(page, generation, source=place, position=page.num_tokens)
             if (found := self._look_at_one(entry, tokens, logprobs)) is not None:
                 found.source = int(record.rows[place])
@@ -96,16 +97,16 @@ class Control:
         return None
 
     def _foresee(self, page: Page) -> None:
-        """Up to where the page need not be looked at."""
+        """Sets the number of tokens up to which the page need not be checked."""
         page.calm = page.reading.calm_until()
         if page.draft is not None:
             page.calm = min(page.calm, self._drafting.follow(page) - 1)
 
     def _verify(self, entry: Entry, tokens: Sequence[int], logprobs: Sequence[float]) -> Entry | None:
-        """Tokens as far as the drafted ones are what is chosen, and the one after them, as ocr.decoding.cpu.verify.
+        """Verifies drafted tokens as ocr.decoding.cpu.verify does: accepts them while they equal the chosen ones.
 
-        Position 0 follows the page's last token, position i the i-th drafted one. Returns the entry of the position
-        whose token is forbidden.
+        The chosen token after them is accepted too. Position 0 follows the page's last token, position i the i-th
+        drafted one. Returns the entry of the position whose token is refused, or None.
         """
         page, drafted, source, banned = entry.page, entry.drafted, entry.source, None
         place = 0
@@ -120,7 +121,7 @@ class Control:
                 break
             place += 1
         if drafted:
-            # A token chosen in place of a forbidden one may be the drafted one; it is not known yet.
+            # A token chosen in place of a refused one may turn out to be the drafted one; that is not known yet.
             self._stats.accepted += place
             self._drafting.learn(page, len(drafted), place)
         if banned is None:
@@ -137,7 +138,7 @@ class Control:
         logprobs: Sequence[float],
         source: int,
     ) -> int:
-        """Gives the page the drafted tokens that were chosen, as far as none needs a look; how many."""
+        """Gives the page the accepted drafted tokens up to the first that needs a check; returns how many."""
         most, count = min(len(drafted), page.calm - len(page.fed)), 0
         eos_id = self._eos_id
         while count < most and drafted[count] == chosen[count] != eos_id:
@@ -152,7 +153,10 @@ class Control:
         return count
 
     def _take(self, page: Page, token: int, logprob: float) -> Set[int] | None:
-        """Gives a page its likeliest token, or returns what is banned if that is, or if another is to be drawn."""
+        """Gives a page its likeliest token.
+
+        Returns the banned ones instead if it is among them or one is to be sampled.
+        """
         reading = page.reading
         banned = reading.ban.banned()
         if token in banned or reading.sampler is not None:
@@ -163,7 +167,7 @@ class Control:
         return None
 
     def _take_again(self, entry: Entry, numbers: Sequence[float]) -> None:
-        """Gives a page the likeliest token that is allowed; another if that is the end, too early."""
+        """Gives a page its likeliest allowed token, or the next one if that is an end that comes too early."""
         page, banned = entry.page, set(entry.banned)
         number, logprob, other, other_logprob = numbers
         token = int(number)

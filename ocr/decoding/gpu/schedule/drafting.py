@@ -1,6 +1,6 @@
-"""The drafts of the pages being read: when they are asked, and what is learnt from what became of it.
+"""Decides when pages' drafts are asked for tokens, and learns from how many of them were accepted.
 
-While steps go without drafts, guesses are held against what is written later, so that finding out whether drafts
+While steps run without drafts, guesses are compared with the text written later, so that finding out whether drafts
 pay costs the device nothing.
 """
 
@@ -17,19 +17,20 @@ from ocr.decoding.gpu.forward.step_costs import (
 )
 from ocr.decoding.gpu.schedule.entries import Page
 
-_GUESSED = 8  # tokens of a guess that is only held against what is written
+_GUESSED = 8  # tokens of a guess that is only compared with the text written later
 _GUESS_EVERY = 16
-_POOR = 0.1  # of a draft that is right less often only every 16th step is spent on it
+_POOR = 0.1  # a draft that is right less often is asked only in every 16th step
 _MOST_GUESS_EVERY = 64
-_PER_PAGE = 0.25  # tokens further apart are guesses for each page being read: together they learn as much
-# A page that has as many tokens is likely to be one of those that others wait for in the end.
+# Tokens that guesses come further apart for each page being read: together they learn as much.
+_PER_PAGE = 0.25
+# A page with this many tokens is likely to be one of the last, for which all others have to wait.
 _LONG = 512
-_DECIDED_FOR = 8  # steps without drafts; the guesses of a page come no closer
+_DECIDED_FOR = 8  # steps without drafts before the next decision; the guesses of a page come no closer
 
 
 @dataclass(slots=True)
 class Guess:
-    """tokens: proposed to follow the first `start` of a page, held against them from the place `due` on."""
+    """A draft to compare. tokens: proposed after the first `start` of a page; compared once it has `due` tokens."""
 
     start: int
     tokens: list[int]
@@ -37,10 +38,12 @@ class Guess:
 
 
 class Drafting:
-    """num_ids: of the model; what a draft proposes beyond them is left out.
+    """Proposes drafts for pages, and chooses the length of steps.
 
-    step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, others are what every step feeds.
-    most_pages: with more at once none is asked, and only those of long pages are then; None for no limit.
+    num_ids: of the model; token ids that a draft proposes beyond them are left out.
+    step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, any other number is what each step
+    feeds.
+    most_pages: with more pages at once no draft is asked, with fewer only those of long pages; None for no limit.
     """
 
     def __init__(self, num_ids: int, step_tokens: int | None = None, most_pages: int | None = None) -> None:
@@ -52,7 +55,7 @@ class Drafting:
         self._decided_for = 0
 
     def step_tokens(self, pages: Sequence[Page], rows: int, *, drafting: bool) -> int:
-        """Tokens that the next step feeds to each of the pages, 1 without drafts. rows: of its graph."""
+        """Returns how many tokens the next step feeds to each page, 1 without drafts. rows: of its graph."""
         if not drafting and self._decided_for:
             self._decided_for -= 1
             return 1
@@ -69,16 +72,17 @@ class Drafting:
         return found
 
     def switch_off(self) -> None:
+        """Leaves drafts unused from now on."""
         self._fixed = 1
 
     def begin(self, page: Page) -> None:
-        """A page that was not read before."""
+        """Prepares a page that is read for the first time."""
         page.hits = self._all.like()
         if self._most_pages is not None:
             page.later, page.draft = page.draft, None
 
     def _are_few(self, pages: Sequence[Page], most: int) -> bool:
-        """Whether drafts are asked of so many pages; those of long ones then are."""
+        """Returns whether the pages are few enough for drafts; if so, hands long pages their drafts."""
         if len(pages) > most:
             self._decided_for = _DECIDED_FOR - 1
             return False
@@ -88,7 +92,7 @@ class Drafting:
         return True
 
     def propose(self, page: Page, limit: int) -> list[int]:
-        """Up to limit tokens to follow all that the page wrote, no more than it may write."""
+        """Returns up to limit tokens to follow the page's text, no more than it may write."""
         limit = min(limit, page.reading.budget - len(page.reading.tokens) - 1)
         poor = self._fixed is None and page.hits.chance < _POOR
         if page.draft is None or limit <= 0 or (poor and page.num_steps % _GUESS_EVERY):
@@ -101,13 +105,14 @@ class Drafting:
         return proposed[:bad]
 
     def learn(self, page: Page, drafted: int, accepted: int) -> None:
+        """Records how many of a page's drafted tokens were accepted."""
         page.hits.record(drafted, accepted)
         self._all.record(drafted, accepted)
 
     def follow(self, page: Page) -> int:
-        """After tokens that were written without a draft: now and then guesses, and looks what became of it.
+        """Makes and compares guesses for a page that is written without drafts.
 
-        Returns how many tokens will be written when there is something to do again.
+        Returns the number of tokens at which the page needs this again.
         """
         guess = self._guesses.get(page)
         written = page.reading.tokens
@@ -135,14 +140,15 @@ class Drafting:
         return min(max(_GUESS_EVERY, int(_PER_PAGE * len(self._guesses))), _MOST_GUESS_EVERY)
 
     def forget(self, page: Page) -> None:
-        """A page that ended."""
+        """Drops the guess of a page that ended."""
         self._guesses.pop(page, None)
 
     def forget_all(self) -> None:
+        """Drops all guesses and the decision on drafts."""
         self._decided_for = 0
         self._guesses.clear()
 
 
 def smallest_step(tokens: int) -> int:
-    """The step with drafts that takes so many tokens a row."""
+    """Returns the size of the smallest step with drafts that takes this many tokens a row."""
     return next(size for size in STEP_TOKENS if size >= tokens)

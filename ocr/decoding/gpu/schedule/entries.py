@@ -1,4 +1,4 @@
-"""What the engine is told, what it counts, and a page on its way through it."""
+"""Defines the engine's settings and counters, and the records of a page on its way through it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,17 +17,20 @@ from ocr.types import Transcript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes what the slots need at
+    """Settings of a paged engine.
+
+    slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes what the slots need at
     most, but no more than kv_share of what is free on CUDA when the engine is made, elsewhere 2 GiB.
 
-    max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward. refill: how many slots
-    are free before prompts are prefilled again, None a sixteenth of them rounded up; a prefill of one page costs nearly
-    as much as one of several. lag: steps launched before the host has looked at the last one, 0 or 1; None is 1 on
+    max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward pass. refill: how many slots
+    must be free before prompts are prefilled again, None for a sixteenth of them rounded up; a prefill of one page
+    costs
+    nearly as much as one of several. lag: steps launched before the host has checked the last one, 0 or 1; None is 1 on
     CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
     then go through the model as prompts says (ocr.decoding.gpu.forward.prefill).
-    step_tokens: that a step with drafts feeds to each row (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None as
-    many as pay, 1 leaves drafts unused. draft_pages: with more pages at once no draft is asked, and only drafts of
-    long pages are then; None for no such limit. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales):
+    step_tokens: fed to each row by a step with drafts (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None for as
+    many as pay, 1 leaves drafts unused. draft_pages: with more pages at once no draft is asked, with fewer only drafts
+    of long pages; None for no such limit. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales):
     half of bf16's memory and traffic, and a text that may differ.
     """
 
@@ -49,15 +52,14 @@ class EngineSettings:
 
 @dataclass(slots=True)
 class EngineStats:
-    """Since the engine was made.
+    """Counters since the engine was made.
 
     steps, rows: decode steps and the rows they ran with, padding not counted; draft_steps, draft_rows: those of them
-    with drafts. drafted, accepted: tokens of drafts that steps were fed, and those of them that stood. tokens: that
-    pages were given.
-    prefills, prefilled: forwards and their pages. rewinds: tokens chosen again. preemptions: pages taken off for
+    with drafts. drafted, accepted: drafted tokens that steps were fed, and those of them that were accepted. tokens:
+    given to pages.
+    prefills, prefilled: forward passes and their pages. rewinds: tokens chosen again. preemptions: pages preempted for
     want of blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on
-    the host, and of waiting for the device's numbers. prefill_s: seconds of the
-    device in prefills.
+    the host, and of waiting for the device's results. prefill_s: seconds of the device in prefills.
     """
 
     steps: int = 0
@@ -79,7 +81,7 @@ class EngineStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A page to read. prompt: makes its embeddings [num_prompt, D], once for every prefill."""
+    """A page to read. prompt: makes its embeddings [num_prompt, D]; called once for every prefill."""
 
     prompt: Callable[[], Tensor]
     num_prompt: int
@@ -89,9 +91,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A page that was read. index: its place among the items. seconds: since its prefill began.
+    """A page that was read. index: its position among the items, from 0. seconds: since its prefill began.
 
-    num_steps: forwards whose tokens it took after its prefill. prefill_s, generate_s: its shares of the wall time.
+    num_steps: forward passes whose tokens it took after its prefill. prefill_s, generate_s: its shares of the wall
+    time.
     """
 
     index: int
@@ -104,13 +107,14 @@ class Ended:
 
 @dataclass(slots=True, eq=False)
 class Page:
-    """A page being read. prompt, num_prompt: as in Item. fed: tokens that are or will be in the cache after it.
+    """A sequence: a page being read, with its row and blocks.
 
-    row: its slot, None while it waits. plan: its row of the step's plan. generation: what the device was asked for
-    under an earlier one does not count any more. turn: the last step with drafts that it was in. calm: while it has
-    fewer tokens than so many, a token that does not end it is taken unseen
+    prompt, num_prompt: those of its Item. fed: tokens that are or will be in the cache after the prompt.
+    row: its slot, None while it waits. plan: its row of the step's plan. generation: results of launches made under an
+    earlier generation are discarded. turn: the last step with drafts that it was in. calm: while it has fewer tokens
+    than this, a token that does not end it is taken unchecked
     (ocr.decoding.sequence.page_reading.PageReading.calm_until).
-    entered: on the clock, None while it is not being read. later: a draft that is not asked yet.
+    entered: the clock's share when it was admitted, None while it waits. later: a draft that is not asked yet.
     """
 
     index: int
@@ -139,7 +143,7 @@ class Page:
 
     @property
     def length(self) -> int:
-        """Tokens in the cache at the next launch."""
+        """The tokens in the cache at the next launch."""
         return int(self.plan[0])
 
     @length.setter
@@ -148,17 +152,17 @@ class Page:
 
     @property
     def num_tokens(self) -> int:
-        """Of the prompt and what was written."""
+        """The tokens of the prompt and of the text written so far."""
         return self.num_prompt + len(self.fed)
 
 
-# Not frozen: hundreds are made in a step with drafts, and a frozen one takes four times as long.
+# Not frozen: hundreds are made in a step with drafts, and a frozen one takes four times as long to make.
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One page in a record. source: its row in the numbers and logits. position: where its token will be fed.
+    """One page in a record. source: its row in the numbers and logits. position: at which its token will be fed.
 
     drafted: tokens fed after the page's last one; their numbers are in the rows after source.
-    banned, first: of a token chosen again, what was banned, and token and log probability of the first choice.
+    banned, first: for a token chosen again, the banned tokens, and token and log probability of the first choice.
     """
 
     page: Page
@@ -171,10 +175,11 @@ class Entry:
 
     @property
     def counts(self) -> bool:
+        """Whether the page has neither ended nor been rewound since the launch."""
         return self.page.generation == self.generation
 
     def rewound(self, source: int) -> "Entry":
-        """Sends the page back to here, where it waits for a token that is chosen again."""
+        """Rewinds the page to this position, where its token is chosen again; returns the entry of that choice."""
         self.page.generation += 1
         self.page.length = self.position
         return replace(self, generation=self.page.generation, source=source)
@@ -182,12 +187,12 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """Numbers that the host has not looked at yet. step: which decode step they are of, None of a prefill.
+    """Results of a launch that the host has not checked yet. step: the number of the decode step, None for a prefill.
 
-    entries: none of a step without drafts, which has a number for each row. rows, pages, generations: of such a step,
-    as in Entry; to make hundreds of entries is dear.
-    logits_NV, seconds: a prefill's; how long it took is known once its numbers are here. again: whether they are tokens
-    chosen again. with_drafts: whether it is of a step with drafts.
+    entries: the launch's pages; empty for a step without drafts, where making hundreds of entries would be expensive:
+    rows, pages and generations hold such a step's instead.
+    logits_NV, seconds: a prefill's; its duration is known once its numbers are here. again: whether the tokens were
+    chosen again. with_drafts: whether the step had drafts.
     """
 
     pending: Pending
@@ -202,7 +207,7 @@ class Record:
     with_drafts: bool = False
 
     def waiting(self) -> list[Page]:
-        """The pages that the numbers are for, without those that ended or went back meanwhile."""
+        """Returns the pages of this launch, without those that ended or were rewound meanwhile."""
         if self.rows is None:
             return [entry.page for entry in self.entries if entry.counts]
         pairs = zip(self.pages, self.generations, strict=True)

@@ -9,32 +9,32 @@ import torch
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.drafting import Drafting, smallest_step
 from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
-from ocr.decoding.gpu.schedule.scheduler import Seats, rows_of
+from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
 from ocr.decoding.gpu.schedule.under_way import UnderWay
 
 LOGGER = logging.getLogger("ocrbatch")
-# With fewer pages halves save less of the host's time than they cost by reading the weights twice.
+# With fewer pages, two halves save less of the host's time than they cost by reading the weights twice.
 _LEAST_HALVED = 24
 
 
 class Launcher:
-    """lag: 1 where a step is launched before the host has looked at the one before.
+    """Launches steps for the scheduler's pages. lag: 1 where a step is launched before the host has checked the last.
 
-    drafting: whether the last step had drafts. step_tokens: that it fed to each row, at most. is_usual: to be set
-    before a step, and False after it if more was done than is every time.
+    drafting: whether the last step had drafts. step_tokens: the most tokens that it fed to a row. is_usual: set to True
+    before a step; False after it if it did more than usual (a capture, a change to or from drafts).
     """
 
     def __init__(
         self,
         steps: DeviceSteps,
-        seats: Seats,
+        scheduler: Scheduler,
         under_way: UnderWay,
         drafts: Drafting,
         stats: EngineStats,
         lag: int,
     ) -> None:
         self._steps = steps
-        self._seats = seats
+        self._scheduler = scheduler
         self._under_way = under_way
         self._drafts = drafts
         self._stats = stats
@@ -44,37 +44,37 @@ class Launcher:
         self.step_tokens = 1
 
     def launch(self, pages: Sequence[Page]) -> bool:
-        """The next step for these, all that are being read. Returns whether it may stay unlooked at."""
+        """Launches the next step for these, all that are being read; returns whether its check may wait."""
         rows = self._rows_with_drafts()
         self.step_tokens = self._drafts.step_tokens(pages, rows, drafting=self.drafting)
         return self._without_drafts() if self.step_tokens == 1 else self._with_drafts(self.step_tokens)
 
     def _without_drafts(self) -> bool:
-        """The next step for all pages, without drafts. Returns whether it may stay unlooked at."""
+        """Launches the next step for all pages, without drafts; returns whether its check may wait."""
         if self.drafting:
             self._under_way.look(keep_step=False)
             self.drafting = self.is_usual = False
-            if not (pages := self._seats.pages):
+            if not (pages := self._scheduler.pages):
                 return False
             self._steps.feed(rows_of(pages), [page.fed[-1] for page in pages])
-        self._seats.compact()
-        if (size := self._steps.to_capture(self._seats.top)) is not None:
+        self._scheduler.compact()
+        if (size := self._steps.to_capture(self._scheduler.top)) is not None:
             self._under_way.look(keep_step=False)  # capturing spoils the last step's logits
             self.is_usual = False
             self._steps.capture(size)
-            self._seats.compact()
-        self._seats.grow()
-        pages = self._seats.pages
+            self._scheduler.compact()
+        self._scheduler.grow()
+        pages = self._scheduler.pages
         if not pages:
             return False
-        pending = self._steps.step(self._seats.top)
-        self._seats.stepped()
+        pending = self._steps.step(self._scheduler.top)
+        self._scheduler.stepped()
         self._stats.steps += 1
         self._stats.rows += len(pages)
         self._under_way.add(
             Record(
                 pending=pending,
-                rows=self._seats.rows,
+                rows=self._scheduler.rows,
                 pages=pages,
                 generations=[page.generation for page in pages],
                 step=self._stats.steps,
@@ -83,14 +83,14 @@ class Launcher:
         return self._lag > 0
 
     def _with_drafts(self, tokens: int) -> bool:
-        """The next step for pages whose last token is known, with drafts. Returns whether it may stay unlooked at."""
+        """Launches a step with drafts for pages whose last token is known; returns whether its check may wait."""
         if not self.drafting:
             self._under_way.look(keep_step=False)
             self.drafting, self.is_usual = True, False
-        pages, under_way = self._seats.pages, self._under_way.pages()
+        pages, under_way = self._scheduler.pages, self._under_way.pages()
         halved = self._halves(len(pages))
         if under_way and not halved:
-            return False  # all go together next time
+            return False  # all pages go into one step next time
         idle = [page for page in pages if page not in under_way]
         if halved:
             idle = sorted(idle, key=lambda page: page.turn)[: -(-len(pages) // 2)]
@@ -98,14 +98,14 @@ class Launcher:
             self._under_way.look(keep_step=False)
             self._capture_with_drafts(size, tokens)
             return False
-        self._seats.grow()
+        self._scheduler.grow()
         if not (ready := [page for page in idle if page.row is not None]):
             return False
         self._step_drafts(ready, tokens)
         return self._lag > 0 and (bool(under_way) or len(ready) < len(pages))
 
     def _capture_with_drafts(self, rows: int, tokens: int) -> None:
-        """Goes on without drafts where steps with them cannot be captured."""
+        """Captures a step with drafts; where that fails, switches drafts off."""
         self.is_usual = False
         try:
             self._steps.capture(rows, tokens)
@@ -125,7 +125,7 @@ class Launcher:
         for page in pages:
             page.turn = self._turn
             drafted = self._drafts.propose(page, tokens - 1)
-            drafts.append(drafted[: self._seats.stretch(page, 1 + len(drafted)) - 1])
+            drafts.append(drafted[: self._scheduler.stretch(page, 1 + len(drafted)) - 1])
         enough = smallest_step(1 + max(map(len, drafts)))
         if self._steps.is_ready(len(pages), enough):
             tokens = min(tokens, enough)
@@ -153,10 +153,10 @@ class Launcher:
         )
 
     def _halves(self, count: int) -> bool:
-        """Whether so many pages take turns in steps with drafts."""
+        """Returns whether this many pages take turns in two halves in steps with drafts."""
         return self._lag > 0 and count >= _LEAST_HALVED
 
     def _rows_with_drafts(self) -> int:
-        """Of the graph of the next step with drafts."""
-        count = len(self._seats.pages)
+        """Returns the rows of the graph of the next step with drafts."""
+        count = len(self._scheduler.pages)
         return self._steps.bucket(-(-count // 2) if self._halves(count) else count)

@@ -1,4 +1,4 @@
-"""Which page has which row and which blocks. Host side only; the device learns it from the plan."""
+"""Schedules sequences: decides which page has which row and blocks. On the host; the device gets it as the plan."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,27 +12,27 @@ from ocr.decoding.gpu.schedule.entries import Page
 _ENDLESS = np.iinfo(np.int32).max
 
 
-class Seats:
-    """The rows of a DeviceSteps and the pages in them. taken_off: called with a page that lost its row to others.
+class Scheduler:
+    """Assigns the rows of a DeviceSteps to pages. preempted: called with a page that lost its row to others.
 
-    A page's length stands in the plan itself, so that a step costs the same for one page as for hundreds. pages: those
-    being read, by row. rows: [len(pages)] theirs. top: the rows that a step must run with. num_free: rows without one.
+    A page's length is kept in the plan itself, so that a step costs the same for one page as for hundreds. pages: those
+    being read, by row. rows: [len(pages)], their rows. top: the rows that a step must run with. num_free: free rows.
     """
 
-    def __init__(self, steps: DeviceSteps, taken_off: Callable[[Page], None]) -> None:
+    def __init__(self, steps: DeviceSteps, preempted: Callable[[Page], None]) -> None:
         self._steps = steps
         self._pool: BlockPool = steps.pool
-        self._taken_off = taken_off
+        self._preempted = preempted
         self._rows: list[Page | None] = [None] * steps.slots
-        self._seated = 0
-        # By row: tokens that the page's blocks hold, and by how many a step makes it longer.
+        self._num_admitted = 0
+        # By row: the tokens that the page's blocks hold, and the tokens that a step adds.
         self._room = np.full(steps.slots, _ENDLESS, np.int32)
         self._growth = np.zeros(steps.slots, np.int32)
         self._compact = False
         self._note()
 
     def _note(self) -> None:
-        """After pages came or went."""
+        """Updates pages, rows, top and num_free after pages came or went."""
         self.pages: list[Page] = [page for page in self._rows if page is not None]
         self.rows: npt.NDArray[np.int64] = np.array(rows_of(self.pages), np.int64)
         self.top = int(self.rows[-1]) + 1 if self.pages else 0
@@ -40,22 +40,22 @@ class Seats:
         self._compact = False
 
     def take(self, page: Page) -> bool:
-        """Gives the page a free row and blocks for what it has and one token more, if there are so many blocks.
+        """Gives the page a free row and blocks for its tokens and one more; returns False where blocks do not suffice.
 
-        Every page being read may want a block soon, so that as many are left.
+        Every page being read may need a block soon, so that one for each is kept free.
         """
         wanted = self._pool.shape.blocks(page.num_tokens + 1)
         if self._pool.num_free < wanted + len(self.pages):
             return False
         page.blocks = self._pool.take(wanted) or []
         self._place(page, self._rows.index(None), page.num_tokens)
-        self._seated += 1
-        page.order = self._seated
+        self._num_admitted += 1
+        page.order = self._num_admitted
         self._note()
         return True
 
     def free(self, page: Page) -> None:
-        """Takes back row and blocks. What is under way for the page counts no more."""
+        """Frees the page's row and blocks; results in flight for it are discarded."""
         assert page.row is not None
         self._clear(page.row)
         self._pool.give_back(page.blocks)
@@ -64,7 +64,7 @@ class Seats:
         self._note()
 
     def grow(self) -> None:
-        """A block for every page whose next token needs one; the youngest pages make room where there is none."""
+        """Gives a block to every page whose next token needs one; preempts the youngest pages where there is none."""
         needy = np.flatnonzero(self._steps.plan[: self.top, 0] >= self._room[: self.top])
         if not len(needy):
             return
@@ -77,10 +77,13 @@ class Seats:
                     continue
                 youngest = max(self.pages, key=_order)
                 self.free(youngest)
-                self._taken_off(youngest)
+                self._preempted(youngest)
 
     def stretch(self, page: Page, tokens: int) -> int:
-        """Blocks for that many tokens of the next step where they are not wanted more; how many there is room for."""
+        """Adds blocks for the tokens of a page's next step if other pages do not need them.
+
+        Returns how many tokens fit.
+        """
         pool, length = self._pool, page.length
         wanted = pool.shape.blocks(length + tokens) - len(page.blocks)
         if wanted > 0 and pool.num_free >= wanted + len(self.pages):
@@ -89,7 +92,7 @@ class Seats:
         return min(tokens, len(page.blocks) * pool.shape.block_tokens - length)
 
     def compact(self) -> None:
-        """Moves the last pages to free rows where that makes a smaller step."""
+        """Moves the last pages to free rows where that makes the step smaller."""
         if self._compact:
             return
         self._compact = True
@@ -108,7 +111,7 @@ class Seats:
         self._note()
 
     def stepped(self) -> None:
-        """After a step that fed each page a token: all are longer by one."""
+        """Lengthens all pages by the token that a step has fed to each."""
         self._steps.plan[: self.top, 0] += self._growth[: self.top]
 
     def _place(self, page: Page, row: int, length: int) -> None:
@@ -134,5 +137,5 @@ def _order(page: Page) -> int:
 
 
 def rows_of(pages: Iterable[Page]) -> list[int]:
-    """The rows of pages that have one."""
+    """Returns the rows of those pages that have one."""
     return [page.row for page in pages if page.row is not None]

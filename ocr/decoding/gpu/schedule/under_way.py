@@ -1,4 +1,4 @@
-"""What is under way on the device, and the host's look at it."""
+"""Holds the launches in flight on the device, and has the host check their results."""
 
 import time
 from collections import deque
@@ -13,10 +13,10 @@ from ocr.decoding.gpu.schedule.scheduler import rows_of
 
 
 class UnderWay:
-    """The records whose numbers the host has not seen, oldest first.
+    """The launches whose results the host has not checked, oldest first.
 
-    prefilled: called with a page that was prefilled, before its first token is looked at, and its share of the
-    seconds that took.
+    prefilled: called with a page that was prefilled, before its first token is checked, and its share of the prefill's
+    seconds.
     """
 
     def __init__(
@@ -35,17 +35,19 @@ class UnderWay:
         self._records: deque[Record] = deque()
 
     def add(self, record: Record) -> None:
+        """Adds the newest launch."""
         self._records.append(record)
 
     def clear(self) -> None:
+        """Drops all launches unchecked."""
         self._records.clear()
 
     def pages(self) -> set[Page]:
-        """Those that the numbers are for."""
+        """Returns the pages with results in flight."""
         return {page for record in self._records for page in record.waiting()}
 
     def look(self, *, keep_step: bool) -> None:
-        """Looks at all records, or at those that are older than the last step."""
+        """Checks all launches, or with keep_step those that are older than the last step."""
         records = self._records
         count = None
         if keep_step:
@@ -72,7 +74,7 @@ class UnderWay:
             self._prefilled(entry, seconds / len(record.entries))
 
     def _logits(self, record: Record, refused: list[Entry]) -> tuple[Tensor, list[int]]:
-        """What the record's tokens were chosen from, and the rows of the refused ones."""
+        """Returns the logits that the record's tokens were chosen from, and the rows of the refused ones."""
         sources = [entry.source for entry in refused]
         if record.logits_NV is not None:
             return record.logits_NV, sources
@@ -84,9 +86,9 @@ class UnderWay:
         return self._steps.previous if age else self._steps.current, sources
 
     def _choose_again(self, refused: list[Entry], logits_NV: Tensor, sources: list[int]) -> None:
-        """Sends the pages back to where their tokens were chosen. What is under way for them counts no more.
+        """Rewinds the pages and has their tokens chosen again; results in flight for them are discarded.
 
-        Pages that are sampled come here with every token: they take two steps for each, the others none more.
+        Sampled pages come here with every token, so they take two steps for each; the others take no more steps.
         """
         pages = [entry.page for entry in refused]
         pending = self._steps.choose_again(

@@ -1,4 +1,4 @@
-"""Where a page lies on the canvas that the encoder's cells were read from: its finest view."""
+"""Maps between a page and the canvas that the encoder's cells were read from: the page's finest view."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ Box = tuple[float, float, float, float]
 class Canvas:
     """The finest view of a page of width_px x height_px.
 
-    grey: [H, W] uint8 its pixels. box: x0, y0, x1, y1 of the page on it, in canvas pixels.
+    grey: its pixels, [H, W] uint8. box: x0, y0, x1, y1 of the page on it, in canvas pixels.
     """
 
     grey: UInt8Array
@@ -26,7 +26,7 @@ class Canvas:
 
     @classmethod
     def of(cls, views: PageViews, *, width_px: int, height_px: int) -> "Canvas":
-        """As ocr.imaging.tiling.views laid the page out: stretched over its tiles, or inside a padded global view."""
+        """Returns the canvas of views as ocr.imaging.tiling.views makes them, tiled or with a global view alone."""
         grey = _joined(views) if views.num_tiles else views.global_view[1]
         high, wide = grey.shape
         x, y = 0, 0
@@ -37,7 +37,7 @@ class Canvas:
         return cls(grey=grey, box=(x, y, wide - x, high - y), width_px=width_px, height_px=height_px)
 
     def to_page(self, box: Box) -> tuple[int, int, int, int]:
-        """A box on the canvas in whole pixels of the page, inside it and at least one pixel wide and high."""
+        """Returns a canvas box in whole pixels of the page, inside it and at least one pixel wide and high."""
         left, top, right, bottom = self.box
         across, down = self.width_px / (right - left), self.height_px / (bottom - top)
         x0, y0, x1, y1 = box
@@ -46,25 +46,25 @@ class Canvas:
         ))  # fmt: skip
 
     def inside(self, box: Box) -> tuple[int, int, int, int]:
-        """A box on the page in whole pixels, inside it and at least one pixel wide and high."""
+        """Returns a page box in whole pixels, inside the page and at least one pixel wide and high."""
         x0, x1 = _inside(box[0], box[2], self.width_px)
         y0, y1 = _inside(box[1], box[3], self.height_px)
         return x0, y0, x1, y1
 
     def to_page_x(self, x: float) -> float:
-        """A column of the canvas in pixels of the page."""
+        """Returns the page's x in pixels for an x on the canvas."""
         left, _, right, _ = self.box
         return (x - left) * self.width_px / (right - left)
 
     def from_page(self, point: tuple[float, float]) -> tuple[float, float]:
-        """A point of the page on the canvas."""
+        """Returns the canvas point (x, y) for a point of the page."""
         left, top, right, bottom = self.box
         x, y = point
         return left + x * (right - left) / self.width_px, top + y * (bottom - top) / self.height_px
 
 
 def _joined(views: PageViews) -> UInt8Array:
-    """The green channel of the tiles side by side: near enough to grey to tell ink from paper."""
+    """Returns the green channel of the tiles side by side, near enough to grey to tell ink from paper."""
     columns, rows = views.grid
     tiles = views.local_views[:, 1].reshape(rows, columns, TILE_PX, TILE_PX)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(rows * TILE_PX, columns * TILE_PX)

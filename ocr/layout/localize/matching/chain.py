@@ -1,4 +1,4 @@
-"""Which of the places a text could stand in it stands in: the chain of stretches that follows the page best."""
+"""Chooses among the possible places of texts: the chain of stretches that follows the page best."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,21 @@ import numpy.typing as npt
 from ocr.layout.localize.matching.marks import Ints
 from ocr.layout.localize.matching.stretches import Stretches
 
-# In marks: what a step is worth giving up. A line that goes on costs next to nothing, the line below little,
-# any other place on the page as much as a short word.
+# The costs of a step in marks. Going on in the same line costs next to nothing, the line below little, and any other
+# place on the page as much as a short word.
 _CHANCE = 2.0  # three marks agree by chance now and then
 _ONWARD, _BELOW, _JUMP = 0.2, 0.5, 5.0
 _PER_ROW = 0.15
 _PER_CELL = 0.01
 _MAX_ROWS = 12
 _SLACK_CELLS = 3
-_WINDOW = 96  # how many stretches back a neighbour is looked for
+_WINDOW = 96  # how many stretches back a neighbour is searched for
 
 Floats = npt.NDArray[np.float64]
 
 
 def best_chain(found: Stretches) -> Ints:
-    """The numbers of the chosen stretches, in the order of the text."""
+    """Returns the indexes of the chosen stretches, in the order of the text."""
     count = len(found)
     if not count:
         return np.zeros(0, np.int64)
@@ -49,9 +49,9 @@ def best_chain(found: Stretches) -> Ints:
 
 
 def _steps(found: Stretches, worths: Sequence[float]) -> tuple[Floats, Floats]:
-    """[K, _WINDOW] for each stretch the costs of following each of those before it, and how many marks they share.
+    """Returns, each [K, _WINDOW], the costs of a stretch to follow each of those before it, and the marks they share.
 
-    They share endlessly many where one cannot follow the other.
+    The shared marks are infinite where one cannot follow the other.
     """
     rows = found.row[:, None] - _windows(found.row)
     gap = found.x0[:, None] - (ends := _windows(found.x1))
@@ -67,6 +67,6 @@ def _steps(found: Stretches, worths: Sequence[float]) -> tuple[Floats, Floats]:
 
 
 def _windows(values: Ints) -> Ints:
-    """[K, _WINDOW] for each value those before it; zeros where there are fewer."""
+    """Returns for each value those before it, [K, _WINDOW]; zeros where there are fewer."""
     padded = np.concatenate([np.zeros(_WINDOW, np.int64), values[:-1]])
     return np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)

@@ -1,7 +1,7 @@
-"""What is too short to be found on its own: page numbers, the last word of a line behind a leader.
+"""Finds text that is too short to be found on its own: page numbers, the last word of a line after a leader.
 
-Where the rest of the page stands is known by now, so the little that is left is looked for only among the cells
-that nothing has claimed, and near its neighbours in the text.
+The place of the rest of the page is known by now, so these leftovers are searched for only among unclaimed
+cells, and near their neighbours in the text.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,18 +17,18 @@ from ocr.layout.localize.matching.line_pieces import Piece
 from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
 
 _WORD_GAP_CELLS = 8
-_ALIKE = 60.0  # per cent of the marks, for a text to stand where it seems to
-_FEW = 3  # marks: fewer are found anywhere, so they must agree and stand alone
+_ALIKE = 60.0  # per cent of the marks that must agree for a text to be found
+_FEW = 3  # marks: fewer occur anywhere, so they must agree and stand alone
 _MAX_MARKS = 60
-_WITHIN = 6  # marks: fewer, between two pieces of their text, do not move its box
+_WITHIN = 6  # marks: fewer, between two sections of their text, do not move its box
 _ROW_CELLS = 4  # a row is as high as four cells are wide
 _FAR_CELLS = 240.0  # as bad as a quarter of the marks that differ
-_NEAR_ROWS = 2  # how far below or above its neighbours a leftover of the same text may stand
+_NEAR_ROWS = 2  # how far below or above its neighbours a leftover of the same text may be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gap:
-    """Marks of one text without a place. neighbours: the pieces before and after; kin: those of the same text."""
+    """Marks of one text without a place. neighbours: the sections before and after; kin: those of the same text."""
 
     text: int
     start: int
@@ -39,7 +39,10 @@ class _Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Island:
-    """Unclaimed marks in one row, from number `first` on. text: a letter a mark. alone: without wide gaps."""
+    """Unclaimed marks in one row, from index `first` on.
+
+    Text: one letter a mark. alone: whether it has no wide gaps.
+    """
 
     row: int
     first: int
@@ -48,7 +51,7 @@ class _Island:
 
 
 def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMarks) -> list[Piece]:
-    """The pieces, and one for every leftover that stands clearly somewhere, in the order of the text."""
+    """Returns the sections, and one for every leftover that is clearly found somewhere, in the order of the text."""
     claimed = _claimed(found, seen)
     islands = sorted(
         [*_islands(seen, claimed, _WORD_GAP_CELLS), *_islands(seen, claimed, None)],
@@ -70,7 +73,7 @@ def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMark
 
 
 def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
-    """Those that the wanted marks may stand in, by their numbers alone: hardly any of a page is."""
+    """Returns the islands with room for the wanted marks by their number alone, which rules out nearly all."""
     if len(wanted) < _FEW:
         return [island for island in islands if island.alone and wanted in island.text]
     least = max(_FEW, _ALIKE / 100 * len(wanted))
@@ -80,7 +83,7 @@ def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
 def _match(
     wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[Piece]
 ) -> tuple[float, Piece | None]:
-    """How well the wanted marks go with the island, and the piece that they make there."""
+    """Returns how well the wanted marks match the island, and the section that they make there, or None."""
     if len(wanted) < _FEW:
         if len(wanted) < len(island.text) and not gap.kin:
             return 0.0, None
@@ -111,7 +114,7 @@ def _match(
 
 
 def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
-    """Which marks a piece covers; the rows next to it may show its line again."""
+    """Returns for each mark whether a section covers it; the rows next to it may show its line again."""
     claimed = np.zeros(len(seen.mark), bool)
     rows = seen.row.tolist()
     for piece in found:
@@ -121,7 +124,7 @@ def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
 
 
 def _islands(seen: SeenMarks, claimed: npt.NDArray[np.bool_], max_gap: int | None) -> Iterator[_Island]:
-    """The unclaimed marks of each row, parted at gaps of more than so many cells."""
+    """Yields the unclaimed marks of each row, divided at gaps of more than max_gap cells; None does not divide them."""
     free = np.flatnonzero(~claimed)
     parted = (np.diff(free) > 1) | (np.diff(seen.row[free]) != 0)
     if max_gap is not None:
@@ -150,7 +153,7 @@ def _gaps(found: Sequence[Piece], written: WrittenMarks) -> Iterator[_Gap]:
 
 
 def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) -> bool:
-    """Whether another text stands in the row between a piece and a place: it is another column."""
+    """Returns whether another text lies in the row between a section and a place, which is then in another column."""
     low, high = (piece.x1, x0) if piece.x1 <= x0 else (x1, piece.x0)
     return any(
         other.y0 <= row < other.y1 and other.x0 < high and other.x1 > low and other.text != piece.text
@@ -159,7 +162,7 @@ def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) ->
 
 
 def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
-    """Which islands to look at, by their rows in order: those near the rest of the text, or all."""
+    """Returns the range of islands to search, given their rows in order: those near the rest of the text, or all."""
     if not gap.kin:
         return 0, len(rows)
     top, bottom = min(piece.y0 for piece in gap.kin), max(piece.y1 for piece in gap.kin)
@@ -167,11 +170,11 @@ def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
 
 
 def _distance(piece: Piece, row: int, x0: int, x1: int) -> float:
-    """Cells between a piece and a place in a row; along a line they count a quarter."""
+    """Returns the distance in cells between a section and a place in a row; along a line it counts a quarter."""
     across = max(piece.x0 - x1, x0 - piece.x1, 0)
     return _ROW_CELLS * _rows_between(piece, row) + across / 4
 
 
 def _rows_between(piece: Piece, row: int) -> int:
-    """How many rows away, none for the rows next to it."""
+    """Returns how many rows a row is away from a section; 0 for the rows next to it."""
     return max(piece.y0 - 1 - row, row - piece.y1, 0)

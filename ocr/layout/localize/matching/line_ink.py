@@ -1,4 +1,4 @@
-"""How high a line of text stands exactly: rows of cells are 16 px high, its ink tells the rest."""
+"""Measures the exact height of a text line by its ink, as rows of cells are 16 px high."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,13 +10,13 @@ from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX
 from ocr.layout.localize.quantiles import median, percentile
 
 _CHUNK_PX = 256  # skew moves a line by less than its own height over this
-_DENSE = 0.45  # of a usual dense row: between the baseline and the height of most letters
-_USUAL = 65  # the percentile of the rows with ink that is a dense one; a dash is denser than any letter
-_SPARSE = 0.03  # of them: where only ascenders reach
-_FAINT = 12  # levels of grey that are no ink
-_RULE, _RULE_PX = 0.8, 96  # a row with ink over this much of so much width is a rule, no text
-_BELOW_PX = 6  # cells name what has its middle in them: small letters may stand lower
-_MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # of the dense rows, and of the rows of cells but one
+_DENSE = 0.45  # of a usual dense row: rows between the baseline and the height of most letters have it
+_USUAL = 65  # the percentile of the rows with ink that counts as dense; a dash is denser than any letter
+_SPARSE = 0.03  # the same share for rows that only ascenders reach
+_FAINT = 12  # levels of grey that are not ink
+_RULE, _RULE_PX = 0.8, 96  # a row with ink over this share of at least this width is a rule, not text
+_BELOW_PX = 6  # cells hold the characters whose middle is in them, so small letters may reach lower
+_MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # the least height of the dense rows; of the rows of cells but one
 # In type sizes: the height of small letters (lowest, usual, highest), of capitals and ascenders, and a line's band.
 _SMALL_HEIGHT = (0.38, 0.45, 0.54)
 _TALL_HEIGHT = 0.7
@@ -26,9 +26,9 @@ _SMALL = frozenset("acegmnopqrsuvwxyzı")
 
 
 def band(grey_HW: UInt8Array, cells: tuple[int, int, int, int], text: str) -> tuple[float, float] | None:
-    """Top and bottom in pixels of the line of text in these cells (x0, y0, x1, y1), from ascenders to descenders.
+    """Returns top and bottom in pixels of the text line in these cells (x0, y0, x1, y1), ascenders to descenders.
 
-    None where no ink shows it. The type size follows from the height of the letters that the text has.
+    None where no ink shows it. The type size follows from the height of the letters in the text.
     """
     x0, x1 = cells[0] * CELL_WIDTH_PX, cells[2] * CELL_WIDTH_PX
     y0, y1 = cells[1] * CELL_HEIGHT_PX, cells[3] * CELL_HEIGHT_PX
@@ -50,7 +50,7 @@ def band(grey_HW: UInt8Array, cells: tuple[int, int, int, int], text: str) -> tu
 def _line(
     grey_HW: UInt8Array, y0: int, y1: int, num_letters: int, num_small: int
 ) -> tuple[int, float] | None:
-    """Baseline and type size in pixels of the text around rows y0..y1, so many of whose letters are small."""
+    """Returns baseline and type size in pixels of the text around rows y0..y1; num_small of its letters are small."""
     margin = max(CELL_HEIGHT_PX, y1 - y0)
     low, high = max(0, y0 - margin), min(len(grey_HW), y1 + margin)
     ink = _ink(grey_HW[low:high])
@@ -76,7 +76,7 @@ def _line(
 
 
 def _ink(area_HW: UInt8Array) -> list[float]:
-    """[H] how much ink each row holds, on average over its width."""
+    """Returns how much ink each row holds on average over its width, [H]."""
     if not area_HW.size:
         return []
     dark = area_HW.astype(np.int16)
@@ -84,7 +84,7 @@ def _ink(area_HW: UInt8Array) -> list[float]:
     np.abs(dark, out=dark)
     dark -= _FAINT
     inked = dark > 0
-    dark *= inked  # quicker than the maximum with 0
+    dark *= inked  # faster than the maximum with 0
     width = area_HW.shape[1]
     sums = np.add.reduce(dark, 1, dtype=np.int32).tolist()
     if width < _RULE_PX:
@@ -96,14 +96,14 @@ def _ink(area_HW: UInt8Array) -> list[float]:
 
 
 def _middle(grey: UInt8Array) -> int:
-    """The median, rounded down."""
+    """Returns the median shade, rounded down."""
     up_to = np.bincount(grey.ravel()).cumsum()
     low, high = up_to.searchsorted(((grey.size + 1) // 2, grey.size // 2 + 1))
     return (int(low) + int(high)) // 2
 
 
 def _num_over(values: Sequence[float], at: int, step: int, least: float) -> int:
-    """How many values from number `at` on, in steps of 1 or -1, are at least so high."""
+    """Returns how many consecutive values from index `at` on, in steps of 1 or -1, are at least `least`."""
     end = len(values) if step > 0 else -1
     for k in range(at, end, step):
         if values[k] < least:

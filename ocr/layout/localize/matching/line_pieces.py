@@ -1,4 +1,4 @@
-"""Pieces of lines: the chosen stretches, made longer by the marks around them that were misread or mis-seen."""
+"""Makes sections of text lines: the chosen stretches, extended by misread marks around them."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _MAX_ROWS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Part of a line of text on the page.
+    """A section of a text line on the page.
 
-    text: the number of its text. start, end: its marks there. score: how many of them were recognised.
+    text: the number of its text. start, end: its marks in that text. score: how many of them were recognised.
     x0, y0, x1, y1: in cells.
     """
 
@@ -37,11 +37,11 @@ class Piece:
 def pieces(
     chosen: Stretches, written: WrittenMarks, seen: SeenMarks, cells_HW: npt.NDArray[np.int16]
 ) -> list[Piece]:
-    """The pieces of a chain of stretches, in its order: one each, or several where wide gaps part it."""
+    """Returns the sections of a chain of stretches, in order: one for each, or several where wide gaps divide it."""
     claimed = bytearray(len(seen.mark))
     for first, last in zip(chosen.first.tolist(), chosen.last.tolist(), strict=True):
         claimed[first : last + 1] = b"\1" * (last + 1 - first)
-    # What another stretch stands on is no part of a large line: equal lines close together are not one.
+    # Cells of another stretch are no part of a large line: equal lines close together are not one line.
     free_HW = cells_HW.copy()
     for row, x0, x1 in zip(chosen.row.tolist(), chosen.x0.tolist(), chosen.x1.tolist(), strict=True):
         free_HW[row, x0:x1] = 0
@@ -89,7 +89,7 @@ def _reach(
     step: int,
     marks: int,
 ) -> int:
-    """The mark reached from one by up to so many steps along its row, without a wide gap."""
+    """Returns the mark reached from one by up to this many steps along its row, without a wide gap."""
     for _ in range(marks):
         to = at + step
         if not 0 <= to < len(rows) or claimed[to] or rows[to] != rows[at]:
@@ -101,7 +101,7 @@ def _reach(
 
 
 def _rows(own: npt.NDArray[np.int16], free_HW: npt.NDArray[np.int16], row: int, x0: int) -> tuple[int, int]:
-    """The rows of cells [first, last) that show the same line: large text fills several."""
+    """Returns the rows of cells [first, last) that show the same line: large text fills several."""
     there, filled = free_HW[:, x0 : x0 + len(own)], own > 0
     least = _SAME_LINE * max(1, int(np.count_nonzero(filled)))
     first, last = row, row + 1

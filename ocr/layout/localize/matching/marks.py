@@ -1,8 +1,8 @@
-"""Text as rows of marks: as it was written, and as the character head sees it.
+"""Turns text into marks, both as the model wrote it and as the character head sees it.
 
-A mark is a character that is no white space; one that repeats counts once, since two equal letters side by
-side are one run of cells. Characters that are easily taken for each other (capitals and small letters, dashes,
-zero and o) are one mark: places need no more.
+A mark is a character that is not white space; repeated ones count once, since two equal letters side by
+side are one run of cells. Characters that are easily confused (capitals and small letters, dashes,
+zero and o) are one mark, which is enough to find places.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _ALIKE = str.maketrans({
     **dict.fromkeys("1I|!¡ı", "l"), **dict.fromkeys("0", "o"), **dict.fromkeys("‐‑–—−", "-"),
     **dict.fromkeys("‘’‚´`", "'"), **dict.fromkeys("“”„", '"'), **dict.fromkeys("•·∙", "."),
 })  # fmt: skip
-_SAME_GAP_CELLS = 12  # equal runs no further apart are one mark, as `. . .` is in text
+_SAME_GAP_CELLS = 12  # equal runs no further apart are one mark, as in `. . .`
 
 Ints = npt.NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class SeenMarks:
 
 @lru_cache(maxsize=2)  # a model's characters are those of every page
 def alike(characters: str) -> Ints:
-    """[classes] the mark of each class: the first class that looks like it. The same array every time: read only."""
+    """Returns the mark of each class, [classes]: the first class that looks like it. Cached and read-only."""
     first = _marks_of(characters)
     found = np.array([*range(NUM_RESERVED), *(first[_look(letter)] for letter in characters)], np.int64)
     found.flags.writeable = False
@@ -57,7 +57,7 @@ def alike(characters: str) -> Ints:
 
 
 def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
-    """characters: those of the classes from NUM_RESERVED on."""
+    """Returns the marks of texts. characters: those of the classes from NUM_RESERVED on."""
     marks_of = _marks_of(characters)
     words = ["".join(text.split()) for text in texts]
     letters = "".join(words)
@@ -71,7 +71,7 @@ def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
 
 
 def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
-    """The runs of equal cells. characters: as above."""
+    """Returns the runs of equal cells as marks. characters: those of the classes from NUM_RESERVED on."""
     filled = cells_HW > 0
     changes = np.ones((cells_HW.shape[0], cells_HW.shape[1] + 1), bool)
     changes[:, 1:-1] = cells_HW[:, 1:] != cells_HW[:, :-1]
@@ -87,7 +87,7 @@ def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:
 
 @lru_cache(maxsize=2)
 def _marks_of(characters: str) -> Mapping[str, int]:
-    """The first class of each look."""
+    """Returns the first class for each group of similar characters."""
     found: dict[str, int] = {}
     for index, character in enumerate(characters):
         found.setdefault(_look(character), index + NUM_RESERVED)

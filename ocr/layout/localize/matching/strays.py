@@ -1,17 +1,17 @@
-"""Pieces of a text that lie apart from the rest of it: chance, where they are few."""
+"""Drops sections of a text that lie apart from the rest of it, which are chance matches where they are few."""
 
 from collections.abc import Sequence
 
 from ocr.layout.localize.matching.line_pieces import Piece
 
 _NEAR_ROWS, _NEAR_CELLS = 5, 40
-_FEW = 0.25  # of the marks of the largest group
+_FEW = 0.25  # as a share of the marks of the largest group
 
 
 def without_strays(own: Sequence[Piece], others: Sequence[Piece]) -> list[Piece]:
-    """The pieces of one text but those that lie apart and are few. others: the pieces of all texts.
+    """Returns the sections of one text except few that lie apart. others: the sections of all texts.
 
-    Pieces in the same row are together, however far, unless another text stands between them.
+    Sections in the same row belong together, however far apart, unless another text lies between them.
     """
     groups: list[list[Piece]] = []
     for piece in own:

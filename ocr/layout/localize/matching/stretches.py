@@ -1,4 +1,4 @@
-"""Stretches of text that stand somewhere on the page: the same marks, one after another, in one row of cells."""
+"""Finds stretches of text on the page: the same marks, one after another, in one row of cells."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from ocr.layout.localize.matching.marks import Ints, SeenMarks, WrittenMarks
 _GRAM = 3
 _MAX_GAP = 8  # marks that may differ between two runs of three that agree
 _MIN_MARKS = 4
-_MAX_PAIRS = 3_000  # places x places of one run of three; a page of nothing but dots has millions
+_MAX_PAIRS = 3_000  # places in the text x places on the page of one run of three; a page of dots has millions
 _MAX_STRETCHES = 1_500  # a table of equal rows has tens of thousands
 _ECLIPSED = 0.34  # a stretch this much shorter than another one of the same text is chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretches:
-    """[K] stretches in the order of their ends in the text.
+    """K stretches in the order of their ends in the text, each field [K].
 
-    text: whose they are. start, end: the marks of the text that they cover. score: how many of those agree.
+    text: the numbers of their texts. start, end: the marks of the text that they cover. score: how many of those agree.
     first, last: their first and last mark on the page. row; x0, x1: the cells between those.
     """
 
@@ -37,12 +37,12 @@ class Stretches:
         return len(self.start)
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> "Stretches":
-        """Some of them."""
+        """Returns the stretches that an index selects."""
         return Stretches(**{name: getattr(self, name)[index] for name in self.__slots__})
 
 
 def stretches(written: WrittenMarks, seen: SeenMarks) -> Stretches:
-    """Every stretch of at least four marks, but for those that a far longer one of the same text eclipses."""
+    """Returns every stretch of at least four marks, except those that a far longer one of the same text eclipses."""
     i, j = _pairs(_grams(written.mark, written.text), _grams(seen.mark, seen.row))
     shift, text, row = j - i, written.text[i], seen.row[j]
     order = np.lexsort((i, shift, row, text))
@@ -71,7 +71,7 @@ def stretches(written: WrittenMarks, seen: SeenMarks) -> Stretches:
 
 
 def _grams(mark: Ints, group: Ints) -> Ints:
-    """[len - 2] a number for every run of three marks; -1 where it crosses two groups."""
+    """Returns a number for every run of three marks, [len - 2]; -1 where it crosses two groups."""
     if len(mark) < _GRAM:
         return np.zeros(0, np.int64)
     code = (mark[:-2] << 32) + (mark[1:-1] << 16) + mark[2:]
@@ -79,13 +79,13 @@ def _grams(mark: Ints, group: Ints) -> Ints:
 
 
 def _pairs(written: Ints, seen: Ints) -> tuple[Ints, Ints]:
-    """Where the same runs stand: numbers i of the text's and j of the page's."""
+    """Returns pairs of equal runs: indexes i into the text's runs and j into the page's."""
     order = np.argsort(seen, kind="stable")
     ordered = seen[order]
     low, high = np.searchsorted(ordered, written, "left"), np.searchsorted(ordered, written, "right")
     there = np.where(written >= 0, high - low, 0)
     nth, times = _occurrence(written)
-    # Of a run that stands in very many places only those are tried that come about as early on the page.
+    # For a run with very many places, only those about as early on the page as in the text are tried.
     count = np.minimum(there, np.maximum(1, _MAX_PAIRS // times))
     middle = (nth + 0.5) / times * there
     low = low + np.clip(middle - count / 2, 0, there - count).astype(np.int64)
@@ -95,7 +95,7 @@ def _pairs(written: Ints, seen: Ints) -> tuple[Ints, Ints]:
 
 
 def _occurrence(values: Ints) -> tuple[Ints, Ints]:
-    """For each value the how many-th of its kind it is, from 0, and how many there are."""
+    """Returns for each value its running number among equal values, from 0, and how many equal values there are."""
     order = np.argsort(values, kind="stable")
     _, starts, number, times = np.unique(
         values[order], return_index=True, return_inverse=True, return_counts=True
@@ -107,7 +107,7 @@ def _occurrence(values: Ints) -> tuple[Ints, Ints]:
 
 
 def _nearest(found: Stretches, seen: SeenMarks, length: int) -> Stretches:
-    """At most so many stretches: of those for the same text the ones about as early on the page as in the text."""
+    """Returns at most _MAX_STRETCHES: for the same text those about as early on the page as in the text."""
     if len(found) <= _MAX_STRETCHES:
         return found
     away = np.abs(found.start / length - found.first / len(seen.mark))
@@ -118,7 +118,7 @@ def _nearest(found: Stretches, seen: SeenMarks, length: int) -> Stretches:
 
 
 def _lasting(found: Stretches, length: int) -> npt.NDArray[np.bool_]:
-    """Which stretches have a mark of the text that no far longer stretch covers."""
+    """Returns for each stretch whether it has a mark of the text that no far longer stretch covers."""
     longest = [0] * length
     starts, ends, scores = found.start.tolist(), found.end.tolist(), found.score.tolist()
     for k in np.argsort(found.score, kind="stable").tolist():

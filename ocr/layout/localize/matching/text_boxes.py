@@ -1,8 +1,8 @@
-"""A box for every block, from where the character head sees its text.
+"""Finds a box for every text, from where the character head sees its characters.
 
-The decoded text is right but knows no places; the cells know places but no order. Both hold the same characters:
-stretches of the text are found among the cells, the likeliest chain of them is kept, and a block's box goes
-around its pieces, cut to the ink.
+The decoded text is right but has no places; the cells have places but no order. Both hold the same characters:
+stretches of the text are found among the cells, the likeliest chain of them is kept, and a text's box is drawn
+around its sections, cut to the ink.
 """
 
 from collections.abc import Container, Sequence
@@ -24,9 +24,9 @@ from ocr.layout.localize.matching.stretches import stretches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a text stands. box_px: x0, y0, x1, y1 on the page, None where it was not found.
+    """The place of a text. box_px: x0, y0, x1, y1 on the page, None where it was not found.
 
-    share: of its marks, how many were found there.
+    share: the share of its marks that were found there.
     """
 
     box_px: tuple[int, int, int, int] | None
@@ -40,10 +40,10 @@ def place(
     canvas: Canvas,
     wanted: Container[int] | None = None,
 ) -> list[Place]:
-    """The place of each text, in order. texts: as they stand on the page, in reading order.
+    """Returns the place of each text, in order. texts: as printed on the page, in reading order.
 
     cells_HW: [H/16, W/4] of the canvas; characters: see ocr.character_head.second_opinion.read_cells. wanted: the
-    numbers of the texts whose places are asked for, the others have none; None for all.
+    numbers of the texts to place, None for all; the others get no place.
     """
     written, seen = written_marks(texts, characters), seen_marks(cells_HW, characters)
     found = stretches(written, seen)
@@ -63,7 +63,7 @@ def place(
 
 
 def _box(own: Sequence[Piece], letters: Sequence[str], canvas: Canvas) -> Box:
-    """The box around the pieces of a text on the canvas; only the outermost lines decide how high it is."""
+    """Returns the box around the sections of a text on the canvas; only the outermost lines decide its height."""
     y0, y1 = min(piece.y0 for piece in own), max(piece.y1 for piece in own)
     tops, bottoms = [y1 * CELL_HEIGHT_PX + 0.0], [y0 * CELL_HEIGHT_PX + 0.0]
     for piece, text in zip(own, letters, strict=True):

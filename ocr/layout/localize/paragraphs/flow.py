@@ -1,4 +1,4 @@
-"""Where blocks of running matter end, by the places of their lines: gaps, other sizes and columns, indents."""
+"""Finds where blocks of running text end, by the places of their lines: gaps, other sizes and columns, indents."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,25 +17,25 @@ from ocr.layout.localize.quantiles import percentile
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
 _TIGHT = 0.9  # lines are never closer
-_PITCH = 1.3  # the usual distance of lines where too few tell it
-_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # more than that parts blocks; where a baseline is doubtful
-_ITEM_EXTRA = 1.3  # and items of a list
-_APART = 3.0  # across
+_PITCH = 1.3  # the usual distance of lines where too few lines show it
+_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # distance that separates blocks; where a baseline is doubtful
+_ITEM_EXTRA = 1.3  # extra distance that separates items of a list
+_APART = 3.0  # horizontal distance that separates blocks
 _INDENT = 0.6
 # Ratios.
-_SIZES, _WIDTHS = 1.2, 1.12  # of type sizes and of letters' widths that differ
-_ALIKE = 1.12  # of type sizes that are the same
+_SIZES, _WIDTHS = 1.2, 1.12  # from these on type sizes and letters' widths differ
+_ALIKE = 1.12  # up to this type sizes are the same
 _RAGGED = 0.12  # of the width of a column: lines that end within this of its edge are full
-_FILLED = 0.4  # of the lines of running text are full, at least
-_ROOM = 1.1  # that a word needs
+_FILLED = 0.4  # the least share of full lines in running text
+_ROOM = 1.1  # the room that a word needs, in its widths
 # Lines.
-_NEAR, _FAR = 12, 10  # before and after: of the column, for the usual distance
-_FEW, _ENOUGH, _USUAL = 3, 8, 30  # distances that tell the usual one, and the percentile of them that it is
+_NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
+_FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
 _SOME = 4
 
 
 class Flow:
-    """The lines [start, end) of a page, none of them a table's."""
+    """Divides the lines [start, end) of a page, none of them in a table, into blocks."""
 
     def __init__(self, lines: Sequence[Line], start: int, end: int) -> None:
         self._lines, self._start, self._end = lines, start, end
@@ -43,7 +43,7 @@ class Flow:
         self._known: dict[int, Sequence[Line]] = {}
 
     def ranges(self) -> Iterator[tuple[int, int, str]]:
-        """The blocks: [first, last) and a label."""
+        """Yields the blocks as ranges [first, last) with a label."""
         first = self._start
         for at in range(self._start, self._end):
             if at + 1 == self._end or self._ends_block(first, at):
@@ -51,7 +51,7 @@ class Flow:
                 first = at + 1
 
     def _ends_block(self, first: int, at: int) -> bool:
-        """Whether a block that begins with line `first` ends with line `at`."""
+        """Returns whether a block that begins with line `first` ends with line `at`."""
         a, b = self._lines[at], self._lines[at + 1]
         if not a.spans or not b.spans:
             return a.block != b.block
@@ -73,7 +73,7 @@ class Flow:
         return not self._is_code(at) and self._ends_paragraph(first, at)
 
     def _ends_paragraph(self, first: int, at: int) -> bool:
-        """Whether line `at` ends a paragraph although there is no gap below it."""
+        """Returns whether line `at` ends a paragraph although there is no gap below it."""
         a, b = self._lines[at], self._lines[at + 1]
         own = [k for k in range(first, at + 1) if self._lines[k].spans]
         full = [not self._is_forced(k) for k in own]
@@ -91,14 +91,14 @@ class Flow:
         return not full[-1] and next_full and abs(b.x0 - a.x0) < step
 
     def _runs_on(self, at: int) -> bool:
-        """Whether a line is full, as others around it are: then a blank line after it may only be a wide gap."""
+        """Returns whether a line is full like others around it; then a blank line after it may only be a wide gap."""
         around = self._around(at)
         right = max(line.x1 for line in around)
         least = right - _RAGGED * (right - around[0].x0)
         return sum(line.x1 > least for line in around) > 1 and not self._is_forced(at)
 
     def _is_indented(self, at: int, left: float, step: float) -> bool:
-        """Whether a line begins further right than those before and after it, and is not centred."""
+        """Returns whether a line begins further right than those before and after it, and is not centred."""
         line = self._lines[at]
         right = max(other.x1 for other in self._around(at - 1))
         centred = abs((right - line.x1) - (line.x0 - left)) < step
@@ -107,7 +107,7 @@ class Flow:
         return line.x0 > left + step and not centred and returns
 
     def _is_code(self, at: int) -> bool:
-        """Whether the lines around are entries of an index, or of a program: those have no paragraphs."""
+        """Returns whether the lines around are an index or a program, which have no paragraphs."""
         around = self._around(at)
         if is_index(around) or is_numbered(around):
             return True
@@ -116,7 +116,7 @@ class Flow:
         return is_mono(around) and sum(line.x1 > least for line in around) < _FILLED * len(around)
 
     def _is_forced(self, at: int) -> bool:
-        """Whether a line ends although the next line's first word would have fitted on it."""
+        """Returns whether a line ends although the next line's first word would have fitted on it."""
         a = self._lines[at]
         if has_leader(a) or at + 1 >= self._end:
             return True
@@ -127,12 +127,12 @@ class Flow:
         ends = sorted(line.x1 for line in around)
         width = ends[-1] - min(line.x0 for line in around)
         if len(ends) > _SOME and ends[-2] < ends[-1] - _RAGGED * width:
-            return True  # lines that end where they like
+            return True  # ragged lines
         word = b.text.split(maxsplit=1)[0]
         return ends[-1] - a.x1 > (len(word) + 1.5) * b.letter_px * _ROOM
 
     def _around(self, at: int) -> Sequence[Line]:
-        """The lines of a column around line `at`, as far as they follow each other closely."""
+        """Returns the lines of the column around line `at` that follow each other closely."""
         if (known := self._known.get(at)) is not None:
             return known
         low, high, start = at, at + 1, self._start
@@ -144,9 +144,9 @@ class Flow:
         return found
 
     def _extra(self, at: int) -> float:
-        """How much further than usual the next line is below line `at`, in pixels.
+        """Returns how much further below line `at` the next line is than usual, in pixels.
 
-        A baseline may be misjudged: then the gap on the line's other side is as much too small.
+        A baseline may be misjudged; then the gap on the line's other side is too small by as much.
         """
         usual = self._usual(at)
         found = [self._lines[at + 1].base - self._lines[at].base - usual]
@@ -157,7 +157,7 @@ class Flow:
         return min(found)
 
     def _usual(self, at: int) -> float:
-        """The usual distance of lines like `at` around it, in pixels."""
+        """Returns the usual distance of lines like `at` around it, in pixels."""
         lines, a = self._lines, self._lines[at]
         low, high = max(self._start, at - _FAR), min(self._end - 1, at + 1 + _FAR)
         drops = [
@@ -174,7 +174,7 @@ def _alike(a: Line, b: Line) -> bool:
 
 
 def _differ(a: Line, b: Line) -> bool:
-    """Whether two lines are of different type sizes."""
+    """Returns whether two lines have different type sizes."""
     if not (a.sure and b.sure):
         return False
     small, large = (b, a) if b.size < a.size else (a, b)
@@ -182,7 +182,7 @@ def _differ(a: Line, b: Line) -> bool:
 
 
 def _adjoin(a: Line, b: Line) -> bool:
-    """Whether two lines may be neighbours in one column."""
+    """Returns whether two lines may be neighbours in one column."""
     if not a.spans or not b.spans or _differ(a, b):
         return False
     size = max(a.size, b.size)

@@ -1,4 +1,4 @@
-"""What lines are by their letters: items of a list, entries of an index, lines of a program."""
+"""Classifies lines by their letters: items of a list, entries of an index, lines of a program."""
 
 import re
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from itertools import pairwise
 from ocr.layout.localize.paragraphs.text_lines import Line
 from ocr.layout.localize.quantiles import median
 
-_LONG, _FEW = 8, 3  # characters and lines by which the width of characters is judged
-_SAME = 0.03  # of the width of characters
-_MOST = 0.6  # of the lines
-_UNEVEN = 1.3  # how much longer than the shortest the longest of lines must be
+_LONG, _FEW = 8, 3  # the least characters a line, and lines, by which the width of characters is judged
+_SAME = 0.03  # the tolerance of the width of characters
+_MOST = 0.6  # as a share of the lines
+_UNEVEN = 1.3  # how much longer than the shortest line the longest must be
 _MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s")
 _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 
 def is_mono(lines: Sequence[Line]) -> bool:
-    """Whether all characters are of one width, in lines of different lengths."""
+    """Returns whether all characters have one width, in lines of different lengths."""
     long = [line for line in lines if len(line.text) >= _LONG and line.spans]
     if len(long) < _FEW:
         return False
@@ -26,24 +26,24 @@ def is_mono(lines: Sequence[Line]) -> bool:
 
 
 def is_numbered(lines: Sequence[Line]) -> bool:
-    """Whether the lines are numbered one by one, as those of programs are."""
+    """Returns whether the lines are numbered consecutively, as those of programs are."""
     heads = [line.text.split()[0] for line in lines]
     numbers = [int(head) if head.isdecimal() else -2 for head in heads]
     return len(lines) > 1 and sum(b - a == 1 for a, b in pairwise(numbers)) >= (len(lines) - 1) / 2
 
 
 def is_index(lines: Sequence[Line]) -> bool:
-    """Whether most lines end with a number, as entries of an index or a table of contents do."""
+    """Returns whether most lines end with a number, as entries of an index or a table of contents do."""
     return sum(line.text[-1].isdigit() for line in lines) > _MOST * len(lines)
 
 
 def is_list(lines: Sequence[Line]) -> bool:
-    """Whether the lines are two or more items and what goes on them."""
+    """Returns whether the lines are two or more list items with their continuation lines."""
     return item_mark(lines[0]) is not None and sum(item_mark(line) is not None for line in lines) > 1
 
 
 def item_mark(line: Line) -> str | None:
-    """What an item begins with: a bullet, or `1` for numbers and letters; None for no item."""
+    """Returns the mark of a list item: its bullet, or `1` for numbers and letters; None where it is no item."""
     if not _MARK.match(line.text):
         return None
     first = line.text.lstrip("(")[0]
@@ -51,5 +51,5 @@ def item_mark(line: Line) -> str | None:
 
 
 def has_leader(line: Line) -> bool:
-    """Whether dots or a rule lead across the line, or stand for what is to be filled in."""
+    """Returns whether the line has a leader of dots or a rule, or a blank to be filled in."""
     return _LEADER.search(line.text) is not None

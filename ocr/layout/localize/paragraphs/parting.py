@@ -1,7 +1,7 @@
-"""Blocks of plain output, parted and joined by where their lines stand.
+"""Splits and joins the blocks of plain output by the places of their lines.
 
-The model leaves a blank line where there is a larger gap. So a table's rows come apart, and paragraphs without a gap
-are one; where each line stands tells more.
+The model leaves a blank line where there is a larger gap. So a table's rows are separated, and paragraphs without a
+gap are one block; the place of each line tells more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from ocr.layout.localize.paragraphs.text_lines import Line, find_lines
 from ocr.types import Block
 
 _ASCENT, _DESCENT = 0.77, 0.23  # of a line's type size
-_ENOUGH = 0.5  # of a block's characters, those on lines with a place, for its box to be around those
+_ENOUGH = 0.5  # the least share of a block's characters on lines with a place for the block to get their box
 
 
 def is_plain(blocks: Sequence[Block]) -> bool:
-    """Whether a page's blocks are of output without regions, and stand in it word for word."""
+    """Returns whether a page's blocks come from output without regions, and occur in it word for word."""
     return all(
         block.label == "text"
         and block.box_px is None
@@ -33,10 +33,10 @@ def is_plain(blocks: Sequence[Block]) -> bool:
 def parted(
     blocks: Sequence[Block], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
 ) -> tuple[Block, ...]:
-    """The same text in the same order, parted by where it stands on the page. blocks: plain ones.
+    """Returns the same text in the same order, split into blocks by its places on the page. blocks: plain ones.
 
     Tables and lists get their labels; blocks most of whose lines were found get their boxes.
-    cells_HW, characters: as ocr.layout.localize.matching.text_boxes.place takes them.
+    cells_HW, characters: see ocr.layout.localize.matching.text_boxes.place.
     """
     lines = find_lines(blocks, cells_HW, characters, canvas)
     return tuple(
@@ -55,7 +55,7 @@ def _ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
 
 
 def _block(blocks: Sequence[Block], lines: Sequence[Line]) -> Block:
-    """A block of these lines: part of one block, or of several with blank lines between them."""
+    """Returns a block of these lines: a part of one block, or of several with blank lines between them."""
     first, last = lines[0], lines[-1]
     texts = [block.text for block in blocks[first.block : last.block + 1]]
     texts[-1] = texts[-1][: last.end]

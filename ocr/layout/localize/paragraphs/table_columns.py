@@ -1,4 +1,4 @@
-"""The white strips between a table's columns, and how lines go with them."""
+"""Finds the white strips between a table's columns, and compares lines with them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,20 +7,20 @@ from ocr.layout.localize.paragraphs.text_lines import Line, Span
 
 # In type sizes.
 _STRIP = 0.35  # the least width of a strip
-_GAP = 0.7  # of a line's gaps one must be this wide for them to matter
+_GAP = 0.7  # one of a line's gaps must be this wide for them to matter
 _SLACK = 0.5  # how far cells may be out of line
 _LONGER = 3.0  # how much longer the last cell of a column may be
-_ALIGNED = 0.5  # of a line's gaps, those where a strip or the gap of another line is
+_ALIGNED = 0.5  # the least share of a line's gaps at a strip or at the gap of another line
 
 
 def shared_strips(strips: Sequence[Span] | None, line: Line) -> list[Span]:
-    """What a line leaves white of some strips, or of all of the page for None."""
+    """Returns the white that a line leaves of some strips, or of the page's whole width for None."""
     least = _STRIP * line.size
     free = [(float("-inf"), line.x0), *_inner(line), (line.x1, float("inf"))]
     if strips is None:
         return [gap for gap in free if gap[1] - gap[0] >= least]
     shared: list[Span] = []
-    for left, right in strips:  # hardly any pair has anything in common
+    for left, right in strips:  # hardly any pair overlaps
         for x0, x1 in free:
             low, high = left if left > x0 else x0, right if right < x1 else x1
             if high - low >= least:
@@ -29,30 +29,30 @@ def shared_strips(strips: Sequence[Span] | None, line: Line) -> list[Span]:
 
 
 def inner_strips(strips: Sequence[Span], lines: Sequence[Line]) -> list[Span]:
-    """The strips that are inside the lines."""
+    """Returns the strips that lie within the lines' extent."""
     x0, x1 = min(line.x0 for line in lines), max(line.x1 for line in lines)
     return [(low, high) for low, high in strips if low > x0 and high < x1]
 
 
 def _inner(line: Line) -> list[Span]:
-    """The gaps within a line."""
+    """Returns the gaps within a line."""
     return [(a[1], b[0]) for a, b in pairwise(line.spans)]
 
 
 def both_sides(row: Sequence[Line], low: float, high: float) -> bool:
-    """Whether something stands to the left of a strip, and something to the right."""
+    """Returns whether a row has text both to the left and to the right of a strip."""
     spans = [span for line in row for span in line.spans]
     return any(span[1] <= low for span in spans) and any(span[0] >= high for span in spans)
 
 
 def crossings(lines: Sequence[Line], low: float, high: float) -> int:
-    """How often the text goes on from the left of a strip to its right: once for two columns, once a row in a table."""
+    """Returns how often text goes on from a strip's left to its right: once for two columns, once a row in tables."""
     sides = [span[0] >= high for line in lines for span in line.spans if span[1] <= low or span[0] >= high]
     return sum(after and not before for before, after in pairwise(sides))
 
 
 def _cells(line: Line, strips: Sequence[Span]) -> list[Span]:
-    """What of a line stands between the strips."""
+    """Returns the cells of a line: its spans between the strips."""
     cells = [line.spans[0]]
     for span in line.spans[1:]:
         if any(cells[-1][1] <= low and high <= span[0] for low, high in strips):
@@ -63,12 +63,12 @@ def _cells(line: Line, strips: Sequence[Span]) -> list[Span]:
 
 
 def fills_strip(line: Line, strips: Sequence[Span], table: Sequence[Line]) -> bool:
-    """Whether a line stands in some strip of the table from side to side."""
+    """Returns whether a line fills some strip of the table from side to side."""
     return any(line.x0 <= low and high <= line.x1 for low, high in inner_strips(strips, [*table, line]))
 
 
 def has_other_columns(line: Line, strips: Sequence[Span], above: Line | None) -> bool:
-    """Whether the line has gaps, but not where the table has its strips or the line above its gaps."""
+    """Returns whether the line has gaps, but not at the table's strips or at the gaps of the line above."""
     gaps = _inner(line)
     known = [*strips, *(_inner(above) if above else ())]
     aligned = sum(any(a[0] < b[1] and b[0] < a[1] for b in known) for a in gaps)
@@ -76,7 +76,10 @@ def has_other_columns(line: Line, strips: Sequence[Span], above: Line | None) ->
 
 
 def is_in_line(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether some cell of the line but the first is in line with one of the table; a single cell begins as one."""
+    """Returns whether a cell of the line other than the first is aligned with one of the table.
+
+    A single cell is aligned where it begins at the same x as a cell of the table.
+    """
     slack = _SLACK * line.size
     cells = _cells(line, strips)
     others = [cell for other in table for cell in _cells(other, strips)]
@@ -90,7 +93,7 @@ def is_in_line(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> boo
 
 
 def fits_column(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether a line with one cell is not much longer than the cells of that column."""
+    """Returns whether a line with one cell is not much longer than the cells of that column."""
     cells = _cells(line, strips)
     others = [cell for other in table for cell in _cells(other, strips)]
     x0, x1 = cells[0]

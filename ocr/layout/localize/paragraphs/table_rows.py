@@ -1,4 +1,4 @@
-"""Lines that are rows of a table, by the white strips between its columns."""
+"""Finds lines that are rows of a table, by the white strips between its columns."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,23 +19,23 @@ from ocr.layout.localize.paragraphs.text_lines import Line, Span
 # In type sizes.
 _WIDE = 1.5  # a strip wider than this is no better
 _EVIDENCE, _EVIDENCE_OF_TWO = 2.2, 3.0  # the least width of all strips, over all rows; over two rows
-_BELOW = 4.0  # how far below the last row the next may stand
-_TIGHT = 1.6  # how far it always may
-_CLOSE = 1.45  # from one line of a cell to the next
-_CLOSER = 0.85  # of the distance of rows
-_REGULAR = 1.25  # of the largest distance so far, it may be further away than that
-_ABOVE = 8.0  # how far a cell's first line may stand above the last line of the cell before
+_BELOW = 4.0  # how far below the last row the next may be
+_TIGHT = 1.6  # how far below it always may be
+_CLOSE = 1.45  # the most from one line of a cell to the next
+_CLOSER = 0.85  # the same as a share of the distance of rows
+_REGULAR = 1.25  # how much further than the largest distance so far the next row may be
+_ABOVE = 8.0  # how far a cell's first line may be above the last line of the cell before
 _SIZES = 1.5  # how much larger one line may be than another
 _ROWS = 3  # fewer rows must be further apart
-_SHARE = 0.5  # of the rows, those with something on both sides of a strip
-_STRANGERS = 0.5  # of the lines, those whose gaps are elsewhere
-_SPARED = 4  # one in so many lines may be out of line, and one more
-_CELL_LINES = 4  # a cell has no more lines
-_LAST = 12  # lines among which the lowest is
+_SHARE = 0.5  # the least share of rows with text on both sides of a strip
+_STRANGERS = 0.5  # the share of lines with gaps elsewhere from which it is no table
+_SPARED = 4  # one in this many lines may be out of line, and one more
+_CELL_LINES = 4  # the most lines of a cell
+_LAST = 12  # the lowest line is among this many last ones
 
 
 def find_tables(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """Ranges [start, end) of lines that are tables, in order."""
+    """Returns the ranges [start, end) of lines that are tables, in order."""
     found, at = [], 0
     while at < len(lines):
         end = _whole(lines, at, _end(lines, at))
@@ -48,13 +48,13 @@ def find_tables(lines: Sequence[Line]) -> list[tuple[int, int]]:
 
 
 def _heads(line: Line, rows: Sequence[Line]) -> bool:
-    """Whether the cells of a table's first line are in line with the others'."""
+    """Returns whether the cells of a table's first line are aligned with the others'."""
     placed = [row for row in rows if row.spans]
     return is_in_line(line, placed, _all_share([line, *placed]))
 
 
 def _whole(lines: Sequence[Line], start: int, end: int) -> int:
-    """`start` instead of `end` for two or three lines out of a paragraph with narrow gaps: justified text."""
+    """Returns `end`, or `start` for two or three lines of a paragraph with narrow gaps, which are justified text."""
     before = start > 0 and lines[start - 1].block == lines[start].block
     after = end < len(lines) and lines[end - 1].block == lines[end].block
     if start == end or end - start > _ROWS or not (before or after):
@@ -65,7 +65,7 @@ def _whole(lines: Sequence[Line], start: int, end: int) -> int:
 
 
 def _all_share(lines: Sequence[Line]) -> list[Span]:
-    """The strips that lines share; a line that leaves none is passed over."""
+    """Returns the strips that lines share; a line that would leave none is skipped."""
     strips: list[Span] = []
     for line in lines:
         strips = shared_strips(strips or None, line) or strips
@@ -73,7 +73,7 @@ def _all_share(lines: Sequence[Line]) -> list[Span]:
 
 
 def _end(lines: Sequence[Line], start: int) -> int:
-    """Where the table ends whose first line this is; `start` where it is none."""
+    """Returns the end of the table that begins with this line; `start` where none does."""
     strips: list[Span] | None = None
     table: list[Line] = []
     seen: list[Line] = []
@@ -97,7 +97,7 @@ def _end(lines: Sequence[Line], start: int) -> int:
             break
         fills = len(line.spans) == 1 and fills_strip(line, strips or [], table)
         if table and (fills or not in_line or not inner_strips(shared, [*table, line])):
-            missed += 1  # what stands in one row's gap may be chance, or misread
+            missed += 1  # text in one row's gap may be chance, or misread
             if missed > 1 + len(table) // _SPARED:
                 break
             continue
@@ -109,7 +109,7 @@ def _end(lines: Sequence[Line], start: int) -> int:
 
 
 def _goes_on(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether a line with one cell is another line of it, or beside it, and not what stands below the table."""
+    """Returns whether a line with one cell belongs to the table, and is not text below it."""
     drops = [below.base - above.base for above, below in pairwise(table)]
     drop = line.base - table[-1].base
     close = drop < max(_CLOSE * line.size, _CLOSER * min((d for d in drops if d > 0), default=0.0))
@@ -117,13 +117,13 @@ def _goes_on(line: Line, table: Sequence[Line], strips: Sequence[Span]) -> bool:
 
 
 def _is_column(lines: Sequence[Line]) -> bool:
-    """Whether lines stand below each other without gaps, and are too many for one cell."""
+    """Returns whether lines are below each other without gaps, and too many for one cell."""
     single = all(len(line.spans) == 1 and abs(line.x0 - lines[0].x0) < line.size for line in lines)
     return len(lines) > _CELL_LINES and single and all(a.base < b.base for a, b in pairwise(lines))
 
 
 def _near(table: Sequence[Line], line: Line) -> bool:
-    """Whether a line goes on a table: below it, or beside its last lines."""
+    """Returns whether a line continues a table: below it, or beside its last lines."""
     last = table[-1]
     lowest = max(other.base for other in table[-_LAST:])
     size = max(last.size, line.size)
@@ -137,7 +137,7 @@ def _near(table: Sequence[Line], line: Line) -> bool:
 
 
 def _is_table(lines: Sequence[Line], strips: Sequence[Span]) -> bool:
-    """Whether something stands on both sides of the strips in enough of the rows."""
+    """Returns whether enough of the rows have text on both sides of the strips."""
     size = min(line.size for line in lines)
     rows = _rows(lines)
     kept = []
@@ -153,7 +153,7 @@ def _is_table(lines: Sequence[Line], strips: Sequence[Span]) -> bool:
 
 
 def _rows(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines by their heights."""
+    """Returns the lines grouped by their baselines."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.base):
         if rows and line.base - rows[-1][0].base < 0.5 * line.size:

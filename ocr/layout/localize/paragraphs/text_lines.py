@@ -1,4 +1,4 @@
-"""Lines of text with where they stand: what blocks are parted and joined by."""
+"""Finds lines of text and their places, by which blocks are split and joined."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from ocr.layout.localize.printed_text import as_drawn
 from ocr.layout.localize.quantiles import median
 from ocr.types import Block
 
-_ENOUGH = 0.45  # of a line's marks, for its place to be believed
-_BASE = 0.23  # of a line's height stands below its baseline
+_ENOUGH = 0.45  # the least share of a line's marks for its place to be trusted
+_BASE = 0.23  # the share of a line's height below its baseline
 _GAP = 0.4  # of the type size: narrower gaps are between words or letters
 _MONO, _MONO_GAP = 0.5, 1.5  # letters this wide may be typewriter's, whose blanks are a letter wide
 _CLOSE, _FAR = 1.2, 4.0  # type sizes from the line before to the line after
-_NEAR = 4  # lines before and after
+_NEAR = 4  # lines before and after that count as neighbours
 _DOUBTFUL = 1.25  # how far the ink's type size may be off for the baseline to be right
 _LINE = re.compile(r"[^\n]+")
 
@@ -27,9 +27,9 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a block. block: its block's number; start, end: where in that block's text it stands.
+    """One line of a block. block: its block's number; start, end: its characters in that block's text.
 
-    spans: [x0, x1) of what stands between gaps wider than those of words; none where its place is not known.
+    spans: [x0, x1) of its text between gaps wider than those of words; none where its place is not known.
     base, size: its baseline and type size; sure: whether they are trusted. All in page pixels.
     """
 
@@ -44,24 +44,26 @@ class Line:
 
     @property
     def x0(self) -> float:
+        """Its left end in page pixels; only where its place is known."""
         return self.spans[0][0]
 
     @property
     def x1(self) -> float:
+        """Its right end in page pixels; only where its place is known."""
         return self.spans[-1][1]
 
     @property
     def letter_px(self) -> float:
-        """The mean width of a character."""
+        """The mean width of a character in page pixels."""
         return sum(x1 - x0 for x0, x1 in self.spans) / max(1, len(self.text) - len(self.spans) + 1)
 
 
 def find_lines(
     blocks: Sequence[Block], cells_HW: npt.NDArray[np.int16], characters: str, canvas: Canvas
 ) -> list[Line]:
-    """Every line of the blocks, in order.
+    """Returns every line of the blocks, in order.
 
-    cells_HW, characters: as ocr.layout.localize.matching.text_boxes.place takes them.
+    cells_HW, characters: see ocr.layout.localize.matching.text_boxes.place.
     """
     written = [
         Line(block=number, start=match.start(), end=match.end(), text=match[0].strip())
@@ -99,7 +101,7 @@ def _placed(
 
 
 def _gaps(filled: npt.NDArray[np.int64], least_px: float, canvas: Canvas) -> list[float]:
-    """Where gaps between filled cells begin and end, in turn, in page pixels."""
+    """Returns starts and ends of gaps between filled cells, in turn, in page pixels."""
     edges: list[float] = []
     before = np.flatnonzero(np.diff(filled) > 1)
     for left, right in zip(filled[before].tolist(), filled[before + 1].tolist(), strict=True):
@@ -111,7 +113,7 @@ def _gaps(filled: npt.NDArray[np.int64], least_px: float, canvas: Canvas) -> lis
 
 
 def _without_jumps(lines: Sequence[Line]) -> list[Line]:
-    """The lines, but for the places of those that are not between the lines before and after, which go together."""
+    """Returns the lines, dropping the places of those out of order between two neighbours that follow each other."""
     out = list(lines)
     for at in range(1, len(lines) - 1):
         before, line, after = out[at - 1], lines[at], lines[at + 1]
@@ -127,7 +129,7 @@ def _without_jumps(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_sizes(lines: Sequence[Line]) -> list[Line]:
-    """The lines with sizes that their letters' widths or their neighbours bear out: ink alone may mislead."""
+    """Returns the lines with sizes that letters' widths or neighbours confirm, as ink alone may mislead."""
     out = list(lines)
     measures = [(line.size, line.letter_px) if line.spans else None for line in lines]
     for at, (line, own) in enumerate(zip(lines, measures, strict=True)):
