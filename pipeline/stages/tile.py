@@ -1,4 +1,4 @@
-"""Stage tile: a page's pixels to the encoder's views. Runs in workers; never imports torch."""
+"""Stage tile: cuts a page's pixels into the encoder's views. Runs in workers; never imports torch."""
 
 import time
 from collections.abc import Sequence
