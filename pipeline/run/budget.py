@@ -42,7 +42,7 @@ class Budget:
         self._waiting.append((turn, num_bytes))
         try:
             await turn
-        except asyncio.CancelledError:  # give back what was already granted; if nothing was, the next one may fit
+        except asyncio.CancelledError:  # give back what was granted, or let the next one try
             self.add(0 if turn.cancelled() else -num_bytes)
             raise
         self.waited_s += time.monotonic() - started

@@ -117,6 +117,6 @@ def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int
             return pdf.count_pages(document)
     with closing(images.open_image(path, form)) as image:
         if image.width * image.height > settings.max_image_pixels:
-            reason = images.oversized(image.width, image.height, settings.max_image_pixels)
+            reason = images.oversized_message(image.width, image.height, settings.max_image_pixels)
             raise DocumentError("broken", reason)
         return images.count_frames(image)

@@ -60,7 +60,9 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
-    from ocr.layout.localize.blocks import placed  # imported late: a run's first page starts before any is placed
+    from ocr.layout.localize.blocks import (
+        placed,
+    )  # imported late: a run's first page starts before any is placed
 
     rendered, transcript = read.rendered, read.transcript
     opinion = None

@@ -71,7 +71,7 @@ def is_sure_to_read(config: Config) -> bool:
 
 
 def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
-    """Returns the model in float32, with some parts multiplying in bfloat16: lower precision elsewhere gains nothing."""
+    """Returns the model in float32, with some parts multiplying in bfloat16: elsewhere that would gain nothing."""
     import torch
 
     from encoders.bfloat16 import multiply_in_bfloat16
