@@ -96,7 +96,7 @@ def run(
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    # A path may lie on a server that is gone.
+    # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
     weights = stop.while_doing(lambda: weights_sha256(config.model))
