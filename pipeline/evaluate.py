@@ -26,6 +26,7 @@ class Edits:
 
     @property
     def rate(self) -> float:
+        """The error rate: edits per unit of the truth."""
         return self.num_edits / max(self.length, 1)
 
 
@@ -50,14 +51,17 @@ class Evaluation:
 
     @property
     def characters(self) -> Edits:
+        """The edits of all pages together, in characters."""
         return _total(page.characters for page in self.pages)
 
     @property
     def words(self) -> Edits:
+        """The edits of all pages together, in words."""
         return _total(page.words for page in self.pages)
 
     @property
     def median_cer(self) -> float:
+        """The median over the pages' character error rates."""
         return median(page.characters.rate for page in self.pages)
 
     def as_dict(self) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Page:
 
     @property
     def page_number(self) -> int:
+        """The 1-based number of the page."""
         return self.page_index + 1
 
 
@@ -115,6 +116,7 @@ class RenderedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of its views."""
         return self.views.num_bytes
 
     def without_views(self) -> "RenderedPage":
@@ -168,6 +170,7 @@ class DividedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of all its crops' views."""
         return sum(part.rendered.num_bytes for part in self.parts)
 
     def without_views(self) -> "DividedPage":
@@ -195,9 +198,11 @@ class EmbeddedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of its views, of which there are none."""
         return 0
 
     def without_views(self) -> "EmbeddedPage":
+        """Returns the page itself, which has no views."""
         return self
 
 

@@ -67,6 +67,7 @@ class Verification:
 
     @property
     def exit_code(self) -> ExitCode:
+        """The exit code: FAULTY if there are problems."""
         return ExitCode.FAULTY if self.problems else ExitCode.OK
 
     def to_json(self) -> dict[str, object]:

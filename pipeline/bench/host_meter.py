@@ -16,7 +16,7 @@ _PERIOD_S = 0.5  # a measurement takes some milliseconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUse:
-    """The use of the host at one moment. main_bytes, worker_bytes: resident memory; shared memory counts in each process.
+    """The use of the host at one moment. main_bytes, worker_bytes: resident memory, with shared memory in each process.
 
     cpu_s: user and system time of this process and all it ever started, since it began.
     """
@@ -27,6 +27,7 @@ class HostUse:
 
     @property
     def total_bytes(self) -> int:
+        """The resident memory of all processes."""
         return self.main_bytes + self.worker_bytes
 
 

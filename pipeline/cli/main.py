@@ -330,9 +330,8 @@ def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
 
 
 def _run_command(args: Sequence[str] | None) -> int:
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # a name that the locale cannot encode must not end a command
+    # A name that the locale cannot encode must not end a command.
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         result = cli.main(args, prog_name="ocrbatch", standalone_mode=False)
@@ -371,9 +370,8 @@ def _report(error: BaseException) -> int:
     from pipeline.errors import exit_code, is_explained
 
     if is_explained(error):
-        say(
-            f"ocrbatch: {error}".splitlines(), err=True
-        )  # a configuration may have several errors, a line each
+        # A configuration may have several errors, a line each.
+        say(f"ocrbatch: {error}".splitlines(), err=True)
     elif isinstance(error, KeyboardInterrupt | StopRequest | click.Abort):
         click.echo("ocrbatch: stopped", err=True)
     else:

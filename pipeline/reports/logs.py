@@ -48,8 +48,10 @@ class RunLog:
 
 
 class LoggedProgress:
-    """Passes progress on to another display and to the log. Pages that went well are `info`, others and rescues
-    `warning`."""
+    """Passes progress on to another display and to the log.
+
+    Pages that went well are logged as `info`, others and rescued ones as `warning`.
+    """
 
     def __init__(self, inner: Progress, log: RunLog) -> None:
         self._inner, self._log = inner, log

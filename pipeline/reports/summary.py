@@ -96,6 +96,7 @@ class RunSummary:
 
     @property
     def num_pages(self) -> int:
+        """The number of pages of this run that have a result."""
         return self.pages.total()
 
     @property

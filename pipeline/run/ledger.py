@@ -1,4 +1,4 @@
-"""The run's ledger: marks pages before they are read, then stores, counts and reports their results."""
+"""Keeps the run's ledger: marks pages before they are read, then stores, counts and reports their results."""
 
 import asyncio
 import dataclasses

@@ -382,7 +382,7 @@ class _Run:
         """
         share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
         try:
-            # Only a few pages queue at the workers, so that turns are decided on what is by then known of a document.
+            # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
                 if self._turns.puts_off(page):
                     return

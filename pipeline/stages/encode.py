@@ -26,6 +26,7 @@ class Encoder(Protocol):
     """The interface of pipeline.device.run_encoder.RunEncoder that this stage needs."""
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
+
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
     def assemble(
         self,

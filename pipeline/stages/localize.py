@@ -60,9 +60,8 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
-    from ocr.layout.localize.blocks import (
-        placed,
-    )  # imported late: a run's first page starts before any is placed
+    # Imported late: a run's first page starts before any is placed.
+    from ocr.layout.localize.blocks import placed
 
     rendered, transcript = read.rendered, read.transcript
     opinion = None

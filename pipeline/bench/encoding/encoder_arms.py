@@ -30,8 +30,9 @@ _COUNTED = ("hits", "misses", "eager", "replays", "eager_batches", "replayed_tok
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSettings:
-    """The settings of an arm. max_items: most views in a batch. budgets: "default" sizes double; "auto" chooses them
-    from the requests. repeats: timed runs of each graph, which decide whether it is used.
+    """The settings of an arm. max_items: most views in a batch. repeats: timed runs of a graph that decide on its use.
+
+    budgets: "default" are sizes that double; "auto" chooses them from the requests.
     """
 
     max_items: int = 32

@@ -62,6 +62,7 @@ class ArmTimes:
 
     @property
     def num_requests(self) -> int:
+        """The number of requests that were encoded."""
         return len(self.stages.get("encoder_forward", ()))
 
     def spreads(self) -> dict[str, Spread]:

@@ -116,7 +116,8 @@ class EngineArm:
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:
     """Returns the arm with this name, one of DECODE_ARMS.
 
-    slots, max_tokens: the paged engine's pages at once, and the most tokens of one with its prompt. Raises: ConfigError where the paged engine cannot be used.
+    slots, max_tokens: the paged engine's pages at once, and the most tokens of one with its prompt.
+    Raises: ConfigError where the paged engine cannot be used.
     """
     if name == "generate":
         return GenerateArm(loaded)

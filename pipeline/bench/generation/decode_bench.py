@@ -53,6 +53,7 @@ class ArmDecode:
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.tokens / self.wall_s
 
     @property
@@ -62,6 +63,7 @@ class ArmDecode:
 
     @property
     def num_differ(self) -> int:
+        """The number of pages whose text differs from the first arm's."""
         return sum(place is not None for place in self.differs_at)
 
     def to_json(self) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
 
 
 def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None:
-    """Returns the first index at which the sequences differ, the shorter one's end included; None if they are equal."""
+    """Returns the first index at which the sequences differ, the shorter one's end included; None if equal."""
     for place, (token, other) in enumerate(zip(tokens, others, strict=False)):
         if token != other:
             return place
@@ -145,7 +147,7 @@ def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None
 def _timed(
     arm: DecodeArm, pages: Sequence[PagePrompt], batch_size: int, max_new_tokens: int
 ) -> tuple[float, float, list[Written]]:
-    """Returns wall seconds, CPU seconds, and the output. Arms return values on the host, so they wait for the device."""
+    """Returns wall seconds, CPU seconds, and the output, which arms return on the host: they wait for the device."""
     written: list[Written] = []
     start, cpu_start = time.perf_counter(), time.process_time()
     for batch in _batches(pages, batch_size):

@@ -13,7 +13,7 @@ from pipeline.bench.roofline.encoder_flops import view_flops
 from pipeline.bench.roofline.rates import Rates
 from pipeline.bench.roofline.token_counts import global_tokens, tile_tokens
 
-# Tokens of a tile if two lie one above the other or side by side, as on an upright page.
+# Tokens of a tile if two lie side by side, as on an upright page.
 _TILE_TOKENS = tile_tokens((2, 1)) / 2
 
 
@@ -56,10 +56,12 @@ class Bound:
 
     @property
     def page_s(self) -> float:
+        """The least seconds per page."""
         return self.encoder_s + self.prefill_s + self.weights_s + self.kv_s
 
     @property
     def pages_s(self) -> float:
+        """The most pages per second."""
         return 1 / self.page_s
 
 
@@ -102,7 +104,7 @@ def _encoder_flops(config: EncoderConfig, work: PageWork) -> float:
 
 
 def _token_weights(config: LanguageConfig) -> int:
-    """Returns the number of matrix weights that a token is multiplied with in all layers, without embedding and head."""
+    """Returns how many matrix weights a token is multiplied with in all layers, without embedding and head."""
     width = config.hidden_size // config.num_attention_heads
     heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads
     attention = config.hidden_size * heads * width

@@ -12,7 +12,7 @@ def global_tokens(view_px: int) -> int:
 
 
 def tile_tokens(grid: Grid) -> int:
-    """Returns the tokens of all tiles of a page: the rows of their canvas with a newline each. grid: (columns, rows)."""
+    """Returns the tokens of a page's tiles: the rows of their canvas with a newline each. grid: (columns, rows)."""
     columns, rows = grid
     side = TILE_PX // _PX
     return 0 if grid == (1, 1) else (columns * side + 1) * rows * side

@@ -27,10 +27,12 @@ class SideBySide:
 
     @property
     def pages_s(self) -> float:
+        """The pages per second."""
         return self.num_pages / self.wall_s
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.num_tokens / self.wall_s
 
 

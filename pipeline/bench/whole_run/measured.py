@@ -69,6 +69,7 @@ class Measured:
 
     @property
     def model(self) -> "LoadedModel":
+        """The model that the run used."""
         assert self.loader.loaded is not None, "pages were read"
         return self.loader.loaded
 

@@ -68,7 +68,7 @@ class PipelineBenchResult:
 def result_of(
     settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]
 ) -> PipelineBenchResult:
-    """Returns the result, after measuring what can only be measured after the run. Raises: CheckpointError, ConfigError."""
+    """Returns the result, measuring what is left for after the run. Raises: CheckpointError, ConfigError."""
     model, track, summary = measured.model.model, measured.track, measured.summary
     speeds = speeds_of(measured)
     memory = memory_of(measured)  # before anything else takes memory

@@ -166,7 +166,7 @@ def _has_no_weights(directory: Path) -> bool:
 
 
 def _write_stand_in(folder: Path, shape: Path | None) -> None:
-    """Writes the files that a run needs for its settings' hash and to tell whether pages are read in crops; no weights."""
+    """Writes the files that a run needs for its settings' hash and to decide on crops; the weights are empty."""
     config = "{}" if shape is None else (shape / "config.json").read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(config, encoding="utf-8")

@@ -45,18 +45,22 @@ class Stretch:
 
     @property
     def seconds(self) -> float:
+        """The length of the stretch."""
         return self.end.at_s - self.start.at_s
 
     @property
     def pages_s(self) -> float:
+        """The pages read per second."""
         return self.num_pages / self.seconds
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.num_tokens / self.seconds
 
     @property
     def cpu_s_a_page(self) -> float:
+        """The CPU seconds per page that was read."""
         return (self.end.host.cpu_s - self.start.host.cpu_s) / self.num_pages
 
 
@@ -97,10 +101,10 @@ class PageTrack(Silent):
         return self._stretch(start, [page for page in self.pages if page.at_s >= start.at_s])
 
     def steady(self, at_once: int) -> Stretch | None:
-        """Returns the stretch from when the first at_once pages were stored to the end; None if pages are fewer than
-        twice that.
+        """Returns the steady stretch, from when the first at_once pages were stored to the end.
 
-        The work already done on other pages at its start is offset by empty slots at its end. Without them a run whose
+        It is None with less than twice as many pages.
+        The work already done on other pages at its start is offset by empty slots at its end. Without that offset a run whose
         pages all have the same length, and so end in waves, could appear faster than its hardware.
         """
         if len(self.pages) < 2 * at_once:

@@ -53,6 +53,7 @@ class Content:
         self._stamp = found
 
     def close(self) -> None:
+        """Closes the descriptor."""
         os.close(self._descriptor)
 
     def _hashed(self) -> str:

@@ -53,7 +53,7 @@ def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
         display = document.load_page(index).get_displaylist()
         blocks = pymupdf.TextPage(display.get_textpage(_FLAGS)).extractDICT()["blocks"]
         return tuple(_lines(blocks))
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ()
 

@@ -35,6 +35,7 @@ class Glyph:
 
     @property
     def middle(self) -> tuple[float, float]:
+        """The middle of its box, (x, y)."""
         x0, y0, x1, y1 = self.box
         return (x0 + x1) / 2, (y0 + y1) / 2
 
@@ -97,7 +98,7 @@ def read_text(document: Any, index: int) -> str:
     try:
         display = document.load_page(index).get_displaylist()
         return str(pymupdf.TextPage(display.get_textpage(_FLAGS)).extractText())[:MAX_CHARS]
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ""
     finally:

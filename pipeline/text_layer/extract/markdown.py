@@ -124,9 +124,8 @@ def _merged(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Returns the pieces with neighbours of the same style merged, along with the white space between them."""
     if not pieces:
         return []
-    following: list[_Piece | None] = [
-        None
-    ]  # for each piece the next one that is not white space, in reverse order
+    # For each piece the next one that is not white space, in reverse order.
+    following: list[_Piece | None] = [None]
     for piece in reversed(pieces[1:]):
         following.append(piece if piece.text.strip() else following[-1])
     merged: list[_Piece] = []
