@@ -268,10 +268,10 @@ def resolved(config: Config) -> Config:
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops. Raises: CheckpointError."""
-    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_parts(config))
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_crops(config))
 
 
-def _reads_parts(config: Config) -> bool:
+def _reads_crops(config: Config) -> bool:
     """Returns whether dense pages are read in crops; only a mode with tiles enlarges crops beyond their page size."""
     if config.tile.parts == "off" or not MODES[config.tile.mode].crop:
         return False

@@ -14,7 +14,7 @@ from pebble import ProcessExpired
 
 from pipeline.device import localizer
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers.pool import TaskPool, what_happened
+from pipeline.ingest.workers.pool import TaskPool, failure_of
 from pipeline.ingest.workers.shared_memory import Arena, pack, share
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
@@ -129,7 +129,7 @@ def _failed(read: ReadPage, error: BaseException) -> PageResult:
     LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
     category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
     if isinstance(error, (TimeoutError, ProcessExpired)):
-        category, happened = what_happened(error, _LIMIT_S)
+        category, happened = failure_of(error, _LIMIT_S)
         message = f"placing the page's text {happened}"
     failure = PageError(stage="place", category=category, message=message)
     return failed_result(read.rendered.page, failure, read.timings)

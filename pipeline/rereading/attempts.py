@@ -31,7 +31,7 @@ from pipeline.types import (
 )
 
 # Cutting a page into crops also tells whether it shows print.
-_LOOKING = TileSettings(parts=True)
+_WITH_CROPS = TileSettings(parts=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -77,7 +77,7 @@ class PageReader:
         )
         self._judge = workers.layer
         # Where pages are never cut into crops, no worker has checked whether they show print: it takes 0.1 s a page.
-        self._look = None if tile_settings(config).parts else partial(workers.render, tile=_LOOKING)
+        self._check_print = None if tile_settings(config).parts else partial(workers.render, tile=_WITH_CROPS)
         self._config = config
         self._rereadings: asyncio.Semaphore | None = None
 
@@ -128,8 +128,8 @@ class PageReader:
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
-        if first.status == "blank" and self._look is not None:
-            ready = await self._looked_at(ready, self._look)
+        if first.status == "blank" and self._check_print is not None:
+            ready = await self._with_print_checked(ready, self._check_print)
         if first.status == "blank" and first.page.kind == "pdf":
             first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
@@ -155,10 +155,10 @@ class PageReader:
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(self._stored(ready, first))
 
-    async def _looked_at(self, ready: ReadablePage, look: Render) -> ReadablePage:
+    async def _with_print_checked(self, ready: ReadablePage, check: Render) -> ReadablePage:
         """Returns a page with shows_print determined: it was not checked before, and nothing was read on the page."""
         async with self._again():
-            seen = await asyncio.wrap_future(look(ready.page))
+            seen = await asyncio.wrap_future(check(ready.page))
             shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
         return replace(ready, shows_print=shows_print)
 

@@ -33,7 +33,7 @@ def readings(page: ReadablePage) -> Sequence[RenderedPage]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class CropResult:
     """The result of reading one crop of a page, with its blocks in the page's coordinates."""
 
     result: PageResult
@@ -45,29 +45,29 @@ def join(page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
     if isinstance(page, RenderedPage):
         assert len(results) == 1, "a page that is read whole has one result"
         return results[0]
-    return join_pieces(page, pieces(page, results), (*render_timings(page), *summed(results)))
+    return join_crops(page, crop_results(page, results), (*render_timings(page), *summed(results)))
 
 
-def pieces(page: DividedPage, results: Sequence[PageResult]) -> list[Piece]:
+def crop_results(page: DividedPage, results: Sequence[PageResult]) -> list[CropResult]:
     """Returns each crop's result with its blocks in the page's coordinates."""
     return [
-        Piece(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
+        CropResult(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
         for part, result in zip(page.parts, results, strict=True)
     ]
 
 
-def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTiming, ...]) -> PageResult:
+def join_crops(page: DividedPage, read: Sequence[CropResult], timings: tuple[StageTiming, ...]) -> PageResult:
     """Returns the result of a page from its crops' results, in reading order. A crop that failed is left out."""
-    results = [piece.result for piece in read]
-    texts = [(piece, piece.result.parsed) for piece in read if piece.result.parsed is not None]
+    results = [crop.result for crop in read]
+    texts = [(crop, crop.result.parsed) for crop in read if crop.result.parsed is not None]
     if not texts:
         error = results[0].error
         assert error is not None, "a part without a text has failed"
         return failed_result(page.page, error, timings)
     text = markdown = ""
     blocks: list[Block] = []
-    for piece, parsed in texts:
-        separator = "\n\n" if piece.paragraph_break else "\n"
+    for crop, parsed in texts:
+        separator = "\n\n" if crop.paragraph_break else "\n"
         text += (separator if text and parsed.text else "") + parsed.text
         numbered = _numbered(parsed.markdown, sum(block.label == "image" for block in blocks))
         markdown += (separator if markdown and numbered else "") + numbered
@@ -78,7 +78,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         status=status,
         parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks)),
         error=None,
-        confidence=_confidence([piece.result for piece, _ in texts]),
+        confidence=_confidence([crop.result for crop, _ in texts]),
         num_tokens=sum(result.num_tokens for result in results),
         width_px=page.width_px,
         height_px=page.height_px,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from string import whitespace
 
 from ocr.types import ParsedText
-from pipeline.rereading.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
+from pipeline.rereading.joining import CropResult, crop_results, join, join_crops, on_page, readings, summed
 from pipeline.types import DividedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
 
 _ENDED_WELL = ("ok", "blank")
@@ -58,13 +58,13 @@ class SecondLook:
         first = join(page, results)
         if not self.wants(results):
             return first
-        best = await self._in_small_parts(page, results, first)
+        best = await self._in_small_crops(page, results, first)
         if isinstance(page, RenderedPage) or not self._is_doubtful(best):
             return best
         whole = await self._rendered(self._render_whole, page)
         return self._better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
 
-    async def _in_small_parts(
+    async def _in_small_crops(
         self, page: ReadablePage, results: Sequence[PageResult], first: PageResult
     ) -> PageResult:
         fine = await self._rendered(self._render_fine, page)
@@ -72,26 +72,26 @@ class SecondLook:
             return first
         if isinstance(page, RenderedPage) or any(part.within is None for part in fine.parts):
             return self._better(first, await self._read_page(fine))
-        return await self._with_pieces(page, results, first, fine)
+        return await self._with_smaller_crops(page, results, first, fine)
 
     async def _read_page(self, page: ReadablePage) -> PageResult:
         return join(page, await self._read(readings(page)))
 
-    async def _with_pieces(
+    async def _with_smaller_crops(
         self, page: DividedPage, results: Sequence[PageResult], first: PageResult, fine: DividedPage
     ) -> PageResult:
         """Returns the page with each doubtful crop read in smaller crops where that reads better."""
-        kept: list[Piece] = []
+        kept: list[CropResult] = []
         spent = [first]
-        for number, piece in enumerate(pieces(page, results)):
+        for number, crop in enumerate(crop_results(page, results)):
             group = tuple(part for part in fine.parts if part.within == number)
-            if len(group) > 1 and self._is_doubtful(piece.result):
+            if len(group) > 1 and self._is_doubtful(crop.result):
                 region = replace(fine, parts=group, seconds=fine.seconds if len(spent) == 1 else {})
                 second = await self._read_page(region)
                 spent.append(second)
-                piece = replace(piece, result=self._kept(piece.result, on_page(second, page)))
-            kept.append(piece)
-        return join_pieces(page, kept, tuple(summed(spent)))
+                crop = replace(crop, result=self._kept(crop.result, on_page(second, page)))
+            kept.append(crop)
+        return join_crops(page, kept, tuple(summed(spent)))
 
     def _is_doubtful(self, result: PageResult) -> bool:
         if not self._below or (result.confidence is None and result.status != "doubtful"):

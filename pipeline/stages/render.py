@@ -22,7 +22,7 @@ from pipeline.text_layer.extract import draft_lines
 from pipeline.types import Page
 
 # The most pixels that a page read in crops is rendered at: some 460 dpi for an A4 page.
-_MAX_PARTS_PX = 20_000_000
+_MAX_CROPS_PX = 20_000_000
 # A page that takes longer to draw does not get its text layer extracted too: rendering has a time limit.
 _PATIENCE_S = 5.0
 
@@ -90,7 +90,7 @@ def _rendered(
     start = time.perf_counter()
     document = documents.get(page, settings.passwords)
     drawn, stands, blank = _upright(page, document, settings, tile)
-    missing = page_losses.missing(document, page.page_index) if page.kind == "pdf" else drawn.missing
+    missing = page_losses.missing_message(document, page.page_index) if page.kind == "pdf" else drawn.missing
     if blank:
         _check_blank(page, document, missing)
     angle_deg = orientation.taken(stands, settings)
@@ -149,7 +149,7 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
     with image_losses.libtiff_words(document) as words:
         pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
-    missing = image_losses.missing(page.path, document, words)
+    missing = image_losses.missing_message(page.path, document, words)
     grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
     return _Drawn(pixels, dpi, grid, missing)
 
@@ -170,7 +170,7 @@ def _drawn_finely(
 ) -> _Drawn:
     """Returns a PDF page that is read in crops, drawn at the resolution that fills the crops' canvases."""
     assert drawn.dpi is not None, "a PDF page is drawn at some resolution"
-    finer = replace(settings, dpi=drawn.dpi * _finer(parts, drawn.pixels))
+    finer = replace(settings, dpi=drawn.dpi * _zoom(parts, drawn.pixels))
     pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
     return _Drawn(pixels, dpi, drawn.grid)
 
@@ -187,12 +187,12 @@ def _check_blank(page: Page, document: Any, missing: str) -> None:
     if document.is_repaired:
         # The lost content may have been on this page; calling the page blank would hide that.
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
-    if hidden := page_losses.hidden(document, page.page_index):
-        raise PageRenderError("unreadable", hidden)
+    if reason := page_losses.blank_reason(document, page.page_index):
+        raise PageRenderError("unreadable", reason)
 
 
-def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:
+def _zoom(plan_: PartPlan, pixels: UInt8Array) -> float:
     """Returns the factor by which the resolution has to grow so that none of the page's crops is enlarged."""
     height_px, width_px, _ = pixels.shape
     largest = max(part.scale for part in plan_.parts)
-    return max(1.0, min(largest, math.sqrt(_MAX_PARTS_PX / (height_px * width_px))))
+    return max(1.0, min(largest, math.sqrt(_MAX_CROPS_PX / (height_px * width_px))))

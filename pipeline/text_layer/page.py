@@ -48,7 +48,7 @@ def embedded_page(
         if found is None or not found.is_trustworthy:
             return None
         documents.check()
-        missing = page_losses.missing(document, page.page_index, from_pixels=False)
+        missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
         width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
     finally:
         _closed_if_damaged(documents)

@@ -104,7 +104,7 @@ class PageTrack(Silent):
         """Returns the steady stretch, from when the first at_once pages were stored to the end.
 
         It is None with less than twice as many pages.
-        The work already done on other pages at its start is offset by empty slots at its end. Without that offset a run whose
+        The work done on other pages before it is offset by empty slots at its end. Without that offset a run whose
         pages all have the same length, and so end in waves, could appear faster than its hardware.
         """
         if len(self.pages) < 2 * at_once:

@@ -27,7 +27,7 @@ def check(config: Config) -> Iterator[Finding]:
 
 
 def _render(path: Path, config: Config) -> Iterator[Finding]:
-    tile = tile_settings(config if local_directory(config.model) else _without_parts(config))
+    tile = tile_settings(config if local_directory(config.model) else _without_crops(config))
     page = Page(
         path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
     )
@@ -56,7 +56,7 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
 _REMEDY = "see that processes can be started here, with memory and semaphores (/dev/shm)"
 
 
-def _without_parts(config: Config) -> Config:
+def _without_crops(config: Config) -> Config:
     """Returns the configuration without crops: only the model's files tell whether it reads pages in crops."""
     return config.model_copy(update={"tile": config.tile.model_copy(update={"parts": "off"})})
 

@@ -59,7 +59,7 @@ def libtiff_words(image: Any) -> Iterator[list[str]]:
             os.close(descriptor)
 
 
-def missing(path: str, image: Any, words: Sequence[str]) -> str:
+def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
     """Returns a sentence that says what is wrong with the data of an image's current frame; "" where nothing is found.
 
     words: from libtiff_words. Raises: OSError.

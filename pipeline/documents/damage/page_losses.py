@@ -18,7 +18,7 @@ _MIN_PX = 100_000
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def missing(document: Any, index: int, *, from_pixels: bool = True) -> str:
+def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> str:
     """Returns a sentence, with MuPDF's warnings, that says what is missing in a drawn page's pixels; "" for nothing.
 
     Call it right after drawing: it uses MuPDF's warnings since the document was handed out. from_pixels: False asks
@@ -38,8 +38,11 @@ def missing(document: Any, index: int, *, from_pixels: bool = True) -> str:
     return complaints.sentence(found)
 
 
-def hidden(document: Any, index: int) -> str:
-    """Returns a sentence with the possible reason why a page looks blank; "" if there is none. Call after `missing`."""
+def blank_reason(document: Any, index: int) -> str:
+    """Returns a sentence with the possible reason why a page looks blank; "" if there is none.
+
+    Call it after `missing_message`.
+    """
     suspicious = complaints.suspicions(complaints.said())
     if suspicious:
         return complaints.sentence({"content": suspicious})

@@ -246,7 +246,7 @@ class WorkerPool(TaskPool):
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
-            reason = f"looking into the file {what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            reason = f"looking into the file {failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
             return failed_tasks.broken(path, reason)
 
         return self._submit(
@@ -277,7 +277,7 @@ class WorkerPool(TaskPool):
         limit_s = self._page_timeout_s
 
         def failed(error: BaseException) -> ReadyPage | PageError:
-            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            category, happened = failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(
                 stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}"
             )
@@ -295,7 +295,7 @@ class WorkerPool(TaskPool):
         limit_s = self._page_timeout_s
 
         def failed(error: BaseException) -> ReadablePage | PageError:
-            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            category, happened = failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(stage="layer", category=category, message=f"{failed_tasks.JUDGING} {happened}")
 
         return self._submit(
@@ -324,7 +324,7 @@ def _was_killed(error: BaseException | None) -> bool:
     return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
 
 
-def what_happened(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
+def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
     """Returns an error's category, and how the sentence "rendering the page ..." continues.
 
     key: the configuration key of the time limit, if it has one.

@@ -41,8 +41,8 @@ _MIXED = 0.1  # with letters of two alphabets
 _MOJIBAKE = 0.02
 _SINGLE, _ENOUGH_WORDS = 0.6, 50  # of words that are one letter: "l i k e"
 _FOREIGN_ACCENTS = 0.5  # of letters: Vietnamese has 0.3, Cyrillic in the wrong code page nearly all
-# The share of lines that are above the one before: up to 0.08 on good pages, also with columns and tables; and the number
-# of them up to which that is ignored.
+# The share of lines that are above the one before: up to 0.08 on good pages, also with columns and tables; and their
+# number up to which that is ignored.
 _BACKWARD, _FEW_COLUMNS = 0.2, 5
 _TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 # Placeholders that programs write for a character they do not know.
