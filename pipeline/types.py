@@ -259,4 +259,4 @@ class PageResult:
 
     def __post_init__(self) -> None:
         assert (self.parsed is None) != (self.error is None), "a transcript or an error, never both"
-        assert self.status != "doubtful" or self.doubt, "a doubtful page says why it is"
+        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"
