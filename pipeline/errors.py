@@ -1,4 +1,4 @@
-"""Errors of the pipeline, and the one table that turns an exception into an exit code.
+"""Defines the pipeline's errors and the one table that maps exceptions to exit codes.
 
 Leaf packages raise typed errors and know no exit codes.
 """
@@ -10,7 +10,7 @@ from storage.errors import DatabaseBusyError, DatabaseNotFoundError, SelectionEr
 
 
 class ExitCode(IntEnum):
-    """What `ocrbatch` exits with."""
+    """The exit codes of `ocrbatch`."""
 
     OK = 0
     FATAL = 1
@@ -22,39 +22,39 @@ class ExitCode(IntEnum):
 
 
 class PipelineError(Exception):
-    """Something the user can act on: the message says what is wrong and what to do."""
+    """An error that the user can act on: its message says what is wrong and what to do."""
 
 
 class ConfigError(PipelineError):
-    """A key, value or option that is not valid."""
+    """A key, value or option is not valid."""
 
 
 class EvaluationError(PipelineError):
-    """Truth and results cannot be compared."""
+    """The true text and the results cannot be compared."""
 
 
 class DeviceLostError(PipelineError):
-    """The accelerator is in a state in which nothing can be computed any more."""
+    """The accelerator is in a state in which it can compute nothing any more."""
 
 
 class DeviceUnusableError(DeviceLostError):
-    """It was so before any page was computed on it."""
+    """The accelerator was lost or unusable before any page was computed on it."""
 
 
 class ModelMemoryError(PipelineError):
-    """The model does not fit into the memory of the device that it is to be on."""
+    """The model does not fit into the memory of its device."""
 
 
 class ModelProcessError(PipelineError):
-    """A process in which the model was has ended by itself, or was ended."""
+    """A process that ran the model ended by itself or was killed."""
 
 
 class WorkersError(PipelineError):
-    """No process can be started that opens files; nothing is wrong with the files."""
+    """No worker process can be started; nothing is wrong with the files."""
 
 
 class StopRequest(BaseException):
-    """A signal or the time limit asks for an end; not an Exception, so no error boundary swallows it."""
+    """A signal or the time limit asks the run to stop. Not an Exception, so that no error boundary swallows it."""
 
 
 EXIT_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
@@ -71,7 +71,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """Returns the exit code of the first row of the table that fits."""
+    """Returns the exit code of the first row of the table that matches the error."""
     return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 

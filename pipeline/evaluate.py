@@ -1,4 +1,4 @@
-"""Character and word error rates of stored pages against truth texts."""
+"""Computes character and word error rates of stored pages against true texts."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -16,9 +16,9 @@ PageKey = tuple[str, int]  # path, 1-based page number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """Edits that turn a reading into the truth, and the truth's length. rate: edits / length.
+    """The number of edits that turn a reading into the truth, and the truth's length. rate: edits / length.
 
-    An empty truth is one unit long, so that invented text counts and the rate stays finite.
+    An empty truth counts as one unit long, so that invented text counts and the rate stays finite.
     """
 
     num_edits: int
@@ -26,12 +26,13 @@ class Edits:
 
     @property
     def rate(self) -> float:
+        """The error rate: edits per unit of the truth."""
         return self.num_edits / max(self.length, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageScore:
-    """One page against its truth. page: 1-based."""
+    """The edits of one page against its truth. page: 1-based."""
 
     path: str
     page: int
@@ -42,7 +43,7 @@ class PageScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Scores of all pages with truth, and what could not be compared."""
+    """The scores of all pages that have a truth, and the pages and truths that could not be compared."""
 
     pages: tuple[PageScore, ...]
     pages_without_truth: tuple[PageKey, ...]
@@ -50,18 +51,21 @@ class Evaluation:
 
     @property
     def characters(self) -> Edits:
+        """The edits of all pages together, in characters."""
         return _total(page.characters for page in self.pages)
 
     @property
     def words(self) -> Edits:
+        """The edits of all pages together, in words."""
         return _total(page.words for page in self.pages)
 
     @property
     def median_cer(self) -> float:
+        """The median over the pages' character error rates."""
         return median(page.characters.rate for page in self.pages)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns what `ocrbatch eval --json` prints."""
+        """Returns the values that `ocrbatch eval --json` prints."""
         return {
             "cer": self.characters.rate,
             "wer": self.words.rate,
@@ -77,27 +81,27 @@ class Evaluation:
 
 
 def normalise(text: str) -> str:
-    """Returns text in NFC with every run of white space as one space, none at the ends."""
+    """Returns the text in NFC, stripped, with every run of white space as one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def character_edits(truth: str, text: str) -> Edits:
-    """Returns Levenshtein edits between normalised texts, in characters."""
+    """Returns the Levenshtein edits between the normalised texts, in characters."""
     truth, text = normalise(truth), normalise(text)
     return Edits(num_edits=Levenshtein.distance(truth, text), length=len(truth))
 
 
 def word_edits(truth: str, text: str) -> Edits:
-    """Returns Levenshtein edits between normalised texts, in words."""
+    """Returns the Levenshtein edits between the normalised texts, in words."""
     words = normalise(truth).split()
     return Edits(num_edits=Levenshtein.distance(words, normalise(text).split()), length=len(words))
 
 
 def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
-    """Returns scores of exported rows (path, sha256, page, status, text) against DIR/<path of the file>/<page>.txt.
+    """Returns the scores of exported rows (path, sha256, page, status, text) against DIR/<path of the file>/<page>.txt.
 
-    A stored path matches the longest of its endings that has truth: of a/b/c.pdf, DIR/a/b/c.pdf comes
-    before DIR/b/c.pdf. A page without text (failed) counts as read empty.
+    A stored path matches the longest of its endings that has truth: for a/b/c.pdf, DIR/a/b/c.pdf comes before
+    DIR/b/c.pdf. A page without text (failed) counts as an empty reading.
 
     Raises: EvaluationError where nothing can be compared, or two different files claim one truth.
     """
@@ -130,7 +134,7 @@ def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
 
 
 def read_truth(truth_dir: Path) -> dict[PageKey, Path]:
-    """Returns (path of the document, page) -> truth file. Raises: EvaluationError where it is no folder."""
+    """Returns (path of the document, page) -> truth file. Raises: EvaluationError if truth_dir is not a folder."""
     if not truth_dir.is_dir():
         raise EvaluationError(f"{truth_dir}: no such folder; --truth names a folder of truth texts")
     found = (path for path in truth_dir.rglob("*.txt") if path.stem.isascii() and path.stem.isdecimal())

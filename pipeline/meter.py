@@ -1,4 +1,4 @@
-"""Where the time of a run's stages goes: at work, waiting for input, or waiting for room to put output."""
+"""Measures where the time of a run's stages goes: working, waiting for input, or waiting for room for output."""
 
 import asyncio
 import selectors
@@ -13,7 +13,7 @@ State = Literal["busy", "input", "output"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageUse:
-    """Shares of a run's wall time, 0 to 1. What is missing to 1 passed before the stage began, or after its end."""
+    """A stage's shares of a run's wall time, 0 to 1. The rest to 1 passed before the stage began or after it ended."""
 
     name: str
     busy: float
@@ -22,9 +22,9 @@ class StageUse:
 
 
 class Meter:
-    """Of a stage that one thread runs: from start to stop it is in one of the three states.
+    """Measures a stage that one thread runs: from start to stop it is in one of three states.
 
-    state: which one that is now, None before and after.
+    state: the current one, None before and after.
     """
 
     def __init__(self) -> None:
@@ -33,16 +33,16 @@ class Meter:
         self._since = 0.0
 
     def start(self) -> None:
-        """At work from now on."""
+        """Begins to measure; the stage counts as busy."""
         self._switch("busy")
 
     def stop(self) -> None:
-        """Stopping twice is harmless."""
+        """Ends measuring. Stopping twice is harmless."""
         self._switch(None)
 
     @contextmanager
     def waiting(self, state: Literal["input", "output"]) -> Iterator[None]:
-        """The block waits and does nothing else."""
+        """Counts the block as waiting, for input or for output."""
         before = self.state
         self._switch(state)
         try:
@@ -51,11 +51,11 @@ class Meter:
             self._switch(before)
 
     def add(self, state: State, seconds: float) -> None:
-        """Time that was measured elsewhere, of a stage without a thread of its own."""
+        """Adds time that was measured elsewhere, for a stage without a thread of its own."""
         self._seconds[state] += seconds
 
     def use(self, name: str, wall_s: float) -> StageUse:
-        """Shares of wall_s; of a meter that was stopped."""
+        """Returns the stage's shares of wall_s. The meter must have been stopped."""
         shares = {state: seconds / wall_s if wall_s else 0.0 for state, seconds in self._seconds.items()}
         return StageUse(
             name=name, busy=shares["busy"], waiting_input=shares["input"], waiting_output=shares["output"]
@@ -69,7 +69,7 @@ class Meter:
 
 
 class _MeteredSelector(selectors.DefaultSelector):
-    """An event loop's selector: while it waits for events the loop has nothing to do."""
+    """An event loop's selector that counts its own waiting for events as the loop's idle time."""
 
     def __init__(self, meter: Meter) -> None:
         super().__init__()
@@ -85,12 +85,12 @@ class _MeteredSelector(selectors.DefaultSelector):
 
 
 def metered_loop(meter: Meter) -> asyncio.AbstractEventLoop:
-    """Returns an event loop whose callbacks the meter counts as work; for the thread that calls it."""
+    """Returns an event loop, for the calling thread, whose callbacks the meter counts as work."""
     meter.start()
     return asyncio.SelectorEventLoop(_MeteredSelector(meter))
 
 
 def bottleneck(stages: Sequence[StageUse]) -> StageUse | None:
-    """The stage that was at work for the largest share of the time; None before any was."""
+    """Returns the stage that was busy for the largest share of the time; None if none was busy at all."""
     busiest = max(stages, key=lambda stage: stage.busy, default=None)
     return busiest if busiest is not None and busiest.busy > 0 else None

@@ -1,4 +1,4 @@
-"""What a run would do, without a model and without a byte written: the same walk, look and rules, and no reading."""
+"""Plans a run without a model and without writing anything: the same walk, probing and rules, but no reading."""
 
 import os
 from collections import Counter, deque
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _AHEAD = 16
-# A task's time limit is that of looking into a file: a book is looked into in pieces.
+# Pages surveyed in one task, whose time limit is that of probing a file: a book takes several tasks.
 _PAGES_A_TASK = 50
 _POLL_S = 0.1
 
 
 def plan(config: Config, stop: Stop) -> Plan:
-    """Returns what a run with this configuration would find now. A database that is not there is not made.
+    """Returns what a run with this configuration would find now. A missing database is not created.
 
     Raises: ConfigError, CheckpointError, StorageError, StopRequest.
     """
@@ -55,7 +55,7 @@ def plan(config: Config, stop: Stop) -> Plan:
     here = stop.while_doing(lambda: is_here(config.model))
     config = config if here else _without_model(config)
     weights = stop.while_doing(lambda: weights_sha256(config.model)) if here else ""
-    # A path may lie on a server that is gone.
+    # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     with (
         closing(Inputs(found)) as inputs,
@@ -68,14 +68,14 @@ def plan(config: Config, stop: Stop) -> Plan:
 
 
 def _without_model(config: Config) -> Config:
-    """The configuration where its model is not here to say what it needs: nothing was read with it so far."""
+    """Returns the configuration to plan with if its model is not on this machine: nothing was read with it so far."""
     layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
     return config.model_copy(update={"tile": config.tile.model_copy(update={"parts": "off"}), **layers})
 
 
 @contextmanager
 def _database(path: str) -> Iterator["Database | None"]:
-    if not os.path.exists(path) or not os.path.getsize(path):  # a run makes one of an empty file
+    if not os.path.exists(path) or not os.path.getsize(path):  # a run turns an empty file into a database
         yield None
         return
     with closing(open_for_reading(path)) as db:
@@ -122,7 +122,7 @@ class _Planner:
         return future
 
     def _surveys(self, documents: Iterable[Document]) -> Iterator[Future[Counter[PageKind]]]:
-        """Counts the documents as they come, and looks at the pages that are to be read."""
+        """Counts the documents as they come, and yields surveys of the pages that are to be read."""
         for document in documents:
             self._count(document)
             if document.status != "ok" or document.sha256 is None or document.kind is None:
@@ -168,7 +168,7 @@ class _Planner:
         return found
 
     def _in_order(self, futures: Iterable[Future[T]]) -> Iterator[T]:
-        """Yields the results in the futures' order; a few of them are under way at a time."""
+        """Yields the futures' results in order; at most _AHEAD of them are in progress at a time."""
         waiting: deque[Future[T]] = deque()
         for future in futures:
             waiting.append(future)

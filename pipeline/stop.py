@@ -1,4 +1,4 @@
-"""An orderly end on SIGINT, SIGTERM or the time limit: POSIX and Windows alike, so no alarm signals."""
+"""Ends a run in order on SIGINT, SIGTERM or the time limit. Works on Windows too, so it uses no alarm signals."""
 
 import re
 import signal
@@ -12,7 +12,7 @@ from typing import TypeVar
 from pipeline.errors import ConfigError, StopRequest
 
 Result = TypeVar("Result")
-# How often a request is looked for.
+# How often a waiting task checks for a stop request.
 _POLL_S = 0.1
 _KINDS = (signal.SIGINT, signal.SIGTERM)
 _UNITS_S = {"h": 3600, "m": 60, "s": 1}
@@ -32,21 +32,25 @@ def parse_duration(text: str) -> float:
 
 
 class Stop:
-    """Remembers that somebody asked for an end. The run looks for itself (`check`), several times a second."""
+    """Remembers that the run was asked to stop. The run polls it with `check`, several times a second."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
 
     def request(self, reason: str) -> None:
+        """Asks the run to stop; of several requests the first one's reason counts."""
         self.reason = self.reason or reason
 
     def check(self) -> None:
-        """Raises: StopRequest after a request."""
+        """Raises StopRequest if a stop was requested."""
         if self.reason is not None:
             raise StopRequest(self.reason)
 
     def while_doing(self, task: Callable[[], Result]) -> Result:
-        """Returns what a long task returns; it is left behind on a request. Raises: StopRequest, or as the task."""
+        """Runs a long task in another thread and returns its result; a stop request abandons it.
+
+        Raises: StopRequest, or what the task raises.
+        """
         future: Future[Result] = Future()
         threading.Thread(target=settle, args=(future, task), name="task", daemon=True).start()
         while not future.done():
@@ -56,7 +60,7 @@ class Stop:
 
 
 def settle(future: "Future[Result]", task: Callable[[], Result]) -> None:
-    """Does a task, and tells the future what came of it."""
+    """Runs a task and sets its result or its error on the future."""
     try:
         future.set_result(task())
     except BaseException as error:
@@ -65,9 +69,9 @@ def settle(future: "Future[Result]", task: Callable[[], Result]) -> None:
 
 @contextmanager
 def stop_on_signals(stop: Stop, time_limit_s: float | None = None) -> Iterator[None]:
-    """Turns the first signal into a request; a second one, of either kind, ends the process at once.
+    """Turns the first signal into a stop request; a second one, of either kind, kills the process at once.
 
-    time_limit_s: seconds from here, by the monotonic clock, after which the run is asked to end.
+    time_limit_s: seconds from now, by the monotonic clock, after which a stop is requested.
     """
     with _on_first_signal(stop), time_limit(stop, time_limit_s):
         yield
@@ -75,7 +79,7 @@ def stop_on_signals(stop: Stop, time_limit_s: float | None = None) -> Iterator[N
 
 @contextmanager
 def _on_first_signal(stop: Stop) -> Iterator[None]:
-    """Signals reach the main thread only: elsewhere this does nothing."""
+    """Handles signals, if called from the main thread: no other can set handlers, so elsewhere it does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -95,12 +99,12 @@ def _on_first_signal(stop: Stop) -> Iterator[None]:
 
 @contextmanager
 def time_limit(stop: Stop, seconds: float | None) -> Iterator[None]:
-    """Requests an end after so many seconds by the monotonic clock, from another thread; None never."""
+    """Requests a stop after so many seconds by the monotonic clock, from another thread; never for None."""
     if seconds is None:
         yield
         return
     timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), stop.request, ("time limit",))
-    timer.daemon = True  # it holds up no end
+    timer.daemon = True  # must not keep the process alive
     timer.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Timing of every stage on every page: a page's share of a batch, and the batch's wall time."""
+"""Times every stage of every page: the page's share of a batch, and the batch's wall time."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 from pipeline.types import StageTiming
 
-# What became of a view on an encoder path, the best first.
+# How an encoder path computed a view, best first.
 _USES = ("hit", "miss", "eager")
 
 
 def split(
     stage: str, wall_s: float, work: Sequence[float], path_uses: Sequence[str | None] | None = None
 ) -> list[StageTiming]:
-    """Returns one timing a page of a batch; the shares are proportional to `work` and add up to wall_s.
+    """Returns one timing per page of a batch; the shares are proportional to `work` and add up to wall_s.
 
-    work: what each page cost of this stage (1 for a global view, its tiles, its tokens); pages that had
-    none of it get no share and do not count in batch_size. path_uses: one a page, on an encoder path.
+    work: how much of this stage each page needed (1 for a global view, its tiles, its tokens); pages that needed
+    none get no share and do not count in batch_size. path_uses: one per page, on an encoder path.
     """
     total = sum(work)
     batch_size = sum(1 for amount in work if amount)
@@ -33,23 +33,24 @@ def split(
 
 
 def least_favourable(path_uses: Iterable[str | None]) -> str | None:
-    """Returns the one that graphs helped least: "eager" before "miss" before "hit"; None without any."""
+    """Returns the use that graphs helped least: "eager" before "miss" before "hit"; None if there is none."""
     return max((use for use in path_uses if use is not None), key=_USES.index, default=None)
 
 
 def single(stage: str, seconds: float) -> StageTiming:
-    """Returns the timing of a stage that ran for this page alone: share and wall are the same."""
+    """Returns the timing of a stage that ran for one page alone: its share is the wall time."""
     return StageTiming(stage=stage, share_s=seconds, wall_s=seconds)
 
 
 class Stopwatch:
-    """Wall seconds of the block it measured last."""
+    """Measures the wall time of a block. seconds: of the block measured last."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     @contextmanager
     def measure(self) -> Iterator[None]:
+        """Measures the block, also if it raises."""
         start = time.perf_counter()
         try:
             yield

@@ -1,4 +1,7 @@
-"""The values that flow: Document -> Page -> RenderedPage or DividedPage -> PageResult. Torch-free."""
+"""Defines the values that flow through a run: Document -> Page -> RenderedPage or DividedPage -> PageResult.
+
+Torch-free.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,25 +15,24 @@ PageStatus = Literal[
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
 ]
 Kind = Literal["pdf", "image"]
-# What a look at a page says before it is read (pipeline.ingest.survey).
+# The kind of a page as a survey finds it, without reading the page (pipeline.ingest.survey).
 PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
-# Of a file when its content was hashed: device, inode, bytes, modified and changed in ns
-# (pipeline.documents.damage.content).
+# Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
+# change in ns (pipeline.documents.damage.content).
 FileStamp = tuple[int, int, int, int, int]
-# auto: as prefer, and as fallback.
+# auto: prefer and fallback together.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
-# What takes a page's text layer before it is read, and what takes it where reading failed.
+# The uses that take a page's text layer before it is read, and those that take it where reading failed.
 TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[LayerUse]({"auto", "fallback"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One input file after a look inside it.
+    """One input file after it was probed.
 
-    path: absolute (pipeline.ingest.walk.canonical). given: as it was named, None where nobody knows. sha256 is None
-    where the file could not be read.
-    num_pages: pages or frames found, 0 unless status is "ok". reason: why status is not "ok".
-    seconds: what looking inside took. stamp: the file's while sha256 was taken.
+    path: absolute (pipeline.ingest.walk.canonical). given: as the user named it, None where that is not known.
+    sha256: None where the file could not be read. num_pages: pages or frames found, 0 unless status is "ok".
+    reason: why status is not "ok". seconds: how long probing took. stamp: the file's state when sha256 was computed.
     """
 
     path: str
@@ -47,7 +49,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page to read. page_index is 0-based. stamp: of the file with that sha256; None trusts the path."""
+    """One page to read. page_index is 0-based.
+
+    stamp: the state of the file that has this sha256; None trusts the path without checking.
+    """
 
     path: str
     sha256: str
@@ -57,15 +62,16 @@ class Page:
 
     @property
     def page_number(self) -> int:
+        """The 1-based number of the page."""
         return self.page_index + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What a PDF page's own text layer says. text, markdown, blocks: as ParsedText has them, boxes in page pixels.
+    """A PDF page's own text layer, judged. text, markdown, blocks: as in ParsedText, boxes in page pixels.
 
-    is_trustworthy: whether it may stand in for a reading. reason: why not, a sentence; "" where it may.
-    script: ISO 15924 code of the script that most of its letters are of, None without enough letters.
+    is_trustworthy: whether it may replace a reading. reason: a sentence that says why not; "" where it may.
+    script: ISO 15924 code of the script of most of its letters, None where there are too few.
     is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
 
@@ -80,17 +86,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
-    """A page as views. width_px, height_px: the rendered page before tiling, at dpi (None: an image without).
+    """A rendered page as views for the encoder; a crop of a page too, with the size of the frame it is laid on.
 
-    A part of a page is one as well, of the size of the frame that it is laid on.
-    text_layer: what the PDF itself says stands there, None for an image or without any. It is a draft for the
-        decoder to verify and decides nothing of what is read.
-    layer: the page's text layer judged, None where nobody asked for it, for a part of a page or without any.
-    script: ISO 15924 code of the script that the text layer is in, None where it does not tell.
-    rotation_deg: the clockwise turn that made the page upright; sizes, boxes and layer are of the page thus turned.
-    runner_up_deg: the turn to try instead where that is in doubt, None where it is not.
-    missing: what of the page's file could not be drawn, a sentence; "" where nothing is.
-    shows_print: whether its pixels show writing, so that it cannot be blank; as PartPlan has it.
+    width_px, height_px: size of the rendered page before tiling. dpi: its resolution, None for an image without one.
+    text_layer: the text that the PDF itself has for the page, None for an image or where there is none. It is a draft
+        for the decoder to verify and does not change what is read.
+    layer: the page's text layer, judged; None where it was not asked for or does not exist, and for a crop.
+    script: ISO 15924 code of the text layer's script, None where that cannot be told.
+    rotation_deg: the clockwise rotation that made the page upright; sizes, boxes and layer are of the rotated page.
+    runner_up_deg: the rotation to try instead where that one is in doubt, None where it is not.
+    missing: a sentence that says what of the page could not be drawn; "" where all was.
+    shows_print: whether its pixels show writing, so that it cannot be blank (see PartPlan).
     """
 
     page: Page
@@ -110,10 +116,11 @@ class RenderedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of its views."""
         return self.views.num_bytes
 
     def without_views(self) -> "RenderedPage":
-        """The same for those who no longer look at it: views of no size."""
+        """Returns the page with empty views, for use after encoding, so that the pixels can be freed."""
         views = self.views
         none = PageViews(
             global_view=views.global_view[:0].copy(),
@@ -125,10 +132,10 @@ class RenderedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """One part of a page, as views. origin_px: where its frame's upper left corner lies on the page, (x, y).
+    """One crop of a page, as views. origin_px: the upper left corner of its frame on the page, (x, y).
 
-    paragraph_break: whether its text is set off from the part before it, rather than going on from there.
-    within: the number of the larger part, from 0, that this one is a piece of; None for a part of the page.
+    paragraph_break: whether its text starts a new paragraph rather than continuing the text of the crop before it.
+    within: 0-based number of the larger crop that this one was cut from; None for a crop of the page itself.
     """
 
     rendered: RenderedPage
@@ -139,11 +146,11 @@ class PagePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DividedPage:
-    """A page that is read in parts, in reading order. width_px, height_px: the page's own, at dpi.
+    """A page that is read in crops, which are in reading order. width_px, height_px: the page's own, at dpi.
 
-    angle_deg: how far the page was turned about its middle, counterclockwise, before it was cut.
-    layer, script, rotation_deg, runner_up_deg, missing, shows_print: as RenderedPage has them.
-    num_letters: of a page with large type alone, as PartPlan has it.
+    angle_deg: how far the page was rotated about its center, counterclockwise, before it was cut.
+    layer, script, rotation_deg, runner_up_deg, missing, shows_print: see RenderedPage.
+    num_letters: letters seen on a page that has large type only (see PartPlan).
     """
 
     page: Page
@@ -163,20 +170,21 @@ class DividedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of all its crops' views."""
         return sum(part.rendered.num_bytes for part in self.parts)
 
     def without_views(self) -> "DividedPage":
-        """The same for those who no longer look at it."""
+        """Returns the page with the views of all its crops empty, so that the pixels can be freed."""
         parts = (replace(part, rendered=part.rendered.without_views()) for part in self.parts)
         return replace(self, parts=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPage:
-    """A page whose text layer stands in for a reading: it has no views. width_px, height_px: the page's at dpi.
+    """A page whose text layer replaces a reading, so that it has no views. width_px, height_px: the page's, at dpi.
 
-    instead_of: why it could not be drawn, None where the layer is preferred. missing: what of the page's content or
-    pictures cannot be used, and so what the layer may lack, a sentence; "" where nothing is.
+    instead_of: why the page could not be drawn, None where the layer is preferred. missing: a sentence that says which
+    of the page's content or pictures are unusable, so that the layer may lack them; "" where none are.
     """
 
     page: Page
@@ -190,9 +198,11 @@ class EmbeddedPage:
 
     @property
     def num_bytes(self) -> int:
+        """The size of its views, of which there are none."""
         return 0
 
     def without_views(self) -> "EmbeddedPage":
+        """Returns the page itself, which has no views."""
         return self
 
 
@@ -202,7 +212,7 @@ ReadyPage = ReadablePage | EmbeddedPage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageError:
-    """Why a page has no transcript. stage: the flow's stage; category: a short stable word."""
+    """The reason why a page has no transcript. stage: where it failed; category: a short stable word."""
 
     stage: str
     category: str
@@ -211,7 +221,7 @@ class PageError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageTiming:
-    """One stage of one page. share_s: the page's share of the batch; wall_s: the batch's wall time.
+    """The time that one stage took for one page. share_s: the page's share of its batch; wall_s: the batch's wall time.
 
     path_use: "hit", "miss" or "eager" for an encoder path, None elsewhere.
     """
@@ -225,9 +235,9 @@ class StageTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """The end of one attempt at a page: a parsed transcript or an error, never both.
+    """The result of one attempt at a page: a parsed transcript or an error, never both.
 
-    rung, source, rotation_deg, layer_agreement, script, doubt: as storage.types.PageRecord has them.
+    rung, source, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord.
     """
 
     page: Page

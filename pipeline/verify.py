@@ -1,6 +1,7 @@
-"""Whether the files and the database agree: every listed file is looked into once more, in worker processes.
+"""Verifies that the files and the database agree: every listed file is probed once more, in worker processes.
 
-A file that has changed or gone since is no fault of the ledger, and is told apart; so is one that cannot be opened now.
+A file that has changed or vanished since is not a fault of the database and is listed separately; so is one that cannot
+be opened now.
 """
 
 import json
@@ -50,10 +51,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """checked: check -> how much it looked at; files are those that are there unchanged.
+    """The result of a verification. checked: check -> how many items it covered; files are those found unchanged.
 
-    problems: what is wrong with the ledger. changed, gone, uncounted: files that prove nothing any more, each a path
-    and why. notes: no faults either.
+    problems: faults of the database. changed, gone, uncounted: files that can prove nothing any more, each with its
+    path and the reason. notes: remarks that are not faults.
     """
 
     database: str
@@ -66,14 +67,15 @@ class Verification:
 
     @property
     def exit_code(self) -> ExitCode:
+        """The exit code: FAULTY if there are problems."""
         return ExitCode.FAULTY if self.problems else ExitCode.OK
 
     def to_json(self) -> dict[str, object]:
-        """Returns the same as values that json.dumps takes."""
+        """Returns the result as values that json.dumps accepts."""
         return {"ok": not self.problems, **asdict(self)}
 
     def lines(self) -> list[str]:
-        """Returns what `ocrbatch verify` prints: what was checked, notes, and a line a problem."""
+        """Returns the lines that `ocrbatch verify` prints: the checks, notes, and a line per problem."""
         wrong = {problem.check for problem in self.problems}
         lines = [self.database]
         lines += [
@@ -92,7 +94,7 @@ class Verification:
 
 
 def verify(database: str, *, with_files: bool = True) -> Verification:
-    """Returns what holds and what does not, as of one moment; a run may go on meanwhile. Raises: StorageError."""
+    """Verifies a database as of one moment; a run may go on meanwhile. Raises: StorageError."""
     with closing(open_for_reading(database)) as db:
         files = listed_files(db) if with_files else []
         found = audit(db)
@@ -112,11 +114,11 @@ def verify(database: str, *, with_files: bool = True) -> Verification:
 
 
 def last_config(db: Database) -> Config:
-    """Returns what the last run was told, for limits and where passwords are; the defaults where that is not known."""
+    """Returns the last run's configuration, for its limits and passwords; the defaults where that is not known."""
     row = db.conn.execute("SELECT config FROM runs ORDER BY id DESC LIMIT 1").fetchone()
     try:
         return Config() if row is None else Config.model_validate(json.loads(row[0]))
-    except (ValidationError, ValueError):  # of another version
+    except (ValidationError, ValueError):  # stored by another version
         LOGGER.debug("the last run's configuration is of no use here", exc_info=True)
         return Config()
 
@@ -124,7 +126,10 @@ def last_config(db: Database) -> Config:
 def _check_files(
     result: Verification, files: Iterable[ListedFile], config: Config, num_documents: int
 ) -> None:
-    """num_documents: in the database; where there are any, and no file to compare, nothing was proved."""
+    """Compares the files and adds the findings to the result.
+
+    num_documents: in the database; if there are any but no file could be compared, nothing was proved.
+    """
     compared, counted = 0, 0
     for file, document in _looked_into(files, config):
         kind, reason = _compare(file, document)
@@ -147,7 +152,7 @@ def _check_files(
 
 
 def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
-    """Returns "same", "wrong", or the list that the file belongs into, and why."""
+    """Returns "same", "wrong", or the name of the list that the file belongs to, and the reason."""
     if document is None:
         return "gone", _KINDS["gone"]
     if document.sha256 is None:
@@ -168,7 +173,7 @@ def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
 
 
 def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[ListedFile, Document | None]]:
-    """Yields each file and what is in it now, in order, None where there is none; a few are looked into ahead."""
+    """Yields each file with its document as probed now, in order, None if it is gone; a few are probed ahead."""
     num_workers = render_workers(config)
     pool = WorkerPool(
         max_workers=num_workers,
@@ -195,13 +200,13 @@ def _waited_for(file: ListedFile, future: Future[Document] | None) -> tuple[List
 def _settings(config: Config) -> IngestSettings:
     try:
         return ingest_settings(config, read_passwords(config.ingest))
-    except ConfigError as error:  # files that need one are not counted, and say so
+    except ConfigError as error:  # files that need a password are reported as not counted
         LOGGER.debug("no passwords: %s", error)
         return ingest_settings(config)
 
 
 def _present(stored: str) -> str | None:
-    """Returns the path of the file, or None where it is known to be gone. A link in circles, say, is there."""
+    """Returns the file's path, or None if it is known to be gone; a link loop, for example, is not gone."""
     for path in dict.fromkeys((stored, real_path(stored))):
         try:
             os.stat(path)

@@ -1,6 +1,6 @@
-"""What a run takes of the machine: memory and CPU time of this process and of its workers, from /proc.
+"""Measures memory and CPU time of this process and of its workers, from /proc.
 
-Elsewhere than on Linux there are no workers to be seen, and no memory.
+On other systems than Linux it sees neither workers nor memory.
 """
 
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 
 _PROC = Path("/proc")
-_PERIOD_S = 0.5  # a look takes some milliseconds
+_PERIOD_S = 0.5  # a measurement takes some milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUse:
-    """At one moment. main_bytes, worker_bytes: resident memory; what processes share counts in each of them.
+    """The use of the host at one moment. main_bytes, worker_bytes: resident memory, with shared memory in each process.
 
-    cpu_s: user and system, of this process and all it ever started, since it began.
+    cpu_s: user and system time of this process and all it ever started, since it began.
     """
 
     main_bytes: int = 0
@@ -27,12 +27,13 @@ class HostUse:
 
     @property
     def total_bytes(self) -> int:
+        """The resident memory of all processes."""
         return self.main_bytes + self.worker_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """started_s: since the machine was started."""
+    """A process as listed in /proc. started_s: seconds from the machine's start to the process's."""
 
     pid: int
     parent: int
@@ -42,7 +43,7 @@ class _Process:
 
 
 def host_use() -> HostUse:
-    """Looks now."""
+    """Returns the current use of the host."""
     cpu_s = sum(os.times()[:4])  # its own, and of those of its children that ended
     main = _read(os.getpid())
     workers = list(_descendants(os.getpid()))
@@ -54,7 +55,7 @@ def host_use() -> HostUse:
 
 
 def process_age_s() -> float:
-    """Seconds since this process was started, to a hundredth; 0 where the system does not say."""
+    """Returns the seconds since this process was started, to a hundredth; 0 where the system does not tell."""
     found = _read(os.getpid())
     if found is None:
         return 0.0
@@ -62,7 +63,7 @@ def process_age_s() -> float:
 
 
 class HostMeter:
-    """Looks at the machine all the time while its block runs. peak: the most of each figure that was seen."""
+    """Measures the host's use periodically while its block runs. peak: the highest value of each figure."""
 
     def __init__(self, period_s: float = _PERIOD_S) -> None:
         self._period_s = period_s
@@ -111,7 +112,10 @@ def _descendants(pid: int) -> Iterator[_Process]:
 
 
 def _read(pid: int) -> _Process | None:
-    """Source: proc(5), /proc/PID/stat; the name before the last bracket may hold anything."""
+    """Returns a process from /proc/PID/stat, None if it has ended; the name before the last bracket may be anything.
+
+    Source: proc(5).
+    """
     try:
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:  # it has ended, or there is no /proc

@@ -1,4 +1,4 @@
-"""What a measurement was made on: hardware and versions."""
+"""Describes the machine that a measurement was made on: hardware and versions."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from pipeline.run.runner import versions
 
 
 def describe(device: torch.device) -> dict[str, Any]:
-    """Returns names and sizes as JSON values. Memory in bytes."""
+    """Returns the machine's hardware and versions as JSON values. Memory in bytes."""
     found: dict[str, Any] = {
         "cpu": _cpu_name(),
         "cpus": available_cpus(),

@@ -1,4 +1,4 @@
-"""The name of the model with random weights, and how much it writes. Torch-free."""
+"""Defines the name of the model with random weights, and how many tokens it writes. Torch-free."""
 
 RANDOM = "random"
 

@@ -1,4 +1,4 @@
-"""A model with random weights, and a tokenizer for it."""
+"""Makes a model with random weights, and a tokenizer for it."""
 
 import torch
 from tokenizers import Tokenizer, decoders, models
@@ -12,7 +12,7 @@ _LINE_WORDS = 12
 
 
 def _letters(vocab_size: int) -> Tokenizer:
-    """Byte-level as the published one, so that a page's text costs a run what it does there: words and line breaks."""
+    """Returns a byte-level tokenizer, so that words and line breaks cost a run the same as with the published one."""
     words = {name: place for place, name in enumerate((BOS, EOS, IMAGE, "?"))}
     for place in range(len(words), vocab_size):
         # The letters that stand for a line break and for a space in a byte-level vocabulary.
@@ -23,7 +23,7 @@ def _letters(vocab_size: int) -> Tokenizer:
 
 
 def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -> LoadedModel:
-    """A model with random weights, drawn on the device. Its tokenizer writes letters and knows no word of a prompt."""
+    """Returns a model with random weights, drawn on the device. Its tokenizer knows no words of a prompt."""
     with torch.device("meta"):
         model = OcrModel.from_config(config)
     model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Pages of real documents to measure on, as a run renders them whole. Imports no torch."""
+"""Supplies pages of real documents to measure on, rendered whole as in a run. Imports no torch."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ from pipeline.types import Document, Page, RenderedPage
 def first_pages(
     paths: Sequence[str], layout: TileSettings, count: int, option: str = "--pages"
 ) -> list[RenderedPage]:
-    """Returns the first `count` pages of files and folders that show something, with their text layers.
+    """Returns the first `count` pages of files and folders that are not blank, with their text layers.
 
     Raises: ConfigError where there is none, naming the option that gave the paths.
     """
@@ -32,7 +32,7 @@ def first_pages(
 
 
 def readable_documents(paths: Sequence[str]) -> Iterator[Document]:
-    """Yields those that have pages, in a run's order. Raises: ConfigError for a path that does not exist."""
+    """Yields the documents that have pages, in a run's order. Raises: ConfigError for a path that does not exist."""
     for candidate in walk(paths, IngestSettings()):
         document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
         if document.status == "ok" and document.sha256 is not None and document.kind is not None:

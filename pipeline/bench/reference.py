@@ -1,4 +1,4 @@
-"""transformers' classes as an arm of the benchmark: the model with our weights, and pages through it."""
+"""Loads transformers' classes with our weights as a reference for benchmarks, and encodes pages with them."""
 
 import tempfile
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def load_reference(model: OcrModel, dtype: torch.dtype | None = None) -> Any:
 
 
 def page_tokens(reference: Any, pages: Sequence[PageViews]) -> list[Tensor]:
-    """The pages' vision tokens, [T, D] each, in order."""
+    """Returns the pages' vision tokens, [T, D] each, in order."""
     tiles = [tile for page in pages for tile in page.local_views]
     found = reference.model.get_image_features(
         _stacked(reference, [page.global_view for page in pages]),
@@ -38,7 +38,7 @@ def page_tokens(reference: Any, pages: Sequence[PageViews]) -> list[Tensor]:
 
 
 def view_tokens(reference: Any, pixels: Tensor) -> Tensor:
-    """Views on the model's device, uint8 [B, 3, S, S] -> [B, g*g, D], without newlines."""
+    """Returns the tokens [B, g*g, D] of views [B, 3, S, S] uint8 on the model's device, without newlines."""
     model = reference.model
     features = model.vision_tower(_normalised(reference, pixels)).last_hidden_state
     tokens: Tensor = model.multi_modal_projector(features)

@@ -1,4 +1,4 @@
-"""The command as a module: `python -m pipeline.cli`."""
+"""Runs the command line as a module: `python -m pipeline.cli`."""
 
 import sys
 

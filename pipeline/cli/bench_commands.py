@@ -1,4 +1,4 @@
-"""The command line of benches: parse, load, call, print. Everything heavy is imported by the command it serves."""
+"""Defines the `bench` commands: parse, load, call, print. Each command imports the heavy modules it needs."""
 
 import json
 from collections.abc import Iterable
@@ -163,7 +163,7 @@ class _Result(Protocol):
 
 
 def _show(lines: Iterable[str], result: _Result, output_json: str | None) -> None:
-    """Prints the report, and writes all figures as one JSON object. Raises: OSError."""
+    """Prints the report, and writes all figures as one JSON object if asked to. Raises: OSError."""
     say(lines)
     if output_json:
         Path(output_json).write_text(json.dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")

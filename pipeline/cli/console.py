@@ -1,6 +1,6 @@
-"""What a command says to people, and how much of it on standard error.
+"""Prints what commands tell people, and sets up logging to standard error.
 
-Names of files and what stands in them is in most of it, so all of it passes storage.strings.printable.
+Most of it contains file names or their content, so all of it passes storage.strings.printable.
 """
 
 import logging
@@ -18,7 +18,7 @@ verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more; s
 
 
 def start_logging(verbose: bool, quiet: bool = False) -> None:
-    """Logs to standard error: errors and warnings, everything when verbose, errors only when quiet."""
+    """Sets up logging to standard error: errors and warnings, everything if verbose, errors only if quiet."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], force=True)
@@ -26,12 +26,12 @@ def start_logging(verbose: bool, quiet: bool = False) -> None:
 
 
 def say(lines: Iterable[str], *, err: bool = False) -> None:
-    """Prints lines, one each whatever they hold. err: on standard error."""
+    """Prints each text as exactly one line, whatever it contains. err: on standard error."""
     click.echo("\n".join(map(one_line, lines)), err=err)
 
 
 class LineFormatter(logging.Formatter):
-    """A record is one line; only a traceback has more."""
+    """Formats each log record as one line; only a traceback takes more."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name it overrides)
         return one_line(super().formatMessage(record))

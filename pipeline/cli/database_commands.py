@@ -1,4 +1,4 @@
-"""The commands that look after the database: verify, prune, vacuum. Everything heavy is imported by its command."""
+"""Defines the commands that maintain the database: verify, prune, vacuum. Each imports the heavy modules it needs."""
 
 import json
 from datetime import timedelta
@@ -23,7 +23,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def parse_age(
     _ctx: click.Context | None, _option: click.Parameter | None, text: str | None
 ) -> timedelta | None:
-    """Returns what 90d, 12w or 36h stands for. Raises: click.BadParameter."""
+    """Returns the duration of an age such as 90d, 12w or 36h. Raises: click.BadParameter."""
     if text is None:
         return None
     number, unit = text.strip()[:-1], _UNITS.get(text.strip()[-1:].lower())

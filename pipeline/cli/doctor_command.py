@@ -1,4 +1,4 @@
-"""The command line of the checks: parse, load, look, print. Everything heavy is imported by the check it serves."""
+"""Defines the `doctor` command: parse, load, check, print. Each check imports the heavy modules it needs."""
 
 import json
 from dataclasses import asdict

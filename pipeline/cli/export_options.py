@@ -1,4 +1,4 @@
-"""What the options of `ocrbatch export` select."""
+"""Translates the options of `ocrbatch export` into a selection of pages."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -25,7 +25,10 @@ def selection(
     superseded: bool,
     max_confidence: float | None = None,
 ) -> Selection:
-    """Returns the pages that all options together leave. statuses: by commas. Raises: SelectionError."""
+    """Returns the selection of pages that all options together leave. statuses: comma-separated.
+
+    Raises: SelectionError.
+    """
     return Selection(
         since=None if since is None else parse_since(db, since),
         statuses=() if statuses is None else _statuses(statuses),
@@ -46,9 +49,12 @@ def _statuses(text: str) -> tuple[str, ...]:
 
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Globs as of `ingest.include`, on a stored path: HOW_GLOBS_MATCH. A slash in front: from the root on."""
+    """Returns a function that matches stored paths with globs like those of `ingest.include` (see HOW_GLOBS_MATCH).
+
+    A glob with a leading slash is matched from the root.
+    """
     named = [(pattern.startswith("/"), _normal(pattern)) for pattern in patterns]
-    # What is below a folder that matches does, too.
+    # Everything below a matching folder matches too.
     globs = [(glob if rooted else f"**/{glob}") + below for rooted, glob in named for below in ("", "/**")]
     matches = matcher([f"/{glob}" for glob in globs])
     return lambda path: matches(_normal(path))

@@ -1,4 +1,4 @@
-"""The command line: parse, load, call, print, exit. Everything heavy is imported by the command it serves."""
+"""Defines the command line: parse, load, call, print, exit. Each command imports the heavy modules it needs."""
 
 import errno
 import io
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.stop import Stop
 
 
-# What writing to a stream fails with, and opening a file hardly ever.
+# Errors that writing to a stream raises, and opening a file hardly ever.
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
@@ -252,7 +252,7 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool,
     for hit in hits:
         doubt = "" if hit.doubt is None else f" ({hit.status}: {hit.doubt})"
         say([f"{hit.path}, page {hit.page}{doubt}: {hit.snippet}"])
-    # What follows is not on stdout: scripts count lines there.
+    # The rest goes to standard error: scripts count lines on standard output.
     if not hits:
         say([f"no page holds {query}"], err=True)
     if num_hits > len(hits):
@@ -287,11 +287,11 @@ def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code; prints an error where a command raised one."""
+    """Runs the command line and returns its exit code; prints the error if a command raised one."""
     code = _run_command(args)
     model = sys.modules.get("pipeline.device.threads.threaded_model")
-    # Around threads at work, or with a GPU that was lost, the interpreter's end would abort the process, with another
-    # code; and taking PyTorch down takes seconds on a busy machine, which a process that was told to end has not.
+    # With threads at work or a lost GPU, the interpreter's shutdown would abort the process with another exit code; and
+    # shutting PyTorch down takes seconds on a busy machine, which a process that was told to end does not have.
     ends_early = args is None and (code in (ExitCode.STOPPED, ExitCode.FATAL) or is_importing())
     if (model is not None and model.is_at_work()) or ends_early:
         sys.stdout.flush()
@@ -330,15 +330,16 @@ def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
 
 
 def _run_command(args: Sequence[str] | None) -> int:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the locale has no letters for ends no command
+    # A name that the locale cannot encode must not end a command.
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         result = cli.main(args, prog_name="ocrbatch", standalone_mode=False)
-        sys.stdout.flush()  # here, where a broken pipe is caught
+        sys.stdout.flush()  # flushed here, where a broken pipe is caught
     except click.ClickException as error:
         error.show(on_screen(sys.stderr, always=True))
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         _forget_stdout()
         return 1
     except OSError as error:
@@ -353,7 +354,7 @@ def _run_command(args: Sequence[str] | None) -> int:
 
 
 def _forget_stdout() -> None:
-    """What it still holds would fail again when the interpreter ends."""
+    """Redirects standard output to nowhere: flushing its buffer at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -369,7 +370,8 @@ def _report(error: BaseException) -> int:
     from pipeline.errors import exit_code, is_explained
 
     if is_explained(error):
-        say(f"ocrbatch: {error}".splitlines(), err=True)  # a configuration may have several faults
+        # A configuration may have several errors, a line each.
+        say(f"ocrbatch: {error}".splitlines(), err=True)
     elif isinstance(error, KeyboardInterrupt | StopRequest | click.Abort):
         click.echo("ocrbatch: stopped", err=True)
     else:

@@ -1,4 +1,4 @@
-"""The configuration's section `encoder`, and what it says to the graph manager. Torch-free."""
+"""Defines the configuration's section `encoder` and translates it into the graph manager's settings. Torch-free."""
 
 import re
 from typing import Any, ClassVar, Literal
@@ -18,11 +18,12 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 class EncoderConfig(Section):
-    """How the vision encoder runs: faster or slower. What it reads depends on dtype alone, by rounding.
+    """Settings of how fast the vision encoder runs. Only dtype affects its output, by rounding.
 
-    Tokens in bfloat16 are 1.8e-2 from those in float32, on a CPU, where only SAM's large products are in it, 3e-3. No
-    page is read again because of any of this, dtype included.
-    budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses from what is seen.
+    Tokens in bfloat16 differ by 1.8e-2 from those in float32; on a CPU, where only SAM's large products use it, by
+    3e-3. Changing any of these settings, dtype included, does not make a run read pages again.
+
+    budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses by the batches seen.
     memory_limit: bytes; in YAML also a text such as 8GiB.
     """
 
@@ -38,13 +39,13 @@ class EncoderConfig(Section):
     @field_validator("graphs", mode="before")
     @classmethod
     def _yaml_switch(cls, graphs: Any) -> Any:
-        """YAML reads a bare off as false."""
+        """Returns "off" for false, as YAML reads a bare off."""
         return "off" if graphs is False else graphs
 
     @field_validator("budgets", mode="before")
     @classmethod
     def _budgets_are_sizes(cls, budgets: Any) -> Any:
-        """Checked before the union is tried, whose own errors would name its alternatives for keys."""
+        """Checks budgets before pydantic tries the union, whose errors would name its alternatives as keys."""
         if budgets is None or budgets == "auto":
             return budgets
         if not isinstance(budgets, dict) or not budgets:
@@ -71,9 +72,9 @@ class EncoderConfig(Section):
 
 
 def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
-    """Returns what the manager is told. Raises: ConfigError for budgets that this mode's views do not fill.
+    """Returns the graph manager's settings. Raises: ConfigError for budgets that this mode's views do not fill.
 
-    Whether memory_limit has room for a budget is asked at the warm-up, as it matters only on a device with graphs.
+    Whether memory_limit has room for a budget is checked at warm-up, as it matters only on a device with graphs.
     """
     tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
     try:
@@ -91,12 +92,12 @@ def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
 
 
 def config_error(error: GraphSettingsError) -> ConfigError:
-    """Returns the manager's complaint under the key that it is about."""
+    """Returns the graph manager's error as one that names the configuration key."""
     return ConfigError("encoder." + re.sub(r"^budgets of (\w+):? ", r"budgets.\1: ", str(error)))
 
 
 def _num_bytes(text: str) -> int:
-    """Returns the bytes of "8GiB" or "500MB", 0 for what is no size."""
+    """Returns the bytes of "8GiB" or "500MB", 0 for a text that is not a size."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return 0

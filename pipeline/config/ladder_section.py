@@ -1,4 +1,4 @@
-"""The configuration's section `ladder`: how a page is read again that was not read well."""
+"""Defines the configuration's section `ladder`: how pages that were not read well are read again."""
 
 from typing import Any, Literal
 
@@ -11,9 +11,9 @@ _CHANGES = ("ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "
 
 
 class RungConfig(Section):
-    """One further reading, and what it does otherwise than the first; what is None stays as it is.
+    """One retry step and its changes from the first reading; None keeps the first reading's value.
 
-    text_layer: nothing is read, but the document's own text is taken where it can be trusted; a rung of its own.
+    text_layer: takes the document's own text where it can be trusted instead of reading; allows no other changes.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
@@ -37,7 +37,7 @@ class RungConfig(Section):
     @field_validator("parts", mode="before")
     @classmethod
     def _yaml_switch(cls, parts: Any) -> Any:
-        """YAML reads a bare on or off as true or false."""
+        """Returns "on" or "off" for a boolean, as YAML reads a bare on or off."""
         return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ DEFAULT_RUNGS = (
 
 
 class LadderConfig(Section):
-    """A page that was not read well is read again, rung by rung, until it is."""
+    """Settings of the ladder: the retry steps by which a page is read again until it was read well."""
 
     below: float = Field(default=0.5, ge=0, le=1)
     rungs: list[RungConfig] = Field(default_factory=lambda: list(DEFAULT_RUNGS))

@@ -1,4 +1,4 @@
-"""Which pages of a document are read: `--pages 1-3,7` and the limit per document."""
+"""Selects the pages of a document to read: `--pages 1-3,7` and the limit per document."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _OPEN_END = 2**31
 
 
 def parse_pages(text: str) -> list[tuple[int, int]]:
-    """Returns inclusive 1-based ranges of "1-3,7"; an open end ("5-") runs to a document's last page.
+    """Returns the inclusive 1-based ranges in "1-3,7"; an open end ("5-") runs to a document's last page.
 
     Raises: ValueError naming the part that is not a page or a range.
     """
@@ -18,7 +18,7 @@ def parse_pages(text: str) -> list[tuple[int, int]]:
 def select_pages(num_pages: int, pages: str | None, limit: int | None) -> tuple[list[int], int]:
     """Returns the 0-based indexes to read, in order, and how many selected pages `limit` leaves out.
 
-    Pages that `pages` does not name are not left out: nobody asked for them.
+    Pages that `pages` does not name do not count as left out: they were not asked for.
     """
     wanted: Sequence[int] = range(num_pages)
     if pages is not None:

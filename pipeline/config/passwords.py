@@ -1,6 +1,6 @@
-"""The passwords of encrypted PDFs: from an environment variable or a file, never from a command line.
+"""Reads the passwords of encrypted PDFs from an environment variable or a file, never from a command line.
 
-They are handed to the workers through a pipe, and are in no configuration, log, message or database.
+They reach the workers through a pipe and appear in no configuration, log, message or database.
 """
 
 import logging
@@ -14,10 +14,10 @@ LOGGER = logging.getLogger("ocrbatch")
 
 
 def read_passwords(ingest: IngestConfig) -> tuple[str, ...]:
-    """Returns what to try on an encrypted PDF, in turn: the variable's, then the file's, a line each.
+    """Returns the passwords to try on an encrypted PDF, in order: the variable's, then each line of the file.
 
-    A file that others may read is read with a warning: mounted secrets often are, in a place of their own.
-    Raises: ConfigError, which repeats neither a name nor a content, for either may be a password by mistake.
+    A file that others can read is used with a warning: mounted secrets often are readable, in a protected folder.
+    Raises: ConfigError, whose message contains neither name nor content, as either may be a password by mistake.
     """
     found = [*_from_variable(ingest.password_env), *_from_file(ingest.password_file)]
     return tuple(dict.fromkeys(found))

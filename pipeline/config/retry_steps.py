@@ -1,4 +1,4 @@
-"""The ladder's rungs as what workers and the language model are told. Torch-free."""
+"""Turns the ladder's rungs into retry steps: settings for workers and for the language model. Torch-free."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ _FALLBACK = RungConfig(name="layer", text_layer=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One reading of a page, complete. name: the rung's, None for the first reading.
+    """The complete settings of one reading of a page. name: the rung's, None for the first reading.
 
-    ngram_size, ngram_window, temperature, seed: as ocr.decoding.sequence.page_reading.DecodeSettings has them.
-    text_layer: nothing is read.
+    ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings.
+    text_layer: nothing is read; the page's text layer is taken.
     """
 
     name: str | None
@@ -30,10 +30,10 @@ class Step:
 
 
 def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, ...]:
-    """Returns the first reading and the rungs, of PDF pages or images, without those that would read as one before.
+    """Returns the steps for PDF pages or images: the first reading, then the rungs that differ from all before them.
 
-    Where the text layer may stand in for a failed reading it is the last one, whether it is named or not. render: what
-    workers are told at first. Raises: CheckpointError.
+    Where the text layer may replace a failed reading it is the last step, even if no rung asks for it. render: the
+    first reading's settings for workers. Raises: CheckpointError.
     """
     ngram = config.decode.pdf if kind == "pdf" else config.decode.image
     first = Step(
@@ -47,19 +47,19 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     use = layer_use(config)
     if use in TAKEN_LAST and not any(rung.text_layer for rung in rungs):
         rungs.append(_FALLBACK)
-    # No image has a text layer, and only these modes may take the text from one.
+    # Images have no text layer, and only these uses may take the text from one.
     if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
         rungs = [rung for rung in rungs if not rung.text_layer]
     return first, *_anew(first, (_step(config, kind, first, rung) for rung in rungs))
 
 
 def turned_step(first: Step) -> Step:
-    """Returns a page's first reading, turned the other way where it is in doubt which way up it is."""
+    """Returns the step that repeats the first reading in the second-best orientation, for pages in doubt."""
     return replace(first, name="turn", render=replace(first.render, orientation="runner_up"))
 
 
 def _anew(first: Step, steps: Iterator[Step]) -> Iterator[Step]:
-    """Gives the steps that read otherwise than all before them."""
+    """Yields the steps that differ from all before them."""
     seen = {first}
     for step in steps:
         nameless = replace(step, name=None)
@@ -72,7 +72,7 @@ def _step(config: Config, kind: Kind, first: Step, rung: RungConfig) -> Step:
     tile = {key: getattr(rung, key) for key in ("mode", "max_tiles", "parts")}
     changed = {key: value for key, value in tile.items() if value is not None}
     with_tile = config.model_copy(update={"tile": config.tile.model_copy(update=changed)})
-    # An image has the resolution that it has.
+    # An image's resolution cannot be chosen.
     dpi = rung.dpi if rung.dpi is not None and kind == "pdf" else first.render.dpi
     return replace(
         first,

@@ -1,5 +1,6 @@
-"""Configuration: one model a stage, composed here, mirroring the YAML. Where values come from is in
-pipeline.config.sources.
+"""Defines the configuration: one model per stage, composed here, mirroring the YAML.
+
+pipeline.config.sources tells where values come from.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse
 
 
 class IngestConfig(Section):
-    """Which files and pages are read."""
+    """Settings of which files and pages are read."""
 
     paths: list[str] = Field(default_factory=list)
     include: list[str] = Field(default_factory=list)
@@ -34,7 +35,7 @@ class IngestConfig(Section):
     @field_validator("include", "exclude", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
-        """A single text stands for a list of it, as in --set ingest.exclude=drafts."""
+        """Returns a single text as a list of one, as in --set ingest.exclude=drafts."""
         return [value] if isinstance(value, str) else value
 
     @field_validator("pages")
@@ -46,7 +47,7 @@ class IngestConfig(Section):
 
 
 class RenderConfig(Section):
-    """How a page becomes pixels."""
+    """Settings of how a page becomes pixels."""
 
     dpi: float | None = Field(default=None, gt=0, le=2400)
     orientation: Literal["auto", "off"] = "auto"
@@ -58,12 +59,12 @@ class RenderConfig(Section):
     @field_validator("orientation", mode="before")
     @classmethod
     def _yaml_switch(cls, orientation: Any) -> Any:
-        """YAML reads a bare off as false."""
+        """Returns "off" for false, as YAML reads a bare off."""
         return "off" if orientation is False else orientation
 
 
 class TileConfig(Section):
-    """How pixels become the encoder's views."""
+    """Settings of how pixels become the encoder's views."""
 
     mode: Mode = "gundam"
     max_tiles: int = Field(default=6, ge=2, le=9)
@@ -73,12 +74,12 @@ class TileConfig(Section):
     @field_validator("parts", mode="before")
     @classmethod
     def _yaml_switch(cls, parts: Any) -> Any:
-        """YAML reads a bare on or off as true or false."""
+        """Returns "on" or "off" for a boolean, as YAML reads a bare on or off."""
         return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
 
 class NgramConfig(Section):
-    """A sequence of `size` tokens never occurs twice within the last `window` tokens; size 0 allows all."""
+    """The no-repeat n-gram: no sequence of `size` tokens occurs twice within the last `window`; size 0 allows all."""
 
     size: int = Field(default=20, ge=0)
     window: int = Field(default=50, ge=1)
@@ -92,17 +93,17 @@ class NgramConfig(Section):
 
 
 class ImageNgramConfig(NgramConfig):
-    """The same for image files, with upstream's other defaults."""
+    """The no-repeat n-gram for image files, for which upstream's defaults differ."""
 
     size: int = Field(default=30, ge=0)
     window: int = Field(default=90, ge=1)
 
 
 class LoopConfig(Section):
-    """A page that ends in one sequence of at most `period` tokens over and over is stopped as repeated.
+    """Loop detection: stops a page as repeated if its text ends in a sequence of at most `period` tokens over and over.
 
-    At least `repeats` times, and over at least `tokens` tokens; tokens 0 switches this off. So is a page of
-    whose last 1,024 tokens less than `variety` of the 4-grams are distinct.
+    The sequence must come at least `repeats` times and cover at least `tokens` tokens; tokens 0 switches this off. A
+    page also stops if less than `variety` of the 4-grams in its last 1,024 tokens are distinct.
     """
 
     tokens: int = Field(default=768, ge=0)
@@ -112,10 +113,10 @@ class LoopConfig(Section):
 
 
 class LengthConfig(Section):
-    """A model with a character head is held to the number of characters that it sees on the page.
+    """Length limits for a model with a character head, by the number of characters that the head sees on the page.
 
-    An end before `min_share` of them is refused; a page with more than `max_share` times as many is stopped as
-    repeated. 0 switches either off.
+    An end of text before `min_share` of them is refused; a page with more than `max_share` times as many is stopped as
+    repeated. 0 switches either limit off.
     """
 
     min_share: float = Field(default=0.85, ge=0, le=1)
@@ -130,7 +131,7 @@ class LengthConfig(Section):
 
 
 class DecodeConfig(Section):
-    """How the language model reads a page. drafts: None drafts where it is faster, on a CPU."""
+    """Settings of how the language model reads a page. drafts: None drafts where that is faster, on a CPU."""
 
     prompt: str | None = None
     batch_size: int | None = Field(default=None, ge=1)
@@ -151,7 +152,7 @@ class DecodeConfig(Section):
 
 
 class StoreConfig(Section):
-    """Where results go."""
+    """Settings of where results are stored and how they are judged."""
 
     database: str = "ocrbatch.db"
     attempt_limit: int = Field(default=3, ge=1)
@@ -160,7 +161,7 @@ class StoreConfig(Section):
 
 
 class RunConfig(Section):
-    """Limits of a run as a whole."""
+    """Settings and limits of a run as a whole."""
 
     force: bool = False
     retry_failed: bool = False
@@ -173,7 +174,7 @@ class RunConfig(Section):
 
 
 class Config(Section):
-    """Everything `ocrbatch run` can be told."""
+    """The whole configuration of `ocrbatch run`."""
 
     model: str = "small"
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -192,19 +193,19 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _empty_section(cls, values: Any) -> Any:
-        """A section whose keys are all commented out is null in YAML: the defaults."""
+        """Drops empty sections, so that they get the defaults: with all keys commented out, YAML reads one as null."""
         if not isinstance(values, dict):
             return values
         return {k: v for k, v in values.items() if v is not None or k not in cls.model_fields}
 
 
 def settings_hash(config: Config, weights_sha256: str) -> str:
-    """Returns the sha256 of everything that decides a page's text.
+    """Returns the sha256 of all settings that affect a page's text.
 
-    Render, tile, prompt, decode, ladder, weights (those that find out which way up a page stands included) and a text
-    layer that stands in for a reading; not device, dtype, encoder, paths, batch size or version. weights_sha256: of
-    ocr.model_files.fingerprint. config: of `resolved`, so that no page is read again whose model means the same by
-    `auto`.
+    These are render, tile, prompt, decode, ladder, weights (including those of the orientation model) and a text layer
+    that replaces a reading; not device, dtype, encoder, paths, batch size or version. weights_sha256: from
+    ocr.model_files.fingerprint. config: from `resolved`, so that no page is read again for which `auto` means the same
+    as before.
     """
     from ocr.model_files.fingerprint import (
         orientation_sha256,  # numpy and the hub's client, which few commands need
@@ -215,7 +216,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
-    # Only where it stands in for a reading: with `compare` pages are read as with `ignore`.
+    # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
     text = json.dumps({**settings, **layer, **turns, "weights": weights_sha256}, sort_keys=True)
@@ -223,7 +224,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
 
 
 def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSettings:
-    """Returns what workers are told about files. passwords: of pipeline.config.passwords."""
+    """Returns the workers' settings for input files. passwords: from pipeline.config.passwords."""
     ingest = config.ingest
     return IngestSettings(
         include=tuple(ingest.include),
@@ -234,13 +235,13 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
 
 
 def own_files(config: Config) -> list[str]:
-    """Returns the files that belong to the run itself: no inputs, wherever they lie."""
+    """Returns the files that belong to the run itself, which are never inputs."""
     files = (config.store.database, config.run.log_file, config.run.summary_file, config.ingest.password_file)
     return [file for file in files if file is not None]
 
 
 def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSettings:
-    """Returns what workers are told about rendering. passwords: of pipeline.config.passwords."""
+    """Returns the workers' settings for rendering. passwords: from pipeline.config.passwords."""
     return RenderSettings(
         dpi=config.render.dpi,
         max_image_pixels=config.ingest.max_image_pixels,
@@ -251,30 +252,30 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
 
 
 def layer_use(config: Config) -> LayerUse:
-    """Returns what is done with text layers: "auto" is "fallback" for a model that reads more of a page than its text.
+    """Returns how text layers are used: "auto" becomes "fallback" for a model that reads more of a page than its text.
 
-    Those with a character head, as the shipped one, read the text alone, and not as surely as a PDF holds it; others
-    give a page's structure as well, which no layer has in full. Raises: CheckpointError.
+    Models with a character head, such as the shipped one, read only the text, and less surely than a PDF has it; others
+    also return a page's structure, which no text layer has in full. Raises: CheckpointError.
     """
     is_auto = config.text_layer == "auto"
     return "fallback" if is_auto and not _has_character_head(config.model) else config.text_layer
 
 
 def resolved(config: Config) -> Config:
-    """Returns the configuration with what `auto` means for this model's text layers. Raises: CheckpointError."""
+    """Returns the configuration with `text_layer: auto` resolved for its model. Raises: CheckpointError."""
     return config.model_copy(update={"text_layer": layer_use(config)})
 
 
 def tile_settings(config: Config) -> TileSettings:
-    """Returns what workers are told about tiles. Raises: CheckpointError."""
-    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_parts(config))
+    """Returns the workers' settings for tiles and crops. Raises: CheckpointError."""
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_crops(config))
 
 
-def _reads_parts(config: Config) -> bool:
-    """Whether dense pages are read in parts; only with tiles are parts larger than they were on the page."""
+def _reads_crops(config: Config) -> bool:
+    """Returns whether dense pages are read in crops; only a mode with tiles enlarges crops beyond their page size."""
     if config.tile.parts == "off" or not MODES[config.tile.mode].crop:
         return False
-    # Models with a character head are as small as the shipped one; the published checkpoint reads a page whole.
+    # Models with a character head are as small as the shipped one; the published checkpoint can read whole pages.
     return config.tile.parts == "on" or _has_character_head(config.model)
 
 

@@ -1,4 +1,4 @@
-"""What every section of the configuration is."""
+"""Defines the base class of all sections of the configuration."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Frozen, strict (no "8" for 8) and closed: an unknown key is an error."""
+    """The base of a section: frozen, strict (no "8" for 8) and closed: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -1,7 +1,7 @@
-"""Where a configuration comes from: defaults < configuration file < `--set` < command line options.
+"""Merges a configuration from its sources: defaults < configuration file < `--set` < command line options.
 
-Keys are checked once, after merging; an error names the place that set the key, its dotted path, and the
-nearest valid key.
+Keys are checked once, after merging; an error names the source that set the key, its dotted path, and the nearest valid
+key.
 """
 
 import difflib
@@ -16,9 +16,9 @@ from pydantic_core import ErrorDetails
 from pipeline.config.schema import Config
 from pipeline.errors import ConfigError
 
-# Who sets something, and what: {"decode": {"batch_size": 4}}.
+# A source's name and the values it sets, such as {"decode": {"batch_size": 4}}.
 Layer = tuple[str, Mapping[str, Any]]
-# Less than a whole name is better than one with a wrong letter.
+# The bonus for a key of the same section; small, so that the names' likeness decides first.
 _SAME_SECTION = 0.1
 _PATH_KEYS = (
     ("ingest", "paths"),
@@ -48,7 +48,7 @@ def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[La
 
 def read_yaml(path: str) -> dict[str, Any]:
     """Returns the mapping in a YAML file. Raises: ConfigError."""
-    import yaml  # here and below, as most runs have no YAML at all
+    import yaml  # imported late, here and below: most runs have no YAML at all
 
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
@@ -63,10 +63,10 @@ def read_yaml(path: str) -> dict[str, Any]:
 
 
 def anchored(values: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Returns the values of a configuration file with its relative paths taken from its folder, and ~ replaced.
+    """Returns the values of a configuration file with relative paths resolved from its folder, and ~ expanded.
 
-    Not from the working directory, which under cron is the home directory. A model is a path only where there is such a
-    folder beside the file: names and Hugging Face ids look alike. Values that are no paths stay for validation.
+    The working directory will not do: under cron it is the home directory. A model is a path only if there is such a
+    folder beside the file: names and Hugging Face ids look the same. Values that are not paths are left to validation.
     """
 
     def join(path: Any) -> Any:
@@ -94,7 +94,7 @@ def parse_set(text: str) -> dict[str, Any]:
     try:
         value = yaml.safe_load(raw)
     except yaml.YAMLError as error:
-        if raw.startswith("*"):  # a glob, which would be a reference in YAML
+        if raw.startswith("*"):  # a glob, which YAML would take for an alias
             return nest(key, raw)
         quoted = f"""--set '{key}="..."' or --set '{key}=["...", "..."]'"""
         raise ConfigError(
@@ -125,9 +125,9 @@ def valid_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[st
 
 
 def nearest_key(key: str) -> str:
-    """Returns the valid dotted key most like this one, compared whole and by its last part.
+    """Returns the valid dotted key most similar to this one, compared as a whole and by its last part.
 
-    One of the same section is the nearer one where two are nearly as like: `modle` is model rather than tile.mode.
+    Of two that are about equally similar, the one in the same section wins: `modle` is model rather than tile.mode.
     """
     section, _, last = key.rpartition(".")
 
@@ -151,7 +151,7 @@ def _explain(detail: ErrorDetails, layers: Sequence[Layer]) -> str:
 
 
 def _named(text: str) -> str:
-    """What is set by --set, for messages; passwords do not belong there, but somebody may try."""
+    """Returns how messages name a --set option, without its value where that may be a password."""
     key, _, value = text.partition("=")
     return f"--set {key}" if "password" in key and value else f"--set {text}"
 

@@ -1,4 +1,4 @@
-"""What an error in the model's computation means: for the pages that were in it, for the run, and while it loads."""
+"""Classifies errors of the model's computation: what they mean for the pages in it, for the run, and while loading."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from pipeline.errors import DeviceLostError, DeviceUnusableError, ModelMemoryErr
 from pipeline.outcome.results import failed_result, render_timings
 from pipeline.types import Page, PageError, PageResult
 
-# What PyTorch's allocators say, on a GPU and on a CPU, and the system where files are mapped.
+# Messages of PyTorch's allocators, on a GPU and on a CPU, and of the system where files are mapped.
 _NO_MEMORY = ("out of memory", "not enough memory", "Cannot allocate memory")
-# PyTorch's words for any error of CUDA's, and CUDA's own as Triton repeats them where nothing works afterwards.
+# PyTorch's words for any CUDA error, and CUDA's own messages, as repeated by Triton, after which nothing works.
 _LOST = (
     "CUDA error",
     "an illegal memory access was encountered",
@@ -22,7 +22,7 @@ _LOST = (
 
 
 def page_error(stage: str, error: Exception) -> PageError:
-    """Returns the page's failure. Raises: DeviceLostError where no further page could be read either."""
+    """Returns the error as the page's failure. Raises: DeviceLostError where no further page could be read either."""
     message = _in_a_line(error)
     if _is_of_memory(error):
         return PageError(stage=stage, category="out_of_memory", message=message)
@@ -35,7 +35,7 @@ def page_error(stage: str, error: Exception) -> PageError:
 
 @contextmanager
 def before_any_page() -> Iterator[None]:
-    """Around what is done with the device before a page is: no page is the reason for what goes wrong.
+    """Translates the errors of a block that uses the device before any page does, so that no page is blamed for them.
 
     Raises: ModelMemoryError, DeviceUnusableError, and other errors as they are.
     """
@@ -45,7 +45,7 @@ def before_any_page() -> Iterator[None]:
         raise
     except Exception as error:
         if _is_of_memory(error):
-            raise ModelMemoryError(_no_room(_in_a_line(error))) from error
+            raise ModelMemoryError(_no_room_message(_in_a_line(error))) from error
         if _is_of_a_lost_device(error):
             raise DeviceUnusableError(
                 f"the GPU cannot be used: {_in_a_line(error)}; look at it with nvidia-smi and run again, "
@@ -55,10 +55,10 @@ def before_any_page() -> Iterator[None]:
 
 
 def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> dict[Ticket, PageError]:
-    """Returns what is said of the pages that were being computed when an error ended the model's threads.
+    """Returns the failures of the pages that were being computed when an error ended the model's threads.
 
-    held: by stage. CUDA reports an error to whichever thread asks next, so that the reason may lie with any of them.
-    None where the error says that it is no page's: what is configured is wrong.
+    held: the pages by stage. CUDA reports an error to whichever thread asks next, so any of them may be the cause.
+    Empty where the error shows that no page is to blame, such as a wrong configuration.
     """
     is_lost = isinstance(error, DeviceLostError)
     if isinstance(error, DeviceUnusableError) or (isinstance(error, PipelineError) and not is_lost):
@@ -77,7 +77,7 @@ def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> di
 
 
 def failed_pages(lost: Mapping[Ticket, PageError]) -> list[PageResult]:
-    """Returns a failure for each page of them that has no outcome; one for a page of which several parts were read."""
+    """Returns a failed result for each of these pages that has no outcome yet; one per page, however many its crops."""
     found: dict[Page, PageResult] = {}
     for ticket, error in lost.items():
         page = ticket.rendered.page
@@ -104,7 +104,7 @@ def _in_a_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
-def _no_room(message: str) -> str:
+def _no_room_message(message: str) -> str:
     if "CUDA" in message:
         return (
             f"the model does not fit into the GPU's memory: {message}; end what else uses the GPU (nvidia-smi shows "

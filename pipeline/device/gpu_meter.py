@@ -1,8 +1,8 @@
-"""How busy the GPU is, and how full, as its driver counts it (NVML): measured while a run goes on.
+"""Measures during a run how busy the GPU is and how much of its memory is used, as its driver (NVML) counts them.
 
 The driver keeps a ring of samples for each GPU, each the share of a short period (1/6 to 1 s) in which at least one
-kernel ran. All samples of an interval are taken from it, not only the last one. The ring runs dry while a GPU has
-nothing to do; then its state of the moment stands for the interval.
+kernel ran. The meter takes all samples of an interval, not only the last one. The ring runs dry while a GPU is idle;
+then its current state stands for the interval.
 """
 
 import logging
@@ -13,15 +13,16 @@ from types import TracebackType
 from typing import Any
 
 LOGGER = logging.getLogger("ocrbatch")
-# The ring holds many seconds; memory, though, is only seen at these moments.
+# The ring covers many seconds; memory use, though, is only sampled this often.
 _PERIOD_S = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:
-    """busy_share: of the time, 0 to 1, at least one kernel ran. num_samples: of the driver, that it is made of.
+    """The use of a GPU over some time. busy_share: 0 to 1, the share of time in which at least one kernel ran.
 
-    peak_memory_bytes: the most that was in use on the whole GPU since the meter began, whoever used it.
+    num_samples: the driver's samples behind busy_share. peak_memory_bytes: the most in use on the whole GPU, by any
+    process, since the meter began.
     """
 
     busy_share: float
@@ -31,7 +32,7 @@ class GpuReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuMark:
-    """What was counted until some moment; the difference of two marks is a part of the run."""
+    """The counts at one moment; the difference of two marks measures the part of the run between them."""
 
     busy_s: float = 0.0
     measured_s: float = 0.0
@@ -39,10 +40,10 @@ class GpuMark:
 
 
 class GpuMeter:
-    """Measures from entering the block to its end; without NVML or a CUDA device there is nothing to read.
+    """Measures a GPU's use from entering the block to its end; without NVML or a CUDA device there is no reading.
 
-    Never raises into the block. device: torch's name of it, or the driver's ("GPU-..."), which needs no torch; None for
-    torch's current one. nvml: pynvml or what stands in for it.
+    It never raises into the block. device: torch's name of the GPU, or the driver's ("GPU-..."), which needs no torch;
+    None for torch's current one. nvml: pynvml or a stand-in for it.
     """
 
     def __init__(self, device: Any = None, *, nvml: Any = None, period_s: float = _PERIOD_S) -> None:
@@ -62,7 +63,7 @@ class GpuMeter:
             self._nvml = self._nvml or _nvml()
             self._nvml.nvmlInit()
             self._handle = _handle(self._nvml, self._device)
-            self._samples()  # what happened before does not count
+            self._samples()  # drops the samples from before the block
             self._looked_at = time.monotonic()
         except Exception as error:
             self._handle = None
@@ -86,11 +87,11 @@ class GpuMeter:
             LOGGER.debug("the GPU's use was not measured to the end: %s", error)
 
     def mark(self) -> GpuMark:
-        """What was counted so far, for reading(); cheap."""
+        """Returns the counts so far, for reading(); cheap."""
         return self._mark
 
     def reading(self, since: GpuMark | None = None, until: GpuMark | None = None) -> GpuReading | None:
-        """Of the whole block, or between two marks; None where nothing was measured."""
+        """Returns the use over the whole block, or between two marks; None where nothing was measured."""
         start, end = since or GpuMark(), until or self._mark
         measured_s = end.measured_s - start.measured_s
         if measured_s <= 0:
@@ -110,7 +111,7 @@ class GpuMeter:
                 return
 
     def _look(self) -> None:
-        """Counts the time since the last look."""
+        """Adds the time since the last call to the counts."""
         shares, now = self._samples(), time.monotonic()
         share = sum(shares) / len(shares) if shares else self._state()
         passed_s, self._looked_at = now - self._looked_at, now
@@ -123,7 +124,7 @@ class GpuMeter:
         self._peak_bytes = max(self._peak_bytes, int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used))
 
     def _samples(self) -> list[float]:
-        """The driver's samples since the last call, 0 to 1 each."""
+        """Returns the driver's samples since the last call, 0 to 1 each."""
         nvml = self._nvml
         try:
             _, found = nvml.nvmlDeviceGetSamples(
@@ -146,7 +147,7 @@ def _nvml() -> Any:
 
 
 def _handle(nvml: Any, device: Any) -> Any:
-    """NVML's handle of a device of torch's. NVML numbers all GPUs of the machine, torch those that it may see."""
+    """Returns NVML's handle of a torch device. NVML numbers all GPUs of the machine, torch only the visible ones."""
     if isinstance(device, str) and device.startswith("GPU-"):
         return nvml.nvmlDeviceGetHandleByUUID(device)
     import torch

@@ -1,4 +1,4 @@
-"""What runs inside a process that places texts on their pages. Never imports torch."""
+"""Runs inside the processes that place texts on their pages. Never imports torch."""
 
 import pickle
 
@@ -11,15 +11,15 @@ _WORDING: list[Wording] = []
 
 
 def start(shared: Shared) -> None:
-    """Prepares the process for the pages of one model: it ends when told to, and with its parent.
+    """Prepares the process for the pages of one model; it ends on SIGTERM and with its parent.
 
-    shared: of the model's wording, pickled.
+    shared: the model's Wording, pickled.
     """
     tasks.start(None, "ocrb-place")
     _WORDING[:] = [pickle.loads(shared.open())]
 
 
 def place_task(shared: Shared) -> PageResult:
-    """Returns the page's result. shared: of a ReadPage."""
+    """Returns the page's result. shared: a ReadPage."""
     read: ReadPage = shared.open()
     return place(read, _WORDING[0])

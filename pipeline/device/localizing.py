@@ -1,6 +1,6 @@
-"""Where texts are placed on their pages: beside a GPU in processes of their own, else in a thread.
+"""Places texts on their pages: beside a GPU in processes of its own, otherwise in a thread.
 
-Placing takes 10 to 50 ms of a page. In the interpreter that feeds a GPU that is time in which nothing is launched.
+Placing takes 10 to 50 ms a page. In the interpreter that feeds a GPU, nothing is launched during that time.
 """
 
 import logging
@@ -14,7 +14,7 @@ from pebble import ProcessExpired
 
 from pipeline.device import localizer
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers.pool import TaskPool, what_happened
+from pipeline.ingest.workers.pool import TaskPool, failure_of
 from pipeline.ingest.workers.shared_memory import Arena, pack, share
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
@@ -22,29 +22,29 @@ from pipeline.stages.localize import ReadPage, Wording, place
 from pipeline.types import PageError, PageResult
 
 LOGGER = logging.getLogger("ocrbatch")
-# Far beyond what the fullest page takes.
+# Far more than the fullest page takes.
 _LIMIT_S = 60.0
-# They read no file: what leaks is little.
+# These processes read no files, so they leak little.
 _PAGES_PER_PROCESS = 20_000
 
 
 class Placer(Protocol):
-    """num_workers: pages that it places at once. meter: how long it was at work."""
+    """Places texts on their pages. num_workers: pages placed at once. meter: measures its working time."""
 
     num_workers: int
     meter: Meter
 
     def place(self, read: ReadPage) -> Future[PageResult]:
-        """Returns the future of the page's result; a failure is a result, too. For any thread."""
+        """Returns the future of the page's result, which may be a failure. For any thread."""
 
     def close(self) -> None:
-        """What is not placed by now is given up. Closing twice is harmless."""
+        """Ends placing and gives up the pages that are not placed yet. Closing twice is harmless."""
 
 
 def open_placer(wording: Wording, num_processes: int, arena: Arena | None) -> Placer:
-    """Returns what places pages; the caller closes it.
+    """Returns a placer, which the caller closes.
 
-    num_processes: 0 for a thread of this process. arena: where the pages' views may lie.
+    num_processes: 0 for a thread of this process. arena: the shared memory in which the pages' views may lie.
     """
     if num_processes:
         pool = PlacerPool(wording, num_processes, arena)
@@ -71,7 +71,7 @@ class PlacerThread:
         return self._thread.submit(self._place, read)
 
     def close(self) -> None:
-        """What is not placed by now is given up."""
+        """Ends the thread and gives up the pages that are not placed yet."""
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def _place(self, read: ReadPage) -> PageResult:
@@ -89,7 +89,7 @@ class PlacerPool(TaskPool):
 
     def __init__(self, wording: Wording, num_processes: int, arena: Arena | None) -> None:
         self.meter = Meter()
-        # More than a pipe holds: one process after the other would be waited for as it starts.
+        # The wording is larger than a pipe's buffer: sent through pipes, it would make the processes start in turn.
         self._wording = _in_arena(np.frombuffer(pickle.dumps(wording), dtype=np.uint8), arena)
         super().__init__(
             starting=self.meter,
@@ -117,7 +117,7 @@ class PlacerPool(TaskPool):
 
 
 def _in_arena(array: npt.NDArray[np.uint8], arena: Arena | None) -> npt.NDArray[np.uint8]:
-    """Returns the array, moved there if there is an arena with room."""
+    """Returns the array, moved into the arena if there is one with a free slot."""
     slot = None if arena is None else arena.lend()
     if arena is None or slot is None:
         return array
@@ -129,7 +129,7 @@ def _failed(read: ReadPage, error: BaseException) -> PageResult:
     LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
     category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
     if isinstance(error, (TimeoutError, ProcessExpired)):
-        category, happened = what_happened(error, _LIMIT_S)
+        category, happened = failure_of(error, _LIMIT_S)
         message = f"placing the page's text {happened}"
     failure = PageError(stage="place", category=category, message=message)
     return failed_result(read.rendered.page, failure, read.timings)

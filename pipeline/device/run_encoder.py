@@ -1,4 +1,4 @@
-"""The vision encoder of a run: pages go through the graph manager, which counts them and ends with the run."""
+"""Wraps the vision encoder for a run: its views go through a graph manager that keeps counts and ends with the run."""
 
 import contextlib
 import logging
@@ -23,25 +23,26 @@ from pipeline.config.schema import Config
 from pipeline.errors import PipelineError
 
 LOGGER = logging.getLogger("ocrbatch")
-# Batches of a size after which a graph is captured for it. That and timing it take 0.2 to 0.5 s, about what they took.
+# Batches of one size after which a graph is captured for it. Capturing and timing it takes 0.2 to 0.5 s, about as
+# long as those batches took.
 CAPTURE_AFTER = 16
-# A GPU computes any batch of an encoder of no more bytes faster than the host launches it: all are worth a graph.
+# Of an encoder of at most this size, a GPU computes any batch faster than the host launches it: all are worth a graph.
 _SMALL_BYTES = 256 << 20
 
 
 class PathsEncoder:
-    """What pipeline.stages.encode needs: a model's encoder whose views go through a graph manager's paths."""
+    """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths."""
 
     def __init__(self, encoder: DeepEncoder, pages: PagesEncoder) -> None:
         self._encoder, self._pages = encoder, pages
         plan_nothing(self._device)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's global view, and "hit", "miss" or "eager" for it."""
+        """Returns each page's encoded global view, and "hit", "miss" or "eager" for it."""
         return self._pages.encode_global(pages)
 
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's tiles, and "hit", "miss" or "eager" for each of them."""
+        """Returns each page's encoded tiles, and "hit", "miss" or "eager" for each of them."""
         return self._pages.encode_local(pages)
 
     def assemble(
@@ -52,14 +53,14 @@ class PathsEncoder:
     ) -> list[VisionTokens]:
         """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
 
-        Where there are cells, the current stream is waited for.
+        Waits for the current stream where there are cells.
         """
         assembled = self._encoder.assemble_pages(pages, global_views, local_views)
         self.synchronize()
         return with_cells_on_host(assembled)
 
     def synchronize(self) -> None:
-        """Waits for the current stream, so that a time is the work's and not its launch's."""
+        """Waits for the current stream, so that measured times are of the work and not of its launch."""
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()
 
@@ -69,12 +70,12 @@ class PathsEncoder:
 
 
 class RunEncoder(PathsEncoder):
-    """Encodes pages, through graphs where there are any that win; on a CPU eagerly, with the same statistics.
+    """Encodes pages, through graphs where these are faster; on a CPU eagerly, with the same statistics.
 
-    A run starts without graphs. Those of sizes that the user lists are captured by warm_up(), others when enough
-    small batches have come that a graph could run faster: a run of full batches never waits for any. A failure of the
-    graphs themselves costs the graphs and not the run. For one thread at a time; on a GPU its work is the current
-    stream's, and nothing waits for other streams. Raises: ConfigError for budgets that do not fit the mode.
+    A run starts without graphs. warm_up() captures those of the sizes that the user lists; others are captured once
+    enough small batches have come that a graph could run faster: a run of full batches never waits for any. If the
+    graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its work runs on the
+    current stream and waits for no other stream. Raises: ConfigError for budgets that do not fit the mode.
     """
 
     def __init__(self, encoder: DeepEncoder, config: Config) -> None:
@@ -98,9 +99,9 @@ class RunEncoder(PathsEncoder):
         self._start(self._settings)
 
     def synchronize(self) -> None:
-        """Waits for the current stream, asleep: any other wait keeps a CPU busy, which the workers lack.
+        """Waits for the current stream while sleeping: any other wait would keep a CPU busy that the workers need.
 
-        It wakes up a little later, which batches do not notice.
+        Waking up takes a little longer, which makes no difference for a batch.
         """
         if self._device.type == "cuda":
             done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
@@ -109,11 +110,11 @@ class RunEncoder(PathsEncoder):
 
     @property
     def capture_s(self) -> float:
-        """Seconds that capturing and timing the graphs took so far."""
+        """The seconds that capturing and timing the graphs took so far."""
         return sum(stats.capture_seconds for stats in self.stats().values())
 
     def warm_up(self) -> None:
-        """Captures the graphs that the user lists, of those for views that the run's mode makes.
+        """Captures the graphs that the user lists, as far as the run's mode makes views for them.
 
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
@@ -128,7 +129,7 @@ class RunEncoder(PathsEncoder):
             self._go_on_eagerly("captured", error)
 
     def begin_batch(self) -> None:
-        """To be called before each batch: captures graphs for sizes that have come often enough."""
+        """Captures graphs for sizes that have come often enough. Call it before each batch."""
         start = time.perf_counter()
         try:
             captured = self._manager.capture_due()
@@ -141,9 +142,9 @@ class RunEncoder(PathsEncoder):
                 LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
 
     def stats(self) -> dict[str, PathStats]:
-        """Returns the statistics of each path, of all managers of this run; also after close().
+        """Returns the statistics of each path, added up over all managers of this run; also after close().
 
-        Of a manager that failed counts are kept, and no budgets or bytes: they are freed.
+        Of a manager that failed they keep the counts, but no budgets or bytes, which are freed.
         """
         now = self._manager.stats()
         return {
@@ -154,7 +155,7 @@ class RunEncoder(PathsEncoder):
         }
 
     def release(self) -> bool:
-        """Frees all graphs and goes on without: for a language model that runs out of memory. False without any."""
+        """Frees all graphs for a language model that runs out of memory; returns whether there were any."""
         held = sum(stats.graph_bytes for stats in self.stats().values())
         if held:
             LOGGER.warning(
@@ -190,17 +191,17 @@ class RunEncoder(PathsEncoder):
 
 
 def plan_nothing(device: torch.device) -> None:
-    """Has attention on a GPU run without cuDNN, for the whole process.
+    """Switches off cuDNN's attention for the whole process if the device is a GPU.
 
-    cuDNN's makes a plan for every number of views in a batch, of which there are 32 on each path and layer's shape: a
-    small model's encoder spent a third of a run on that.
+    cuDNN makes a plan for every number of views in a batch, of which there are 32 on each path and layer shape: a
+    small model's encoder spent a third of a run on planning.
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def with_cells_on_host(pages: Sequence[VisionTokens]) -> list[VisionTokens]:
-    """The same pages, the cells of all copied from their device at once."""
+    """Returns the pages with their cells in host memory, copied from the device all at once."""
     cells = [
         page.cells_HW for page in pages if page.cells_HW is not None and page.cells_HW.device.type != "cpu"
     ]

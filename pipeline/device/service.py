@@ -1,4 +1,4 @@
-"""What a run asks of its model, whichever processes that is in: pages go in, and results come out, placed."""
+"""Defines a run's interface to its model, in whichever processes that is: pages go in, placed results come out."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class ModelService(ABC):
-    """For the event loop's thread, as are all its methods.
+    """Reads pages with the configured model. Use it, and its methods, from the event loop's thread only.
 
-    arena: where the views of pages may lie, to be set before it is started. failed: is settled with the error that ends
-    the model, if any does. device: where it is, None before it is loaded. ended_at: time.monotonic() at the last token
-    of each page that was read; the caller takes out what it has seen.
+    arena: the shared memory in which pages' views may lie, to be set before start(). failed: settled with the error
+    that ends the model, if any does. device: where the model is, None before it is loaded. ended_at: time.monotonic()
+    at the last token of each page that was read; the caller removes the entries it has seen.
     load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is over.
     """
 
@@ -43,42 +43,43 @@ class ModelService(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Begins with what loading needs, for a run that is sure to read something, or nearly so."""
+        """Begins to import what loading needs, for a run that will almost certainly read something."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begins to load, unless that was done: a run with nothing to read does without."""
+        """Begins to load the model if it has not been started: a run with nothing to read never loads it."""
 
     @property
     @abstractmethod
     def is_loading(self) -> bool:
-        """Whether it was started and does not take pages yet."""
+        """Tells whether the model was started and does not take pages yet."""
 
     @property
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether it takes pages."""
+        """Tells whether the model takes pages."""
 
     @abstractmethod
     async def ready(self, *, alone: bool = False) -> None:
-        """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
+        """Starts the model if need be, and waits until it takes pages; until then no page is in it.
 
-        alone: until nothing is being made any more that could fail in a page's stead; the decoder's graphs are captured
-        while the encoder has the first pages. Where the model fails to load this never returns, and `failed` says why.
+        alone: also waits until nothing else is being set up whose failure could be blamed on a page, as the decoder's
+        graphs are captured while the encoder has the first pages. If the model fails to load, this never returns, and
+        `failed` has the error.
         """
 
     @abstractmethod
     def submit(self, ticket: Ticket) -> None:
-        """Has a page read, whose ticket is settled then. For any thread."""
+        """Queues a page to be read; its ticket is settled when it is done. For any thread."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends it; pages that are not read by now are given up. Frees graphs and caches."""
+        """Ends the model, giving up pages that are not read yet. Frees graphs and caches."""
 
     @property
     @abstractmethod
     def capture_s(self) -> float:
-        """Seconds that the encoder's graphs took."""
+        """The seconds that capturing the encoder's graphs took."""
 
     @abstractmethod
     def encoder_stats(self) -> "dict[str, PathStats] | None":
@@ -90,7 +91,7 @@ class ModelService(ABC):
 
     @abstractmethod
     def _used(self, wall_s: float) -> list[StageUse]:
-        """Where encoder and decoder's time went; after close()."""
+        """Returns where the encoder's and the decoder's time went; call it after close()."""
 
     async def read(
         self,
@@ -100,11 +101,11 @@ class ModelService(ABC):
         *,
         is_urgent: bool = False,
     ) -> PageResult:
-        """Returns what became of a page or a part.
+        """Reads a page or a crop and returns its result.
 
-        dropped: is told how many bytes of views are no longer held, where that is before the page is done. For it to
-        be true the caller must not hold them either. step: how it is read, None for as configured. is_urgent: before
-        those that wait and are not.
+        dropped: called with the number of bytes of views that are released before the page is done; the caller must
+        not hold them either. step: the retry step to read it with, None for the configured way. is_urgent: puts it
+        before waiting pages that are not.
         """
         self.start()
         ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
@@ -127,17 +128,17 @@ class ModelService(ABC):
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
 
-        A page that takes the device with it is among them, so that it is not always the first one of the next run.
+        A page that crashed the device is among them, so that it will not always be the first page of the next run.
         """
         return failed_pages(self._lost)
 
     def encoder_record(self) -> dict[str, dict[str, Any]] | None:
-        """Returns the same as JSON values, for the database."""
+        """Returns the statistics of each encoder path as JSON values, for the database."""
         stats = self.encoder_stats()
         return None if stats is None else {name: path.summary() for name, path in stats.items()}
 
     def stages(self, wall_s: float) -> list[StageUse]:
-        """Returns where the time went; after close()."""
+        """Returns where the time of the model's stages went; call it after close()."""
         used = self._used(wall_s)
         if self._placer is not None:
             used.append(self._placer.meter.use("place", wall_s * self._placer.num_workers))
@@ -149,7 +150,7 @@ class ModelService(ABC):
 
 
 def read_out(outcome: Outcome) -> ReadOut:
-    """Returns what was read of a page, wherever that was."""
+    """Returns the reading in a page's outcome, whether it was made in this process or another."""
     assert not isinstance(outcome, PageResult), "something was read"
     if isinstance(outcome, ReadOut):
         return outcome
@@ -159,6 +160,6 @@ def read_out(outcome: Outcome) -> ReadOut:
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:
-    """From another thread; nothing happens where the loop has ended."""
+    """Calls task(value) in the event loop from another thread; does nothing if the loop has ended."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(task, value)

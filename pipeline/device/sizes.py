@@ -1,4 +1,4 @@
-"""How much a run does at once: pages of a batch, slots, threads and bytes."""
+"""Decides how much a run does at once: pages per batch, decoding slots, and bytes."""
 
 from pathlib import Path
 
@@ -7,27 +7,27 @@ from pipeline.config.schema import Config
 DECODE_SLOTS = {"cpu": 8, "cuda": 256}
 ENCODE_PAGES = {"cpu": 1, "cuda": 32}
 
-# Views take 3 MB of a page and 1.2 of each of its tiles: about 10 MB a page, 390 pages.
+# A page's views take 3 MB and 1.2 MB more for each tile: at about 10 MB a page, 390 pages.
 _INFLIGHT_MB, _INFLIGHT_GPU_MB, _INFLIGHT_SHARE = 512, 4096, 0.25
 _KV_SHARE = 0.5  # of the memory that is free, on a CPU
 
 
 def encode_pages(config: Config, device: str) -> int:
-    """Returns how many pages the encoder takes at once: on a GPU a batch costs far less than its pages."""
+    """Returns how many pages the encoder takes at once: on a GPU a batch costs far less than its pages one by one."""
     most = ENCODE_PAGES[device]
     return min(most, config.decode.batch_size) if config.decode.batch_size else most
 
 
 def decode_slots(config: Config, device: str) -> int:
-    """Returns how many pages are read at once."""
+    """Returns how many pages are decoded at once."""
     return config.decode.batch_size or DECODE_SLOTS[device]
 
 
 def inflight_mb(config: Config, device: str | None) -> int:
-    """Returns how many MiB of rendered pages wait for the model, or are looked at until they are read.
+    """Returns how many MiB of rendered pages may wait for the model or be in it.
 
-    device: the model's, None where it is not known yet. Beside a GPU so many that none of its slots stands empty for
-    want of them, as far as a quarter of the memory goes.
+    device: the model's, None while it is not known. Beside a GPU it is enough to keep all its slots filled, up to a
+    quarter of the memory.
     """
     if config.run.inflight_mb is not None:
         return config.run.inflight_mb
@@ -39,7 +39,7 @@ def inflight_mb(config: Config, device: str | None) -> int:
 
 
 def kv_bytes(device: str) -> int | None:
-    """Returns the most that keys and values of an engine without its own cache may take; None where nobody knows."""
+    """Returns the most bytes that keys and values may take in an engine without its own cache; None if unknown."""
     if device != "cpu":
         return None
     free = _available_bytes()
@@ -47,7 +47,7 @@ def kv_bytes(device: str) -> int | None:
 
 
 def _available_bytes() -> int | None:
-    """Memory that a process may still take without swapping; None where there is no /proc."""
+    """Returns the bytes that a process may still allocate without swapping; None where there is no /proc."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))

@@ -1,4 +1,7 @@
-"""One reading on its way through the model's threads. Torch-free: a run with nothing to read does without."""
+"""Defines a ticket: one reading on its way through the model's threads.
+
+Torch-free: a run with nothing to read never imports torch.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOut:
-    """What was read of a page, in this process or another. ended_at: as in Decoded."""
+    """A page as read, in this process or another. ended_at: time.monotonic() at its last token."""
 
     read: ReadPage
     ended_at: float
 
     def of(self, rendered: RenderedPage) -> "ReadOut":
-        """The same with the page's views."""
+        """Returns the reading with the page's views."""
         return replace(self, read=replace(self.read, rendered=rendered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedOn:
-    """A model that was just loaded. device: "cuda" or "cpu". gpu: the driver's name of it, "GPU-...", if it tells one.
+    """A model that was just loaded. device: "cuda" or "cpu". gpu: the driver's name of it, "GPU-...", if known.
 
-    imported_at, loaded_at: time.perf_counter() when its libraries and when the model itself were there.
+    imported_at, loaded_at: time.perf_counter() when its libraries were imported and when the model was loaded.
     """
 
     device: str
@@ -45,10 +48,10 @@ Outcome = Decoded | ReadOut | PageResult
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Ticket:
-    """A page, or a part of one, that is to be read. encoded, request: once it has been through the encoder.
+    """A page, or a crop of one, that is to be read. encoded, request: set once it has been through the encoder.
 
-    dropped: is told the bytes of the views, where those are let go of before the page is done. step: how it is read
-    where that is otherwise than the run's pages are at first. is_urgent: whether it goes before those that are not.
+    dropped: called with the bytes of its views if they are released before the page is done. step: the retry step to
+    read it with, None for a first reading. is_urgent: goes before tickets that are not.
     """
 
     rendered: RenderedPage
@@ -61,10 +64,10 @@ class Ticket:
     dropped: Callable[[int], None] | None = None
 
     def settle(self, outcome: Outcome) -> None:
-        """Once; nothing happens where nobody waits any more."""
+        """Sets the page's outcome, once; does nothing if the future was cancelled."""
         if self.outcome.set_running_or_notify_cancel():
             self.outcome.set_result(outcome)
 
 
 class Abandoned(BaseException):
-    """The run ended while the model was at work; not an Exception, so no error boundary swallows it."""
+    """The run ended while the model was at work. Not an Exception, so that no error boundary swallows it."""

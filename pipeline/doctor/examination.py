@@ -1,4 +1,4 @@
-"""All checks in order. What one finds is said at once, and one that breaks does not keep the others from being made."""
+"""Runs all checks in order. Findings are yielded at once, and a check that breaks does not stop the others."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -12,18 +12,18 @@ Check = Callable[[Config], Iterator[Finding]]
 
 
 def examine(config: Config, *, read: bool = False) -> Iterator[Finding]:
-    """Yields what is found on this machine for this configuration. read: a page is read with the model, too."""
+    """Yields the findings on this machine for this configuration. read: also reads a page with the model."""
     for name, check in _checks(read):
         try:
             yield from check(config)
-        except Exception as error:  # whatever is broken here, the next check may say why
+        except Exception as error:  # whatever is broken here, the next check may tell why
             LOGGER.debug("check of %s", name, exc_info=error)
             found = str(error) if is_explained(error) else f"{type(error).__name__}: {error}"
             yield fail(name, f"could not be checked: {found}", "see the lines above; -v says more")
 
 
 def _checks(read: bool) -> Iterator[tuple[str, Check]]:
-    """Each imports what it needs when its turn comes: a package that cannot be imported is a finding."""
+    """Yields the checks by name; each imports what it needs when it runs, so that a failing import is a finding."""
     yield "software", _late("software", "check")
     yield "model", _late("model_files", "check")
     yield "device", _late("accelerator", "check")

@@ -1,4 +1,4 @@
-"""What kind of disk a folder is on."""
+"""Finds out which kind of disk a folder is on."""
 
 import os
 import re
@@ -40,7 +40,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def mount_of(path: str, table: str | None = None) -> tuple[str, str] | None:
-    """Returns the mount point that holds the path and its file system's name; None where there is no such table.
+    """Returns the path's mount point and the name of its file system; None where the system has no table of mounts.
 
     table: in the form of /proc/self/mountinfo, which it is by default. Source: proc(5).
     """
@@ -56,12 +56,12 @@ def mount_of(path: str, table: str | None = None) -> tuple[str, str] | None:
         if not dash or len(fields) < 5:
             continue
         point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
-        # Of mounts on the same point, the last is the one that is seen.
+        # Of several mounts on the same point, the last one hides the others.
         if (path + "/").startswith(point.rstrip("/") + "/") and (best is None or len(point) >= len(best[0])):
             best = (point, tail.split(" ")[0])
     return best
 
 
 def is_remote(kind: str) -> bool:
-    """Whether another host may have the same files open."""
+    """Returns whether another host may have the same files open."""
     return kind in _REMOTE

@@ -1,4 +1,4 @@
-"""A page to try things on: a PDF with a few lines of text, in a typeface that is not in the file."""
+"""Makes a sample page: a PDF with a few lines of text in a typeface that is not in the file."""
 
 from collections.abc import Sequence
 
@@ -31,12 +31,12 @@ def sample_pdf(text: str = TEXT) -> bytes:
 
 
 def stream(content: bytes, entries: bytes = b"") -> bytes:
-    """Returns a stream object. entries: of its dictionary."""
+    """Returns a PDF stream object. entries: of its dictionary."""
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), entries, content)
 
 
 def pdf_file(objects: Sequence[bytes]) -> bytes:
-    """Returns the file that holds these objects, numbered from 1; the first is the catalog."""
+    """Returns the PDF file that holds these objects, numbered from 1; the first is the catalog."""
     file, offsets = b"%PDF-1.7\n", []
     for number, body in enumerate(objects, start=1):
         offsets.append(len(file))

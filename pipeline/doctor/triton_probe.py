@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""A Triton kernel so small that only Triton itself can be at fault. To be imported where there is a GPU."""
+"""Defines a Triton kernel so small that only Triton itself can be at fault. Import it only where there is a GPU."""
 
 import torch
 import triton

@@ -1,7 +1,7 @@
-"""Whether a page carries any mark at all.
+"""Detects blank pages: those that carry no mark at all.
 
-Conservative: a single small page number is a mark, and in doubt a page is not blank. Paper grain, uneven
-light, JPEG noise, dust and the dark borders scanners leave are not marks.
+Conservative: a single small page number is a mark, and in doubt a page is not blank. Paper grain, uneven light, JPEG
+noise, dust and the dark borders that scanners leave are not marks.
 """
 
 import math
@@ -16,15 +16,15 @@ from ocr.imaging.planes import picture_of
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-# Analysed at about 170 dpi of an A4 page, where an 8 pt digit is some 13 px high.
+# A4 pages are analysed at about 170 dpi, where an 8 pt digit is some 13 px high.
 _ANALYSIS_PX = 2048
 _MARGIN = 0.02
 _MAX_BORDER = 0.15
 _BORDER_CONTRAST = 40
-# Borders are looked for in cells of so many pixels, in which dust on a scanner's lid is lost and light print is not.
+# Borders are searched in cells of this many pixels, which average out dust on a scanner's lid but not light print.
 _CELL_PX = 4
-# How much paper may show between a border and the picture's edge; how far a border's edge is blurred; and over what
-# radius the shade beside it is taken.
+# The width of paper that may show between a border and the image's edge, the width of a border's blurred edge, and the
+# radius over which the shade beside it is measured.
 _GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
 _MIN_CONTRAST, _MAX_CONTRAST = 12.0, 64.0
 _NOISE_SIGMAS = 6.0
@@ -37,7 +37,7 @@ def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
     grey = _reduced(picture_of(pixels).convert("L"))
     edges = _sharp_edges(grey)
-    # On most pages there are so many that no further look is needed.
+    # Most pages have so many sharp edges that nothing else needs to be checked.
     if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * grey.width:
         return False
     side_px = max(grey.size)
@@ -51,8 +51,8 @@ def is_blank(pixels: UInt8Array) -> bool:
 
 
 def _contrast(grey: Image.Image, radius_px: int) -> UInt8Array:
-    """How much each place differs from the paper around it."""
-    # A stroke survives a 3 x 3 mean, grain and single specks do not.
+    """Returns how much each pixel differs from the paper around it."""
+    # A stroke survives a 3 x 3 mean; grain and single specks do not.
     smooth = np.asarray(grey.filter(ImageFilter.BoxBlur(1)))
     paper = np.asarray(grey.filter(ImageFilter.BoxBlur(radius_px)))
     contrast: UInt8Array = np.maximum(smooth, paper) - np.minimum(smooth, paper)
@@ -60,10 +60,10 @@ def _contrast(grey: Image.Image, radius_px: int) -> UInt8Array:
 
 
 def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: int) -> bool:
-    """Whether there is a mark of the highest contrast that may be asked for, where the most sharp edges are.
+    """Returns whether there is a mark of the highest contrast that may be required, where the most sharp edges are.
 
-    Looked for where no scanner's border is, so that the whole page need not be blurred to find what is found here too.
-    edges: as _sharp_edges gives them.
+    It looks only where no scanner's border can be, which on most pages saves blurring the whole page.
+    edges: from _sharp_edges.
     """
     width, height = grey.size
     margin = round(_MARGIN * max(width, height))
@@ -77,7 +77,7 @@ def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: i
     reach = radius_px + 2 * window_px
     box = (left, max(top, middle - reach), width - left, min(height - top, middle + reach))
     contrast = _contrast(grey.crop(box), radius_px)
-    # What is nearer to the edge of what was cut out is blurred with less than what is there.
+    # Pixels near the edge of the cut-out are blurred without their neighbours beyond it.
     whole = contrast[radius_px + 1 : -radius_px - 1, radius_px + 1 : -radius_px - 1]
     return _has_cluster(whole > _MAX_CONTRAST, window_px)
 
@@ -88,7 +88,7 @@ def _reduced(grey: Image.Image) -> Image.Image:
 
 
 def _sharp_edges(grey: Image.Image) -> Mask:
-    """Where pixels of every fourth row differ clearly from the next: [rows, W - 1]."""
+    """Returns where a pixel of every fourth row differs clearly from the next one in its row: [rows, W - 1]."""
     rows = np.asarray(grey)[::_EDGE_STEP]
     here, after = rows[:, :-1], rows[:, 1:]
     edges: Mask = np.maximum(here, after) - np.minimum(here, after) > _MAX_CONTRAST
@@ -96,45 +96,45 @@ def _sharp_edges(grey: Image.Image) -> Mask:
 
 
 def _without_borders(grey: Image.Image) -> Image.Image:
-    """Returns the page with the dark borders and edge shadows of scanners painted over in the shade beside them.
+    """Returns the page with scanners' dark borders and edge shadows painted over in the shade beside them.
 
-    A border is what is much darker than the page without a break from the picture's edge on, straight inwards: a rule
-    below a header is none, and neither is light print on a dark bar.
+    A border is much darker than the page, without a break from the image's edge straight inwards: a rule below a header
+    is not one, nor is light print on a dark bar.
     """
     values = np.array(grey)
     usual = np.median(values)
-    # A page most of whose pixels are alike never lay on a scanner, and may be printed to its edge.
+    # A page with most pixels of the same value was never scanned, and may be printed up to its edge.
     is_clean = float(np.mean(values == usual)) > 0.5
     margin = 0 if is_clean else round(_MARGIN * max(grey.size))
     dark = _in_cells(grey) < usual - _BORDER_CONTRAST
-    # The sides first: what they leave in the corners the others paint over.
+    # The sides first: top and bottom then paint over what is left in the corners.
     for sides in ((1, 3), (0, 2)):
         depths_px = {turns: _border_px(np.rot90(dark, turns)) for turns in sides}
         if margin or any(depth_px.any() for depth_px in depths_px.values()):
             shades = np.asarray(Image.fromarray(values).filter(ImageFilter.BoxBlur(_BESIDE_PX)))
             for turns, depth_px in depths_px.items():
-                # Turned views: what is painted on them is painted on the page.
+                # Rotated views of the same memory: painting on them paints on the page.
                 _paint(np.rot90(values, turns), np.rot90(shades, turns), np.maximum(depth_px, margin))
     return Image.fromarray(values)
 
 
 def _in_cells(grey: Image.Image) -> UInt8Array:
-    """Each pixel as the mean of its cell."""
+    """Returns the page with each pixel replaced by the mean of its cell."""
     means = np.asarray(grey.reduce(_CELL_PX))
     return means.repeat(_CELL_PX, axis=0).repeat(_CELL_PX, axis=1)[: grey.height, : grey.width]
 
 
 def _border_px(dark: Mask) -> Ints:
-    """Returns for each column how many pixels from the top on are a border's, its blurred edge included."""
+    """Returns for each column how many pixels from the top belong to a border, its blurred edge included."""
     near = dark[: int(dark.shape[0] * _MAX_BORDER)].copy()
-    # Between a border and the picture's edge a little paper may show.
+    # A little paper may show between a border and the image's edge.
     near[:_GAP_PX] |= near[:_GAP_PX].any(axis=0)
     depths: Ints = np.logical_and.accumulate(near, axis=0).sum(axis=0)
     return np.where(depths > 0, depths + _BLUR_PX, 0)
 
 
 def _paint(values: UInt8Array, shades: UInt8Array, depths_px: Ints) -> None:
-    """Paints the top of each column in the shade that the page has below it. values: is painted on."""
+    """Paints the top of each column of `values`, in place, in the shade of the page below it."""
     depths_px = np.minimum(depths_px, len(values) - 1)
     beside = shades[np.minimum(depths_px + _BESIDE_PX, len(values) - 1), np.arange(values.shape[1])]
     top = values[: int(depths_px.max())]
@@ -142,7 +142,7 @@ def _paint(values: UInt8Array, shades: UInt8Array, depths_px: Ints) -> None:
 
 
 def _has_cluster(mask: Mask, window_px: int) -> bool:
-    """Whether some window_px square holds enough marked pixels for the smallest mark that counts."""
+    """Returns whether some square of window_px holds enough marked pixels for the smallest mark that counts."""
     if not mask.any():
         return False
     sums = np.pad(

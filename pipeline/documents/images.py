@@ -1,7 +1,7 @@
-"""Image files: frames to 8-bit RGB, upright, on white.
+"""Reads frames of image files as 8-bit RGB, upright, on white.
 
-Every frame of a TIFF is a page. An animation (GIF, WebP, APNG) and the extra pictures some cameras append
-to a JPEG are not pages: of those files the first picture is read.
+Every frame of a TIFF is a page. The frames of an animation (GIF, WebP, APNG) and the extra pictures that some cameras
+append to a JPEG are not pages: of those files the first picture is read.
 """
 
 import struct
@@ -18,14 +18,14 @@ from ocr.imaging import planes
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.sniff import Format
 
-# Pillow's own limit is twice as strict for some files as for others; `max_px` below replaces it.
+# Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
 Image.MAX_IMAGE_PIXELS = None
 
 _DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
-# What cameras, and Pillow for them, say where nothing is known.
+# The value that cameras, and Pillow for them, give where the resolution is not known.
 _UNDECLARED_DPI = 72
 _MIN_DPI, _MAX_DPI = 10, 10_000
-# What Pillow's decoders raise on bad data.
+# The errors that Pillow's decoders raise on bad data.
 DECODE_ERRORS = (
     OSError,
     ValueError,
@@ -66,7 +66,7 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
         image.seek(index)
         check_pixels(image.width, image.height, max_px)
         dpi = _declared_dpi(image)
-        # A later frame needs the file as it is; a lone one may be turned where it lies.
+        # Later frames need the file as it is; a single one may be rotated in place.
         frame = image.copy() if getattr(image, "n_frames", 1) > 1 else image
         frame.load()
         _turn_upright(frame)
@@ -74,13 +74,13 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
 
 
 def check_pixels(width: int, height: int, max_px: int) -> None:
-    """Raises: PageRenderError where an image is larger than the limit."""
+    """Raises PageRenderError if an image is larger than the limit."""
     if width * height > max_px:
-        raise PageRenderError("oversized", oversized(width, height, max_px))
+        raise PageRenderError("oversized", oversized_message(width, height, max_px))
 
 
-def oversized(width: int, height: int, max_px: int) -> str:
-    """Returns what to say of an image above the limit."""
+def oversized_message(width: int, height: int, max_px: int) -> str:
+    """Returns the error message for an image above the limit."""
     return (
         f"{width} x {height} is {width * height / 1e6:.0f} megapixels, over the limit of {max_px / 1e6:.0f}; "
         "raise ingest.max_image_pixels if the file can be trusted"
@@ -88,9 +88,9 @@ def oversized(width: int, height: int, max_px: int) -> str:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Returns 8-bit RGB, or L where there is no colour by its mode: deep greys scaled, transparency laid onto white.
+    """Returns the image as 8-bit RGB, or L if its mode has no colour: deep greys scaled, transparency laid onto white.
 
-    It may be the image itself.
+    May return the image itself.
     """
     if image.mode.startswith(("I", "F")):
         return Image.fromarray(_eight_bits(np.asarray(image)))
@@ -106,9 +106,9 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
-    """Returns [H, W] uint8 of greys of any depth.
+    """Returns [H, W] uint8 from greys of any depth.
 
-    White is the smallest usual depth's that holds the brightest pixel (12-bit scans come in 16-bit files);
+    White is that of the smallest common depth that holds the brightest pixel (12-bit scans come in 16-bit files);
     floats are taken as 0 to 1 unless they exceed it.
     """
     values = np.nan_to_num(grey.astype(np.float32), posinf=0.0, neginf=0.0)

@@ -1,4 +1,4 @@
-"""The files that a worker has open. Never imports torch."""
+"""Keeps the file that a worker is reading open. Never imports torch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from pipeline.types import Page
 
 
 class OpenDocuments:
-    """Keeps the file of the last page open: a long PDF is parsed once, not once a page."""
+    """Keeps the file of the last page open, so that a long PDF is parsed once and not once a page."""
 
     def __init__(self) -> None:
         self._key: tuple[str, str] | None = None
@@ -18,9 +18,9 @@ class OpenDocuments:
         self._content: Content | None = None
 
     def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
-        """Returns the pymupdf document or Pillow image that holds the page, with the content that was hashed.
+        """Returns the pymupdf document or Pillow image that holds the page, checked to be the file that was hashed.
 
-        What MuPDF says from here on is about this page (pipeline.documents.damage.complaints).
+        MuPDF's warnings from here on are about this page (pipeline.documents.damage.complaints).
         Raises: DocumentError, PageRenderError, OSError.
         """
         if self._key != (page.path, page.sha256):
@@ -37,16 +37,16 @@ class OpenDocuments:
         return self._document
 
     def check(self) -> None:
-        """For after a page was drawn: its content is still what was hashed. Raises: PageRenderError."""
+        """Checks, after a page was drawn, that its file is still what was hashed. Raises: PageRenderError."""
         try:
             if self._content is not None:
                 self._content.check()
         except BaseException:
-            self.close()  # what a parser holds of a changed file is worth nothing
+            self.close()  # what a parser holds of a changed file is useless
             raise
 
     def close(self) -> None:
-        """Also before the first page and twice."""
+        """Closes the file, if one is open."""
         document, content = self._document, self._content
         self._key = self._document = self._content = None
         if content is not None:

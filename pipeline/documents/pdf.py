@@ -1,4 +1,4 @@
-"""PDF files: pages to RGB pixels, through MuPDF."""
+"""Opens PDF files and renders their pages to RGB pixels with MuPDF."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from pipeline.documents.settings import RenderSettings, TileSettings
 
 LAYOUT_DPI = 144
 POINTS_PER_INCH = 72
-# A canvas is a few megapixels; only a page thinner than any paper needs more to fill it.
+# A canvas is a few megapixels; only a page narrower than any paper needs more to fill it.
 _MAX_FILL_PX = 32_000_000
-# The text rendering mode of what an OCR program laid under a scan.
+# The text rendering mode of the text that OCR programs put under a scan.
 _INVISIBLE = 3
 # MuPDF rounds a page's edge down to the pixel within this much.
 _ROUNDING = 0.001
@@ -31,27 +31,27 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
 def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
-    """Returns the opened document, if need be with the first password that fits. Raises: DocumentError, OSError."""
+    """Opens a document, if need be with the first password that fits. Raises: DocumentError, OSError."""
     with open(path, "rb"):
-        pass  # MuPDF does not tell a missing file from a damaged one
+        pass  # MuPDF does not distinguish a missing file from a damaged one
     try:
         document = pymupdf.open(path, filetype="pdf")
     except _ERRORS:
         raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
     if document.needs_pass and not _unlocked(document, passwords):
         document.close()
-        raise DocumentError("encrypted", _locked(len(passwords)))
+        raise DocumentError("encrypted", _locked_message(len(passwords)))
     return document
 
 
 def _unlocked(document: Any, passwords: Sequence[str]) -> bool:
     try:
         return any(document.authenticate(password) for password in passwords)
-    except _ERRORS:  # damaged encryption: no password can tell
+    except _ERRORS:  # damaged encryption: no password can be checked
         return False
 
 
-def _locked(num_tried: int) -> str:
+def _locked_message(num_tried: int) -> str:
     if not num_tried:
         return "needs a password: ingest.password_env or ingest.password_file gives it one; or save a copy without"
     tried = (
@@ -78,7 +78,7 @@ def render_pdf_page(
 ) -> tuple[UInt8Array, float, tuple[int, int]]:
     """Returns a page's pixels [H, W, 3] uint8 RGB on white, their dpi, and the grid of tiles.
 
-    Rotation and crop box are honoured and annotations drawn. Raises: PageRenderError.
+    Applies rotation and crop box, and draws annotations. Raises: PageRenderError.
     """
     with _as_page_errors():
         page = document.load_page(index)
@@ -100,17 +100,17 @@ def render_pdf_page(
 
 
 def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
-    """Returns what the page draws, in order: MuPDF's name ("fill-text", "fill-image", ...) and a box of each thing."""
+    """Returns the page's drawing operations in order: MuPDF's name ("fill-text", "fill-image", ...) and box of each."""
     try:
         with _as_page_errors():
             return list(document.load_page(index).get_bboxlog())
     finally:
-        complaints.forget()  # MuPDF keeps every one of a damaged file otherwise
+        complaints.forget()  # MuPDF would keep every warning about a damaged file
 
 
 @contextmanager
 def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
-    """Meanwhile, whoever loads the page finds it turned clockwise, its text and boxes too. The file stays as it is.
+    """Rotates the page clockwise within the block, with its text and boxes. The file stays unchanged.
 
     angle_deg: 0, 90, 180 or 270. Raises: PageRenderError.
     """
@@ -131,8 +131,8 @@ def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
 def shows_text(document: Any, index: int) -> bool:
     """Returns whether the page draws letters or digits that are neither invisible nor white.
 
-    A page whose pixels look blank may still hold print too small for them; a stop that keeps an empty page from being
-    left out is none. Raises: PageRenderError.
+    A page whose pixels look blank may still hold print too small to show. A lone full stop, put there so that an empty
+    page is not dropped, does not count. Raises: PageRenderError.
     """
     with _as_page_errors():
         spans = document.load_page(index).get_texttrace()
@@ -158,7 +158,7 @@ def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> 
 
 
 def _pixels(pixmap: Any) -> UInt8Array:
-    """Returns [H, W, 3]; rows may be padded in the pixmap."""
+    """Returns a pixmap's pixels as [H, W, 3]; its rows may be padded."""
     size = pixmap.width, pixmap.height
     return planes.of_picture(Image.frombuffer("RGB", size, pixmap.samples_mv, "raw", "RGB", pixmap.stride, 1))
 

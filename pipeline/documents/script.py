@@ -1,7 +1,7 @@
-"""The scripts that a text is written in, as ISO 15924 codes, and those that a model can write. Torch-free.
+"""Determines the scripts of a text, as ISO 15924 codes, and those that a model can write. Torch-free.
 
-Scripts are told by the names of characters in the Unicode database. Only letters of words count: a formula's alpha or
-an aleph says nothing of the language around it.
+A character's name in the Unicode database tells its script. Only letters of words count: a formula's alpha or aleph
+says nothing about the language around it.
 """
 
 import json
@@ -21,20 +21,20 @@ _CODES = {
     "MONGOLIAN": "Mong", "ETHIOPIC": "Ethi", "CHEROKEE": "Cher", "CJK": "Hani", "HIRAGANA": "Jpan",
     "KATAKANA": "Jpan", "HANGUL": "Kore",
 }  # fmt: skip
-# Written without spaces between words, or with several letters a character: one letter is a word.
+# Scripts without spaces between words, or with several letters per character: one letter counts as a word.
 _DENSE = frozenset({"Hani", "Jpan", "Kore"})
 _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_WORD = 3  # letters; shorter ones are symbols as often as words
 _LEAST_LETTERS = 12
-# Of a page's letters; a name or a quotation in another script is less.
+# The share of a page's letters in another script from which on it counts; a name or a quotation is less.
 FOREIGN_SHARE = 0.15
-# Letters of a script among those that a model can name, from which on it was made for texts in it. The 52 Greek ones
+# The number of a script's letters that a model must be able to name to count as trained for it. The 52 Greek letters
 # without accents are there for formulas: no Greek text can be written with them.
 _ALPHABET, _GREEK_ALPHABET = 20, 60
 
 
 def script_shares(text: str) -> dict[str, float]:
-    """Returns the share of each script in the letters of the text's words; empty where these are too few to tell.
+    """Returns the share of each script in the letters of the text's words; empty where there are too few to tell.
 
     Chinese characters in a text with some kana count as Japanese.
     """
@@ -52,9 +52,9 @@ def script_shares(text: str) -> dict[str, float]:
 
 
 def main_script(text: str) -> str | None:
-    """Returns the script that a page is to be read as: the largest but Latin that has a considerable share.
+    """Returns the script that a page counts as: the largest one other than Latin, if its share is considerable.
 
-    A page in Russian with English terms is a Russian one. None where the text is too short to tell.
+    A page in Russian with English terms counts as Russian. None where the text is too short to tell.
     """
     shares = script_shares(text)
     others = [script for script, share in shares.items() if script != "Latn" and share >= FOREIGN_SHARE]
@@ -62,14 +62,14 @@ def main_script(text: str) -> str | None:
 
 
 def foreign_script(script: str | None, known: frozenset[str] | None) -> str | None:
-    """Returns the script where the model was not trained for it. known: as known_scripts gives them."""
+    """Returns the script if the model was not trained for it, else None. known: from known_scripts."""
     return None if script is None or known is None or script in known else script
 
 
 def known_scripts(model: str) -> frozenset[str] | None:
-    """Returns the scripts that a model was trained for; None where it reads any, as the published model does.
+    """Returns the scripts that a model was trained for; None if it reads any, as the published model does.
 
-    A model with a character head says it by the characters that it can name. Raises: CheckpointError.
+    For a model with a character head, the characters that it can name tell. Raises: CheckpointError.
     """
     directory = find_directory(model)
     ours = read_json(directory / "config.json").get("ocrbatch")
@@ -80,7 +80,7 @@ def known_scripts(model: str) -> frozenset[str] | None:
 
 
 def scripts_named(characters: Iterable[str]) -> frozenset[str]:
-    """Returns the scripts of which there are enough letters to write in them."""
+    """Returns the scripts that can be written with these characters."""
     counts = Counter(filter(None, map(_script, characters)))
     return frozenset(
         script

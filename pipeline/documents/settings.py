@@ -1,4 +1,4 @@
-"""What the stages that run in workers can be told. Plain and picklable; configuration lives elsewhere."""
+"""Defines the settings of the stages that run in workers: plain and picklable; configuration lives elsewhere."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,9 +9,9 @@ from pipeline.types import LayerUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSettings:
-    """Which files are inputs.
+    """The settings that select and open input files.
 
-    include, exclude: globs on the path relative to the folder being read (pipeline.ingest.globs says how);
+    include, exclude: globs on the path relative to the folder being read (see pipeline.ingest.globs);
         an empty include takes everything. Files named directly are always taken.
     max_image_pixels: an image of more pixels is refused unopened ("pixel bomb").
     passwords: tried in turn on encrypted PDFs; never shown, logged or stored.
@@ -25,15 +25,15 @@ class IngestSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderSettings:
-    """How a page becomes pixels.
+    """The settings for rendering a page to pixels.
 
     dpi: resolution of PDF pages; None takes the one that fills the tile grid's canvas. The grid always
         follows from the size at 144 dpi, so 144 gives exactly what the original scripts read.
     max_image_pixels: the largest image, or PDF page at `dpi`, that is rendered.
-    orientation: "auto" turns pages upright that lie on their side or upside down, "off" none; "runner_up" turns those
-        in doubt the other way than "auto" does, for a second reading.
-    passwords: as IngestSettings has them.
-    text_layer: what is done with a PDF's own text, see Config.
+    orientation: "auto" rotates pages upright that lie on their side or upside down, "off" none; "runner_up" takes the
+        second choice for pages whose orientation is in doubt, for a second reading.
+    passwords: see IngestSettings.
+    text_layer: how a PDF's own text is used, see Config.
     """
 
     dpi: float | None = None
@@ -45,10 +45,10 @@ class RenderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSettings:
-    """How pixels become views: the mode, and the most tiles a page is cut into (6 in vLLM, 9 upstream).
+    """The settings for making views of pixels: the mode, and the most tiles per page (6 in vLLM, 9 upstream).
 
-    parts: whether a page with very much or very small text is read in parts, each with tiles of its own.
-    fine: whether every page is cut into small parts, as one that was read badly is, and each part into smaller ones.
+    parts: whether a page with very much or very small text is read in crops, each with tiles of its own.
+    fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
     """
 
     mode: Mode = "gundam"

@@ -1,4 +1,4 @@
-"""Which kind a file is, by its first bytes; its name only says what it claims to be. Standard library only."""
+"""Recognises a file's format by its first bytes; its name is only a claim. Uses the standard library only."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -37,12 +37,12 @@ _APPLICATION_ID = b"ocrb"
 
 
 def by_name(path: str) -> Format | None:
-    """Returns what the file's name claims it to be; None where it claims nothing we read."""
+    """Returns the format that the file's name claims; None if that is not one we read."""
     return _SUFFIXES.get(PurePath(path).suffix.lower())
 
 
 def by_content(head: bytes, name: str) -> Format | None:
-    """Returns what a file's first HEAD_BYTES say it is; None where they are nothing we read.
+    """Returns the format that a file's first HEAD_BYTES show; None if it is not one we read.
 
     A PDF may begin with junk, but then only a file named .pdf is taken for one: texts quote "%PDF-" too.
     """
@@ -60,12 +60,12 @@ def by_content(head: bytes, name: str) -> Format | None:
 
 
 def is_own_database(head: bytes) -> bool:
-    """Whether these are the first 100 bytes of a database this program wrote."""
+    """Returns whether these are the first 100 bytes of a database that this program wrote."""
     return head.startswith(_SQLITE_MAGIC) and head[68:72] == _APPLICATION_ID
 
 
 def describe(head: bytes) -> str:
-    """Returns in a few words how a file begins that is not what it claims."""
+    """Returns a few words on how a file begins whose content is not what its name claims."""
     if not head.strip(b"\x00"):
         return "nothing but zero bytes"
     lowered = head[:256].lstrip().lower()

@@ -1,8 +1,7 @@
-"""Globs of `ingest.include` and `ingest.exclude`.
+"""Matches the globs of `ingest.include` and `ingest.exclude`.
 
-`*` and `?` stay within a name, `**` spans folders. A pattern without a slash is matched against the name
-alone, at any depth; one with a slash against the whole relative path. Case does not count: SCAN.PDF is a
-`*.pdf`.
+`*` and `?` stay within a name, `**` spans folders. A pattern without a slash is matched against the name alone, at any
+depth; one with a slash against the whole relative path. Case is ignored: `*.pdf` matches SCAN.PDF.
 """
 
 import re
@@ -13,7 +12,7 @@ _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Returns whether a relative path (with "/") matches any of the patterns."""
+    """Returns a function that tells whether a relative path (with "/") matches any of the patterns."""
     whole = [_compile(pattern.strip("/")) for pattern in patterns if "/" in pattern.rstrip("/")]
     names = [_compile(pattern.strip("/")) for pattern in patterns if "/" not in pattern.rstrip("/")]
 

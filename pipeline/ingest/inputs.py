@@ -1,4 +1,4 @@
-"""The run's inputs as they are taken, and how many are left when it ends early."""
+"""Supplies a run's input files one by one, and counts those that are left when it ends early."""
 
 import threading
 import time
@@ -10,16 +10,16 @@ from typing import Any
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.stop import settle
 
-# How long the end of a run waits for a folder that is being listed.
+# How long the end of a run waits for a folder listing in progress.
 _PENDING_S = 0.2
 
 _Asked = tuple[Future[Any], Callable[[], Any]]
 
 
 class Inputs:
-    """What the walk finds, looked for in a thread that nothing waits for: a server that is gone may hang it for ever.
+    """The walk's files, found in a daemon thread: an unreachable file server may block it for ever.
 
-    num_taken: inputs that were found for somebody.
+    num_taken: files that were handed out.
     """
 
     def __init__(self, found: Iterator[Found]) -> None:
@@ -31,13 +31,13 @@ class Inputs:
         self.num_taken = 0
 
     def take(self) -> Future[Found | None]:
-        """Returns the future of the next one, None after the last. One after the other."""
+        """Returns the future of the next file, None after the last. Call it again only after that future is done."""
         return self._ask(self._next)
 
     def count_rest(self, limit_s: float) -> tuple[int, bool]:
-        """Returns how many files nobody took, and whether these are all: the walk goes on for limit_s seconds.
+        """Returns how many files were not taken, and whether that is all of them.
 
-        Not at all where it hangs.
+        The walk goes on for at most limit_s seconds to count them, and not at all if it is blocked.
         """
         if self._last is not None:
             wait((self._last,), _PENDING_S)
@@ -49,7 +49,7 @@ class Inputs:
         return self._num_left, counting.done() and counting.exception() is None and bool(counting.result())
 
     def close(self) -> None:
-        """Lets the thread end, as soon as it can."""
+        """Tells the thread to end as soon as it can."""
         self._asked.put(None)
 
     def _ask(self, task: Callable[[], Any]) -> Future[Any]:

@@ -1,4 +1,4 @@
-"""What kind of pages a document has, without reading them. For a run's plan, in workers; never imports torch."""
+"""Surveys what kinds of pages a document has without reading them, for a run's plan. Runs in workers; torch-free."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from pipeline.types import Kind, PageKind
 def survey(
     path: str, kind: Kind, indices: Sequence[int], passwords: Sequence[str], *, takes_layers: bool = False
 ) -> Counter[PageKind]:
-    """Returns how many of the pages are of which kind.
+    """Returns how many of the pages are of each kind.
 
-    embedded: has a text layer that a run takes instead of reading the page, where takes_layers says that it takes any;
-    digital: has another text layer, a scan with recognised text under it too; scanned: shows something, but no text;
-    empty: draws nothing; unknown: cannot be told, the page is damaged. The frames of an image are scanned: whether one
-    is blank only its pixels say. Raises: DocumentError, OSError.
+    embedded: has a text layer that a run takes instead of reading the page, if takes_layers says that it takes any;
+    digital: has another text layer, such as recognised text under a scan; scanned: shows something, but no text;
+    empty: draws nothing; unknown: cannot be told, as the page is damaged. The frames of an image count as scanned:
+    only its pixels tell whether one is blank. Raises: DocumentError, OSError.
     """
     if kind == "image":
         return Counter[PageKind]({"scanned": len(indices)})

@@ -1,4 +1,4 @@
-"""Finding the files to read, in a stable order, opening none but for the first bytes of regular files."""
+"""Finds the files to read, in a stable order; of files it opens only regular ones, for their first bytes."""
 
 import os
 import stat
@@ -17,9 +17,9 @@ _DATABASE_COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A regular file to look into. relative: its path below the folder being read, with "/".
+    """A regular file to probe. relative: its path below the folder being read, with "/".
 
-    given: its path with the folder as that was named, which is how earlier versions stored it.
+    given: its path with the folder as the user named it, which is how earlier versions stored it.
     """
 
     path: str
@@ -31,9 +31,9 @@ Found = Candidate | Document
 
 
 def canonical(path: str) -> str:
-    """Returns the one name of a file or folder that is to be read: absolute, without links in its folder's path.
+    """Returns the one path under which a file or folder is known: absolute, without links in its folder's path.
 
-    A folder that is a link itself goes by what it leads to. A link to a file keeps its name, as a copy would.
+    A folder that is itself a link becomes its target. A link to a file keeps its name, as a copy would.
     """
     if os.path.isdir(path):
         return os.path.realpath(path)
@@ -44,12 +44,12 @@ def canonical(path: str) -> str:
 def walk(
     paths: Sequence[str], settings: IngestSettings, databases: Sequence[str] = ()
 ) -> Iterator[Candidate | Document]:
-    """Yields every input once: a Candidate to be probed, or a Document of what cannot be opened.
+    """Yields every input once: a Candidate to be probed, or a Document for what cannot be opened.
 
     Paths are absolute, and the same however the folder is named (see `canonical`); a link to a folder within it keeps
-    its name. Each folder: its files by name, then its folders by name; folders reached through a link come last, and
-    only if they were not read already, which also ends link loops. Hidden names, what the globs leave out
-    and this program's databases (and `databases`, with their side files; any file of its own) are no inputs.
+    its name. Of each folder first the files by name, then the folders by name; folders reached through a link come
+    last, and only if they were not read already, which also ends link loops. Hidden names, paths that the globs leave
+    out and this program's databases (also `databases`, with their side files, and its other files) are not inputs.
 
     Raises: ConfigError naming a path that does not exist, before anything is yielded.
     """
@@ -81,8 +81,8 @@ class _Walk:
             yield from self._tree(*self._linked.pop(0))
 
     def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
-        """given: how the whole folder, of which this is a part, was named."""
-        # A stack, not recursion: trees may be deeper than Python's stack.
+        """Yields the inputs below a folder. given: how the user named the whole folder that this is part of."""
+        # A stack instead of recursion: trees may be deeper than Python's stack.
         stack = [(root, root_prefix)]
         while stack:
             folder, prefix = stack.pop()
@@ -122,13 +122,13 @@ class _Walk:
         try:
             path.encode()
         except UnicodeEncodeError:
-            # The path as it is: two such names must not become one.
+            # The path is kept as it is: two such names must not become one.
             yield _unreadable(path, _status(path), "file name is not valid UTF-8; rename the file")
             return
         try:
             mode = os.stat(path).st_mode
             if not stat.S_ISREG(mode):
-                yield _unreadable(path, "skipped", f"not a regular file but {_special(mode)}")
+                yield _unreadable(path, "skipped", f"not a regular file but {_kind_of_special_file(mode)}")
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given)
         except OSError as error:
@@ -157,19 +157,19 @@ _SPECIAL: tuple[tuple[_Kind, str], ...] = (
 )
 
 
-def _special(mode: int) -> str:
+def _kind_of_special_file(mode: int) -> str:
     return next((name for is_kind, name in _SPECIAL if is_kind(mode)), "something else")
 
 
 def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads in a circle of links
+    except OSError:  # a loop of links
         return False
 
 
 def _head(path: str) -> bytes:
-    # Not blocking: were the file replaced by a pipe since it was looked at, opening it would wait for ever.
+    # Non-blocking: if the file was replaced by a pipe since it was listed, opening it would block for ever.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         return file.read(100)
@@ -187,7 +187,7 @@ def _status(path: str) -> str:
 
 
 def _unreadable(path: str, status: str, reason: str) -> Document:
-    """Returns the row of something that cannot be opened: broken where its name makes it an input."""
+    """Returns the document of a path that cannot be opened: broken where its name makes it an input."""
     return Document(
         path=path,
         sha256=None,

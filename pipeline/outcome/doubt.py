@@ -1,7 +1,7 @@
-"""When the text of a page is in doubt, and what is then stored of it: the status doubtful, and why.
+"""Decides when a page's text is in doubt, and gives such pages the status doubtful with the reasons.
 
-A text in doubt is kept. It is one that is as likely wrong as not, that lacks something which could not be read, or that
-is empty although something stands on the page. Torch-free.
+A doubtful text is kept. It is as likely wrong as right, or lacks something that could not be read, or is empty although
+there is something on the page. Torch-free.
 """
 
 import math
@@ -14,7 +14,7 @@ from pipeline.outcome.results import failed_result
 from pipeline.outcome.script_check import UNDETERMINED
 from pipeline.types import PageError, PageResult
 
-# The category of a page of which nothing could be read because something of it could not be drawn.
+# The category of a page on which nothing was read because part of it could not be drawn.
 UNREADABLE = "unreadable"
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
@@ -22,13 +22,13 @@ _UNFINISHED = {"repeated": "it began to repeat itself", "truncated": "it was cut
 _REPEATED = re.compile(r"([^f])\1+", re.IGNORECASE)
 _NO_WORDS = "no letter and no digit among what was read"
 _SEPARATOR = "; "
-# Signs of several marks.
+# Characters that are made of several marks.
 _MARKS_OF = {"%": 3, "=": 2, '"': 2, "\u201c": 2, "\u201d": 2, ":": 2, ";": 2}
-# Below which a text is in doubt. With a calibration: the shipped model reads scripts that it does not know with 0.03 to
-# 0.3 and a hand-like face with up to 0.32; of 303 pictures of pages in Latin script, a third of them worn, none has
-# less than 0.6. Without one the confidence is the tokens' mean probability, how sure the model is and not how much is
-# right: a text is in doubt only where the model gave its own choices less than one chance in five. No model
-# of that kind was measured: that number is a guess, on the side of leaving texts as they are.
+# The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
+# with 0.03 to 0.3 and a handwriting-like typeface with up to 0.32; of 303 images of pages in Latin script, a third of
+# them worn, none has less than 0.6. Without one the confidence is the tokens' mean probability, which tells how sure
+# the model is and not how much is right: a text is in doubt only where the model gave its own choices less than one
+# chance in five. No model of that kind was measured: the number is a guess that errs towards trusting texts.
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
 
 
@@ -40,9 +40,9 @@ def doubtful_below(config: Config) -> float:
 
 
 def doubted(result: PageResult, reason: str) -> PageResult:
-    """Returns the result with one more reason to doubt its text; a page without a text stays as it is.
+    """Returns the result with one more reason to doubt its text; a failed page stays as it is.
 
-    One that was cut short or repeats itself keeps that status, which says what is wrong with a text that is right.
+    A text that was cut short or repeats itself keeps that status, which already says what is wrong with it.
     """
     if result.error is not None:
         return result
@@ -53,21 +53,21 @@ def doubted(result: PageResult, reason: str) -> PageResult:
 
 
 def unread(result: PageResult) -> PageResult:
-    """Returns a reading as it is if it found a text or is finished otherwise, else as doubtful: it found none."""
+    """Returns a reading that is ok but without text as doubtful, or blank if it saw only images; others unchanged."""
     if result.status != "ok" or result.parsed is None or result.parsed.text.strip():
         return result
     if result.parsed.blocks and all(block.label == "image" for block in result.parsed.blocks):
-        return replace(result, status="blank")  # a model that names regions saw a picture alone
+        return replace(result, status="blank")  # a model that labels regions saw nothing but pictures
     return replace(doubted(result, NONE_READ), confidence=None)
 
 
 def counted(result: PageResult, num_letters: int | None) -> PageResult:
-    """Returns a reading of large type as it is, or in doubt where another number of letters stands there.
+    """Returns a reading of large type, made doubtful where the page has another number of letters.
 
-    num_letters: how many marks of letters are on the page, None where they cannot be counted. Whether a letter is
-    there once or twice is what the model's character head cannot tell, and a calibrated confidence says nothing of.
-    Letters may touch: fewer marks are doubted only where a letter that was written twice explains them, other than the
-    f, two of which are one mark in many types.
+    num_letters: how many letter marks are on the page, None where they cannot be counted. The model's character head
+    cannot tell whether a letter is there once or twice, and a calibrated confidence says nothing about it. Letters may
+    touch: fewer marks than letters cast doubt only where a doubled letter in the text explains them; f does not count,
+    as ff is one mark in many typefaces.
     """
     if num_letters is None or result.parsed is None or not result.parsed.text.strip():
         return result
@@ -85,14 +85,15 @@ def _num_letters(text: str) -> int:
 
 
 def judged(result: PageResult, *, below: float) -> PageResult:
-    """Returns an attempt as it is to be stored: never ok with an empty text, without a confidence, or with a low one.
+    """Returns an attempt as it is to be stored: doubtful instead of ok if its text is empty or its confidence is low.
 
-    below: the confidence under which a text is in doubt; 0: none is for that. A text layer was not read: it has none.
+    A missing confidence counts as low, except for a text layer, which was not read. below: the confidence under which a
+    text is in doubt; 0: none is for that reason.
     """
     result = unread(result)
     if result.parsed is None or result.status in ("blank", "embedded"):
         return result
-    if not result.parsed.text.strip():  # sure of nothing: any text comes before it
+    if not result.parsed.text.strip():  # without a confidence, so that any attempt with text ranks before it
         return replace(doubted(result, NONE_READ), confidence=None)
     if result.source == "layer":
         return result
@@ -110,7 +111,7 @@ def judged(result: PageResult, *, below: float) -> PageResult:
 
 
 def _nonsense(result: PageResult, reason: str) -> PageResult:
-    """The result as doubtful even where it did not end: that nonsense goes on is no reason to read it every night."""
+    """Returns the result as doubtful even if it did not end: endless nonsense need not be read again every night."""
     doubtful = doubted(result, reason)
     if doubtful.status == "doubtful":
         return doubtful
@@ -124,9 +125,10 @@ def _foreign(script: str) -> str:
 
 
 def incomplete(result: PageResult, missing: str) -> PageResult:
-    """Returns a judged attempt at a page of which something could not be drawn: doubtful, failed if nothing was read.
+    """Returns a judged attempt at a page that could not be drawn completely: doubtful, or failed if nothing was read.
 
-    missing: what, a sentence; "" leaves the attempt as it is. A text layer is as whole as the file has it.
+    missing: a sentence that says what is missing; "" leaves the attempt unchanged. So does a text layer's text, which
+    does not depend on the drawing.
     """
     if not missing or result.parsed is None or result.source == "layer":
         return result

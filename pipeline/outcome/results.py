@@ -1,4 +1,4 @@
-"""Ends of a page that need no model, and how a reading's end becomes a page status."""
+"""Makes the results of pages that need no model, and maps how a reading ended to a page status."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "
 
 
 def render_timings(rendered: ReadyPage) -> tuple[StageTiming, ...]:
-    """Returns the timings that a worker measured for this page alone."""
+    """Returns the stage timings that a worker measured for this page alone."""
     return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
 
 
 def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None = None) -> PageResult:
-    """Returns an empty text: a page without anything to read gets no invented one.
+    """Returns a result with empty text, for a page with nothing to read.
 
     timings: of every stage so far; None for a page that never reached the model.
     """
@@ -43,12 +43,12 @@ def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None
 
 
 def embedded_result(embedded: EmbeddedPage) -> PageResult:
-    """Returns a page with the text of its own text layer: nothing was read, so there is no confidence."""
+    """Returns the result of a page taken from its text layer: nothing was read, so it has no confidence."""
     return layer_result(embedded, embedded.layer, render_timings(embedded))
 
 
 def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...]) -> PageResult:
-    """Returns a page with the text of its text layer. timings: of all that was done for it, failed readings too."""
+    """Returns a page's result with its text layer's text. timings: of all stages, those of failed readings too."""
     return PageResult(
         page=ready.page,
         status="embedded",
@@ -64,5 +64,5 @@ def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...
 
 
 def failed_result(page: Page, error: PageError, timings: Sequence[StageTiming] = ()) -> PageResult:
-    """Returns a page without a text."""
+    """Returns the result of a page that failed with an error."""
     return PageResult(page=page, status="failed", parsed=None, error=error, timings=tuple(timings))

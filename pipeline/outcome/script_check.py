@@ -1,29 +1,29 @@
-"""Pages in a script that the model was not trained for: what it makes of them is no text. Torch-free."""
+"""Flags pages in a script that the model was not trained for, whose readings are not text. Torch-free."""
 
 from pipeline.documents.script import foreign_script
 from pipeline.types import EmbeddedPage, PageResult, ReadyPage
 
-# ISO 15924 for a script that is not determined.
+# ISO 15924 code for an undetermined script.
 UNDETERMINED = "Zyyy"
 # The shipped model reads Cyrillic, Greek, Armenian, Georgian, Arabic, Devanagari, Thai, Chinese, Japanese and Korean
-# with a confidence of 0.03 to 0.3: character head and text do not agree at all. Of 303 pictures of pages in Latin
+# with a confidence of 0.03 to 0.3: character head and text do not agree at all. Of 303 images of pages in Latin
 # script, a third of them worn like scans, none has less than 0.6.
 _CONFIDENCE = 0.4
-# What the character head sees may say so too, of fewer characters; but it alone would flag tables of figures.
+# Below this confidence the character head's output is checked too, which takes fewer characters; alone it would also
+# flag tables of figures.
 DOUBTED = 0.5
-# Of a few characters, such as a drawing's, nothing can be said.
+# Fewer characters, such as a drawing's labels, are too few to judge.
 _ENOUGH_MARKS = 200
 
 
 def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | None) -> str | None:
-    """Returns the ISO 15924 code of the script that a page is in where the model cannot read it, None where it can.
+    """Returns the ISO 15924 code of the page's script if the model cannot read it, None if it can.
 
-    known: the model's scripts, as pipeline.documents.script.known_scripts gives them; None for a model that reads any,
-    which flags nothing. By the page's text layer where it has one. A scan whose reading is not to be believed at all
-    is Zyyy, as is one in doubt of which the character head saw no text either (pipeline.stages.decode), and a page
-    whose layer
-    was judged and cannot be trusted: in an unknown script, as a rule, or in handwriting. A page whose text layer is its
-    text was not read: no flag.
+    known: the model's scripts, from pipeline.documents.script.known_scripts; None for a model that reads any script,
+    which flags nothing. The page's text layer decides where it has one. A scan whose reading cannot be believed at all
+    is Zyyy, as is a doubtful one on which the character head saw no text either (pipeline.stages.localize), and a page
+    whose layer was judged and cannot be trusted: such pages are mostly in an unknown script or handwritten. A page
+    whose text comes from its text layer was not read and gets no flag.
     """
     if known is None or isinstance(ready, EmbeddedPage) or result.source == "layer":
         return None

@@ -1,11 +1,11 @@
-"""What the encoder's graphs did in a run, one line a path, from what the database keeps of it."""
+"""Prints how the encoder's graphs were used in a run, one line per path, from the run's row in the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _UNITS = {"global": "view", "local": "tile"}
 _USES = {"hits": "replayed", "misses": "missed", "eager": "eager"}
-# What went wrong and was caught: with a graph, where each batch was computed eagerly instead, and with a batch.
+# Faults that were caught: of graphs, whose batches were computed eagerly instead, and of batches.
 _FAULTS = {
     "graphs": {
         "parity_failures": "unlike eager",
@@ -36,7 +36,7 @@ def _shares(counts: Mapping[str, int], total: int) -> str:
 
 
 def _percent(count: int, total: int) -> str:
-    """Rounded, but never to none or all where it is neither."""
+    """Returns a rounded percentage, but "<1%" and ">99%" instead of a false 0% or 100%."""
     rounded = round(100 * count / total)
     return "<1%" if rounded == 0 else ">99%" if rounded == 100 else f"{rounded}%"
 
@@ -54,5 +54,5 @@ def _graphs(stats: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _count(found: int | Mapping[str, Sequence[int]]) -> int:
-    """Sizes are listed by axis."""
+    """Returns a fault's count; faults of single graphs are lists of their sizes by axis."""
     return found if isinstance(found, int) else sum(map(len, found.values()))

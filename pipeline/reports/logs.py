@@ -1,9 +1,9 @@
-"""The log file of a run: a JSON object a line, for machines, with nothing of what is written in documents.
+"""Writes a run's log file: one JSON object per line, for machines, without any of the documents' text.
 
 Every line has `time` (UTC, ISO 8601, milliseconds), `level`, `event`, `message` and `run_id` (null before the run has
-begun). `event` is start, page, rescued (a page that is done and was not read well at first), document, end, or log for
-a line that also goes to standard error; each adds keys of its own. Text is escaped as JSON in ASCII: no path or message
-can break a line or reach a terminal as control characters.
+begun). `event` is start, page, rescued (a finished page that was not read well at first), document, end, or log for a
+line that also goes to standard error; each adds keys of its own. Text is escaped as ASCII JSON: no path or message can
+break a line or reach a terminal as control characters.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from pipeline.types import Document, PageError, PageResult
 from storage.types import FINE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
-# Not shown on standard error, where the progress says the same for people.
+# Not shown on standard error, where the progress display says the same for people.
 _EVENTS = logging.getLogger("ocrbatch_events")
 _OLDER_FILES = 4
 _QUOTING = re.compile(
@@ -35,20 +35,23 @@ _QUOTING = re.compile(
 
 
 class RunLog:
-    """Writes the events of a run."""
+    """Writes a run's events to its log."""
 
     def __init__(self, handler: logging.Handler) -> None:
         self._handler = handler
 
     def event(self, name: str, message: str, level: int = logging.INFO, **values: Any) -> None:
-        """Adds one line; values: what JSON can hold."""
+        """Adds one line. values: its further keys, with JSON values."""
         record = logging.LogRecord(_EVENTS.name, level, "", 0, "%s", (message,), None)
         record.event, record.values = name, values
         self._handler.handle(record)
 
 
 class LoggedProgress:
-    """Tells another progress, and the log. Pages that went well are `info`, the others and rescues `warning`."""
+    """Passes progress on to another display and to the log.
+
+    Pages that went well are logged as `info`, others and rescued ones as `warning`.
+    """
 
     def __init__(self, inner: Progress, log: RunLog) -> None:
         self._inner, self._log = inner, log
@@ -77,7 +80,7 @@ class LoggedProgress:
         self._inner.page_done(result)
         self._log.event(
             "page",
-            _what_befell(result),
+            _outcome_message(result),
             logging.INFO if result.status in FINE_STATUSES else logging.WARNING,
             **_where(result),
             status=result.status,
@@ -96,7 +99,7 @@ class LoggedProgress:
         self._inner.page_rescued(first, result)
         self._log.event(
             "rescued",
-            f"{_what_befell(first)}; rescued by the rung {result.rung}: {result.status}",
+            f"{_outcome_message(first)}; rescued by the rung {result.rung}: {result.status}",
             logging.WARNING,
             **_where(result),
             status=result.status,
@@ -111,9 +114,9 @@ def _where(result: PageResult) -> dict[str, Any]:
     return {"path": page.path, "page": page.page_number, "sha256": page.sha256}
 
 
-def _what_befell(result: PageResult) -> str:
+def _outcome_message(result: PageResult) -> str:
     if result.error is not None:
-        return f"{result.status}: {_words(result.error)}"
+        return f"{result.status}: {_error_message(result.error)}"
     return result.status if result.doubt is None else f"{result.status}: {result.doubt}"
 
 
@@ -123,13 +126,13 @@ def _error(result: PageResult) -> dict[str, str] | None:
 
 
 def without_quotes(reason: str) -> str:
-    """Returns a reason without what a parser added to it, which may be a piece of the document."""
+    """Returns a reason without the text that a parser added to it, which may quote the document."""
     found = _QUOTING.match(reason)
     return reason if found is None else found.group(1) or f"{found.group(2)}, but is none"
 
 
-def _words(error: PageError) -> str:
-    """An unexpected error's message may hold anything: only its type is known to be harmless."""
+def _error_message(error: PageError) -> str:
+    """Returns an error's message; of an unexpected one only its type, as its message may contain anything."""
     if error.category in ("internal", "model_ended") and error.stage != "render":
         return error.message.partition(":")[0]
     return without_quotes(error.message)
@@ -137,9 +140,9 @@ def _words(error: PageError) -> str:
 
 @contextmanager
 def run_log(path: str | None, max_mb: int, summary: RunSummary) -> Iterator[RunLog]:
-    """Opens the log, to which warnings also go while it is open; None logs nowhere.
+    """Opens the log, which also gets warnings while it is open; with None nothing is logged.
 
-    Raises: ConfigError where the file cannot be opened. Later faults are said once, and end no run.
+    Raises: ConfigError where the file cannot be opened. Later write errors are reported once and do not end the run.
     """
     if path is None:
         yield RunLog(logging.NullHandler())
@@ -153,13 +156,13 @@ def run_log(path: str | None, max_mb: int, summary: RunSummary) -> Iterator[RunL
         with _listening(handler):
             yield RunLog(handler)
     finally:
-        with contextlib.suppress(OSError):  # a full disk: that was said
+        with contextlib.suppress(OSError):  # a full disk, which was reported
             handler.close()
 
 
 @contextmanager
 def _listening(handler: logging.Handler) -> Iterator[None]:
-    """What is said on standard error stays as it was, quiet or verbose; the file hears information and worse."""
+    """Sends messages of level info and above to the file, and leaves what standard error shows unchanged."""
     shown, level = logging.getLogger().handlers, LOGGER.level
     levels = [other.level for other in shown]
     for other in shown:
@@ -177,7 +180,7 @@ def _listening(handler: logging.Handler) -> Iterator[None]:
 
 
 class _File(RotatingFileHandler):
-    """A log that a full disk cannot end the run through."""
+    """A rotating log file whose write errors, as on a full disk, do not end the run."""
 
     def __init__(self, path: str, max_bytes: int) -> None:
         super().__init__(path, maxBytes=max_bytes, backupCount=_OLDER_FILES, encoding="ascii")

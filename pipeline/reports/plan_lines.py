@@ -1,4 +1,4 @@
-"""What a plan says, for people and for programs."""
+"""Defines a run's plan and prints it, for people and for programs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -29,13 +29,14 @@ class Refused:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """Counts; mutable: the planner adds to it.
+    """The counts of what a run would do. Mutable: the planner adds to it.
 
-    documents: files by status. skipped_types: endings of the files that are no PDF or image. num_copies: files with the
-    content of another. num_pages: of all readable documents, copies not counted. num_done: read before with the same
-    settings. num_given_up: not read in as many runs as are allowed. num_kept: not either, but they have the text that
-    other settings read. num_left_out: over the limit a document. kinds: of the pages to read. pace: of earlier runs;
-    None without any. model_to_fetch: the model where it is not on this machine; so nothing counts as read before.
+    documents: files by status. skipped_types: suffixes of the files that are not PDFs or images. num_copies: files with
+    the same content as another. num_pages: of all readable documents, without copies. num_done: pages read before with
+    the same settings. num_given_up: pages not read in as many runs as are allowed. num_kept: those of them that have a
+    text read with other settings. num_left_out: pages over the limit per document. kinds: of the pages to read. pace:
+    of earlier runs; None without any. model_to_fetch: the model if it is not on this machine, so that no page counts as
+    read before.
     """
 
     database: str
@@ -56,18 +57,18 @@ class Plan:
 
     @property
     def num_unread(self) -> int:
-        """Pages whose text layers are taken without reading."""
+        """The number of pages whose text layers are taken without reading."""
         return self.kinds["embedded"]
 
     @property
     def estimated_s(self) -> float | None:
-        """Seconds that reading may take, None where no earlier run says. Taking a text layer takes next to nothing."""
+        """The estimated seconds of reading, None without an earlier run. Taking a text layer costs next to nothing."""
         return (
             None if self.pace is None else (self.num_to_read - self.num_unread) * self.pace.seconds_per_page
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the same as values that json.dumps takes."""
+        """Returns the plan as values that json.dumps accepts."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values |= {name: dict(value) for name, value in values.items() if isinstance(value, Counter)}
         values |= {
@@ -82,7 +83,7 @@ class Plan:
         }
 
     def lines(self) -> list[str]:
-        """Returns what `ocrbatch run --plan` prints."""
+        """Returns the lines that `ocrbatch run --plan` prints."""
         new = " (not there yet)" if self.is_new else ""
         lines = [f"database: {self.database}{new}; nothing was read or written"]
         if self.model_to_fetch is not None:
@@ -122,7 +123,7 @@ class Plan:
 
 
 def in_words(seconds: float) -> str:
-    """Returns "40 s", "12 min" or "3 h 05 min"."""
+    """Returns a duration in words: "40 s", "12 min" or "3 h 05 min"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a bar on a terminal, plain lines in a log, or nothing."""
+"""Shows a run's progress: a bar on a terminal, plain lines in a log, or nothing."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ LOGGER = logging.getLogger("ocrbatch")
 
 
 class Silent:
-    """Shows nothing."""
+    """A progress display that shows nothing."""
 
     def pages_found(self, num_pages: int) -> None: ...
     def all_found(self) -> None: ...
@@ -27,7 +27,7 @@ class Silent:
 
 
 class Counting(Silent):
-    """Counts, and says which page or document has a fault."""
+    """A progress display that counts pages and reports those with faults, and documents that cannot be read."""
 
     def __init__(self) -> None:
         self.num_pages = self.num_ok = self.num_faults = 0
@@ -47,26 +47,27 @@ class Counting(Silent):
             self.num_ok += 1
             return
         self.num_faults += 1
-        self.say(_what_befell(result))
+        self.say(_outcome_line(result))
 
     def page_rescued(self, first: PageResult, result: PageResult) -> None:
-        self.say(f"{_what_befell(first)}; rescued by the rung {result.rung}: {result.status}")
+        self.say(f"{_outcome_line(first)}; rescued by the rung {result.rung}: {result.status}")
 
     def say(self, line: str) -> None:
+        """Prints a line on standard error."""
         print(one_line(line), file=sys.stderr, flush=True)
 
 
 class Bar(Counting):
-    """A bar on a terminal: what the run is at, pages, seconds, tokens; the time left only where pages read so far tell.
+    """A bar on a terminal with the run's phase, pages, seconds, tokens, and the time left once pages read so far tell.
 
     bar: a tqdm bar with a total of 0. clock: in seconds.
     """
 
-    # Until all files were looked into nobody knows how many pages there are: no bar and no percentage.
+    # Until all files were probed the number of pages is unknown: no bar and no percentage.
     FINDING = "{desc}: {n_fmt}/{total_fmt}+ pages [{elapsed}{postfix}]"
     FOUND = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages [{elapsed}{postfix}]"
     EVERY_S = 0.5
-    # Pages and seconds from which on a speed is worth telling.
+    # The fewest pages and seconds for an estimate of the time left.
     KNOWN_PAGES, KNOWN_S = 3, 5.0
 
     def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
@@ -114,7 +115,7 @@ class Bar(Counting):
         self._bar.refresh()
 
     def _speed(self) -> list[str]:
-        """Of pages that are fine: those that failed took no reading."""
+        """Returns the speed over pages that went well: failed pages were not read."""
         seconds = self._clock() - (self._started if self._reading_since is None else self._reading_since)
         return [f"{self.num_ok / seconds:.2f} pages/s"] if self.num_ok and seconds > 0 else []
 
@@ -129,7 +130,7 @@ class Bar(Counting):
 
 
 class Lines(Counting):
-    """A plain line now and then, for logs."""
+    """A progress display for logs: a plain line every EVERY_S seconds."""
 
     EVERY_S = 10.0
 
@@ -144,7 +145,7 @@ class Lines(Counting):
             self.show()
 
     def show(self) -> None:
-        """Says how far the run is, unless that was just said."""
+        """Prints how far the run is, unless nothing has changed since it was printed last."""
         counts = (self.num_pages, self.num_ok, self.num_faults)
         if counts == self._shown or not self.num_pages:
             return
@@ -156,7 +157,7 @@ class Lines(Counting):
         )
 
 
-def _what_befell(result: PageResult) -> str:
+def _outcome_line(result: PageResult) -> str:
     reason = result.doubt if result.error is None else result.error.message
     detail = f": {reason}" if reason else ""
     return f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}"

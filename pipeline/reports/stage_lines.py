@@ -1,11 +1,11 @@
-"""How the stages of a run went together, as lines, from what the database keeps of it."""
+"""Prints how a run's stages shared its time, from the run's row in the database."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 
 def flow_lines(flow: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a table of the stages, and a line about the language model and the GPU. flow: RunStatus.flow."""
+    """Yields a table of the stages and a line about the language model and the GPU. flow: RunStatus.flow."""
     stages = [stage for stage in flow.get("stages", []) if any(stage[key] for key in _SHARES)]
     if stages:
         yield f"{'stage':<10}" + "".join(f"{title:>20}" for title in _SHARES.values())

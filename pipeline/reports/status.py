@@ -1,4 +1,4 @@
-"""Stored results as lines for people: what `status` and `eval` print."""
+"""Prints stored results for people: the output of `status` and `eval`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ _LISTED = 20
 
 
 def status_lines(status: Status) -> list[str]:
-    """Returns runs, counts and stage times; sections without content are left out."""
+    """Returns lines about runs, counts and stage times; empty sections are left out."""
     lines = [f"{status.database}"]
     lines += [f"pages: {_listed(status.pages) or 'none'}"]
     lines += [f"documents: {_listed(status.documents) or 'none'}"]
@@ -43,7 +43,7 @@ def status_lines(status: Status) -> list[str]:
 
 
 def file_lines(files: Iterable[FileStatus]) -> list[str]:
-    """Returns a line a file: its status and pages, and why it is not fine; a line a page in doubt below it."""
+    """Returns a line per file with its status, pages and faults, followed by a line per doubtful page."""
     lines = []
     for file in files:
         lines.append(_file_line(file))
@@ -56,7 +56,7 @@ def file_lines(files: Iterable[FileStatus]) -> list[str]:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Returns a line a page, worst last, then the rates of all pages together."""
+    """Returns a line per page, worst last, then the rates of all pages together."""
     pages = sorted(result.pages, key=lambda page: page.characters.rate)
     lines = [f"{'CER':>8} {'WER':>8}  page"]
     lines += [

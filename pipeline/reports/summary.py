@@ -1,4 +1,4 @@
-"""What a run did: counts while it goes on, and the summary at its end."""
+"""Counts what a run does while it goes on, and summarises it at the end."""
 
 import shlex
 import statistics
@@ -19,50 +19,50 @@ Phase = Literal["looking into files", "loading the model", "reading"]
 
 
 class Progress(Protocol):
-    """Told by the runner what happens; never asks back."""
+    """The interface through which the runner reports progress."""
 
     def pages_found(self, num_pages: int) -> None:
-        """So many more pages are to be read."""
+        """Reports that this many more pages are to be read."""
 
     def all_found(self) -> None:
-        """No more pages will be found."""
+        """Reports that no more pages will be found."""
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
-        """Several times a second: what the run waits for, and the tokens of the pages that were read so far."""
+        """Reports, several times a second, the run's phase and the tokens written so far."""
 
     def document_refused(self, document: Document) -> None:
-        """A PDF or image cannot be read, or a file is of an unknown type; its status and reason say which."""
+        """Reports a PDF or image that cannot be read, or a file of unknown type; its status and reason say which."""
 
     def page_done(self, result: PageResult) -> None:
-        """A page was read, or failed, and is in the database."""
+        """Reports that a page was read, or failed, and is stored."""
 
     def page_rescued(self, first: PageResult, result: PageResult) -> None:
-        """A page that is done was not read well at first: that attempt, and the one that is the page's."""
+        """Reports a finished page that was not read well at first: that first attempt, and the page's final result."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RunSummary:
-    """Counts of one run. Mutable: the runner adds to it.
+    """The counts of one run. Mutable: the runner adds to it.
 
     pages: page status -> pages of this run. documents: document status -> files.
-    num_done_before: pages skipped because they were read before. num_given_up: pages that did not become
-    ok in as many runs as are allowed, before this one. num_kept: not either, but they have the text that other settings
-    read. num_quarantined: those given up and the ones that were set aside in this run, of the files that it found;
-    quarantined: where the first of them are, path and page number.
-    num_left_out: pages over the limit per document. num_doubtful_before: of num_done_before those in doubt.
+    num_done_before: pages skipped because they were read before. num_given_up: pages that did not become ok in as many
+    earlier runs as are allowed. num_kept: such pages that have a text read with other settings instead.
+    num_quarantined: given-up pages and those quarantined in this run, of the files that it found; quarantined: the path
+    and page number of the first of them.
+    num_left_out: pages over the limit per document. num_doubtful_before: the doubtful ones of num_done_before.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
-    num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or is doubtful, and which
-    a rung of the ladder, the text layer included, read well.
+    num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or was doubtful, and which
+    a retry step, text layer included, then read well.
     num_unread: pages of this run whose text layer was taken without reading them.
-    load_s: what loading the model took, 0 if it was not needed; capture_s of it went into the encoder's graphs.
-    stages: where each stage's time went, once the run is over. num_tokens, num_steps: what the language model wrote,
-    and the steps it took part in for that, added up over pages. gpu_busy: share of the time, 0 to 1, in which the GPU
-    did anything, from when the model was loaded; None without one, or where its driver does not say.
-    stored_after: seconds from a page's last token to its row, a number a page that was read.
-    empty_paths: paths that were given and under which nothing to read is any more, and how many files were there.
+    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for the encoder's graphs.
+    stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
+    wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
+    the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
+    stored_after: seconds from a page's last token to its row, one for each page that was read.
+    empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
-    num_to_read: pages of the documents looked into that were to be read. num_documents_left: files that the run ended
-    before it looked into; at least so many where all_documents_known is False.
+    num_to_read: pages to read in the documents probed so far. num_documents_left: files that the run did not probe
+    before it ended; a lower bound where all_documents_known is False.
     """
 
     database: str
@@ -96,16 +96,17 @@ class RunSummary:
 
     @property
     def num_pages(self) -> int:
+        """The number of pages of this run that have a result."""
         return self.pages.total()
 
     @property
     def num_left(self) -> int:
-        """Pages that were to be read and have no result."""
+        """The number of pages that were to be read and have no result."""
         return max(0, self.num_to_read - self.num_pages)
 
     @property
     def exit_code(self) -> ExitCode:
-        """Unknown types, left-out pages and those kept as other settings read them do not count as faults."""
+        """The run's exit code. Unknown file types, left-out pages and pages kept from other settings are no faults."""
         if self.stopped is not None:
             return ExitCode.STOPPED
         faults = sum(self.documents[status] for status in UNREADABLE)
@@ -115,7 +116,7 @@ class RunSummary:
         return ExitCode.INCOMPLETE if faults else ExitCode.OK
 
     def warnings(self) -> list[str]:
-        """Returns what is to be said even where nothing else is."""
+        """Returns warnings to print even when nothing else is printed."""
         return [
             f"{path}: nothing to read is there any more, of {count} files that earlier runs found; mount it again if "
             "it is a share or a disk, or leave the path out; `ocrbatch prune --missing` forgets what is gone for good"
@@ -123,7 +124,7 @@ class RunSummary:
         ]
 
     def counts(self) -> dict[str, int]:
-        """Returns what the database keeps of a run."""
+        """Returns the counts that are stored in the run's row."""
         return {
             **{f"pages_{status}": count for status, count in sorted(self.pages.items())},
             **{f"documents_{status}": count for status, count in sorted(self.documents.items())},
@@ -143,7 +144,7 @@ class RunSummary:
         }
 
     def flow(self) -> dict[str, Any]:
-        """Returns what the database keeps of how the stages went together."""
+        """Returns the figures about the stages that are stored in the run's row."""
         return {
             "stages": [asdict(stage) for stage in self.stages],
             "num_tokens": self.num_tokens,
@@ -154,7 +155,7 @@ class RunSummary:
         }
 
     def lines(self) -> list[str]:
-        """Returns the summary that `ocrbatch run` ends with."""
+        """Returns the lines of the summary that `ocrbatch run` prints at its end."""
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
@@ -194,7 +195,7 @@ class RunSummary:
         return lines
 
     def left(self) -> str:
-        """Returns what the run did not come to, in words."""
+        """Returns what the run did not get to, in words."""
         at_least = "" if self.all_documents_known else "at least "
         documents = f"{at_least}{self.num_documents_left} documents not looked into yet"
         return f"{self.num_left} pages, and {documents}"

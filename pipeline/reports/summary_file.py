@@ -1,10 +1,10 @@
-"""The summary file of a run, for monitoring: one JSON object, replaced as a whole when a run ends, however it ends.
+"""Writes a run's summary file for monitoring: one JSON object, replaced atomically when a run ends, however it ends.
 
 Keys: schema (1), finished_at (UTC), exit_code (pipeline/run/NIGHTLY.md), end ("finished", "stopped", "failed"), reason
 (of an early end, else null), run_id (null if none was begun), database, seconds, pages_per_s (null without pages),
-pages {status: number}, documents {status: number}, counts (as `ocrbatch status --json` has them), left {pages,
-documents, all_documents_known}, versions {name: version}. Only a process that is killed leaves the file as it was:
-finished_at tells.
+pages {status: number}, documents {status: number}, counts (as in `ocrbatch status --json`), left {pages, documents,
+all_documents_known}, versions {name: version}. Only a process that is killed leaves the old file, which finished_at
+reveals.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ End = Literal["finished", "stopped", "failed"]
 
 
 def write_summary_file(path: str, content: dict[str, Any]) -> None:
-    """Replaces the file; who reads it meanwhile sees the old or the new one. Raises: ConfigError."""
+    """Replaces the file; a reader sees either the old or the new content. Raises: ConfigError."""
     folder = os.path.dirname(os.path.realpath(path))
     temporary = None
     try:
@@ -32,7 +32,7 @@ def write_summary_file(path: str, content: dict[str, Any]) -> None:
             file.write("\n")
             file.flush()
             os.fsync(descriptor)
-            os.chmod(temporary, 0o644)  # a monitor is another user
+            os.chmod(temporary, 0o644)  # monitoring may run as another user
         os.replace(temporary, os.path.realpath(path))
     except OSError as error:
         if temporary is not None:
@@ -44,7 +44,7 @@ def write_summary_file(path: str, content: dict[str, Any]) -> None:
 
 
 def check_summary_file(path: str) -> None:
-    """For before a run of hours. Raises: ConfigError where the file could not be written at its end."""
+    """Checks before a run of hours that the file can be written at its end. Raises: ConfigError if not."""
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(
@@ -55,7 +55,7 @@ def check_summary_file(path: str) -> None:
 def summary_content(
     summary: RunSummary, exit_code: int, end: End, reason: str | None, versions: dict[str, str]
 ) -> dict[str, Any]:
-    """Returns the object that the module's docstring describes."""
+    """Returns the JSON object that the module's docstring describes."""
     num_pages = summary.num_pages
     return {
         "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""From what a worker gave of a page to the attempts at it: read, looked at a second time, and up the ladder."""
+"""Reads a page that a worker has rendered: first reading, second look, and the retry steps of the ladder."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -30,21 +30,22 @@ from pipeline.types import (
     RenderedPage,
 )
 
-_LOOKING = TileSettings(parts=True)
+# Cutting a page into crops also tells whether it shows print.
+_WITH_CROPS = TileSettings(parts=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
-    """Returns whether the model is given what a worker gave of a page; the others have come to an end by then."""
+    """Returns whether a page needs the model after a worker's outcome; other pages have their result by then."""
     if isinstance(outcome, (PageError, EmbeddedPage)):
         return False
     return not (isinstance(outcome, RenderedPage) and outcome.blank)
 
 
 class PageReader:
-    """For the event loop's thread.
+    """Reads pages until their text is good enough. Use it from the event loop's thread only.
 
-    workers: render pages anew. model: reads them, and is loaded when first asked. keep: is given the first reading of a
-    page of which a better one is tried.
+    workers: render pages again. model: reads them, and loads when it is first used. keep: called with a page's first
+    reading when a better one is going to be tried.
     """
 
     def __init__(
@@ -75,17 +76,17 @@ class PageReader:
             judge=workers.layer,
         )
         self._judge = workers.layer
-        # Where pages are never read in parts, no worker has looked whether they show print: that takes 0.1 s a page.
-        self._look = None if tile_settings(config).parts else partial(workers.render, tile=_LOOKING)
+        # Where pages are never cut into crops, no worker has checked whether they show print: it takes 0.1 s a page.
+        self._check_print = None if tile_settings(config).parts else partial(workers.render, tile=_WITH_CROPS)
         self._config = config
         self._rereadings: asyncio.Semaphore | None = None
 
     async def __call__(
         self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
     ) -> list[PageResult]:
-        """Returns the attempts at a page, the first reading first; ladder.best() says which is the page's.
+        """Returns the attempts at a page in the order they were made; ladder.best() picks the page's result.
 
-        dropped: is told the bytes of views that are no longer held; the caller must not hold them either.
+        dropped: called with the bytes of views that are released; the caller must not hold them either.
         """
         if isinstance(outcome, PageError):
             return [failed_result(page, outcome)]
@@ -101,12 +102,12 @@ class PageReader:
         reading, num_bytes = self._results(readings(outcome), dropped), outcome.num_bytes
         outcome = outcome.without_views()
         results = await reading
-        dropped(num_bytes)  # also those that the encoder's character head looked at until now
+        dropped(num_bytes)  # including those that were kept until now for the boxes
         attempts, outcome = await self._better(outcome, results)
         return [self._stored(outcome, made) for made in self._compared(outcome, attempts)]
 
     def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
-        """An attempt as it is to be stored, with all doubt that what is known of its page casts on it."""
+        """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives."""
         if made.status == "blank" and ready.shows_print:
             made = doubted(made, NONE_READ)
         if isinstance(ready, DividedPage):
@@ -117,46 +118,52 @@ class PageReader:
     async def _better(
         self, ready: ReadablePage, results: list[PageResult]
     ) -> tuple[list[PageResult], ReadablePage]:
-        """The attempts, given the results of the first one's readings, and what is known of the page after them."""
+        """Reads a page again where that may help; returns all attempts, and the page with what they told of it.
+
+        results: of the first attempt's readings.
+        """
         if self._second_look.wants(results):
             self._keep_first(ready, join(ready, results))
             async with self._again():
                 first = await self._second_look(ready, results)
         else:
             first = await self._second_look(ready, results)
-        if first.status == "blank" and self._look is not None:
-            ready = await self._looked_at(ready, self._look)
+        if first.status == "blank" and self._check_print is not None:
+            ready = await self._with_print_checked(ready, self._check_print)
         if first.status == "blank" and first.page.kind == "pdf":
             first, ready = await self._contradicted(first, ready)
         if not self._ladder.wants(first):
             return [first], ready
         self._keep_first(ready, first)
         is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
-        # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: that took minutes.
+        # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
         async with self._again():
             return await self._ladder(ready, first, reads=not (is_foreign or is_pattern))
 
     def _again(self) -> asyncio.Semaphore:
-        """Bounds how many pages are read again at once. Asked for a page that was read, so the device is known."""
+        """Returns the semaphore that bounds how many pages are read again at once.
+
+        It is created after a page was read, so that the device is known.
+        """
         if self._rereadings is None:
             self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
         return self._rereadings
 
     def _keep_first(self, ready: ReadablePage, first: PageResult) -> None:
-        """Where there is a text: that a page has none is nobody's loss."""
+        """Keeps a first reading that has text; losing one without text costs nothing."""
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(self._stored(ready, first))
 
-    async def _looked_at(self, ready: ReadablePage, look: Render) -> ReadablePage:
-        """The page, known to show print or not: nobody has looked before now, and nothing was read of it."""
+    async def _with_print_checked(self, ready: ReadablePage, check: Render) -> ReadablePage:
+        """Returns a page with shows_print determined: it was not checked before, and nothing was read on the page."""
         async with self._again():
-            seen = await asyncio.wrap_future(look(ready.page))
+            seen = await asyncio.wrap_future(check(ready.page))
             shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
         return replace(ready, shows_print=shows_print)
 
     async def _contradicted(self, blank: PageResult, ready: ReadablePage) -> tuple[PageResult, ReadablePage]:
-        """A page of which nothing was read is in doubt where its text layer can be seen on it."""
+        """Returns a blank result as doubtful if the page's text layer is visible on it, and the page with its layer."""
         judged_page = await asyncio.wrap_future(self._judge(ready))
         layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
         if isinstance(judged_page, PageError) or layer is None or not layer.is_visible:
@@ -171,16 +178,17 @@ class PageReader:
         *,
         is_first: bool = True,
     ) -> list[PageResult]:
-        """A result for each page or part, in order. dropped: is told the bytes of views that are no longer held.
+        """Reads pages or crops and returns their results in order.
 
-        is_first: what is read again comes before pages that are read for the first time, or it would wait for them all.
+        dropped: called with the bytes of views that are released. is_first: False puts them before all pages that are
+        read for the first time, which they would otherwise have to wait for.
         """
         reading = [self._model.read(part, dropped, step, is_urgent=not is_first) for part in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
 
     def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
-        """With how far each text agrees with the text layer, where that can be trusted and somebody asks."""
+        """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""
         layer = layer_of(ready)
         if not self._compares or layer is None or not layer.is_trustworthy:
             return attempts

@@ -1,4 +1,4 @@
-"""Pages that are read in parts: what the model gets of them, and the parts' results as the page's one."""
+"""Joins pages that are read in crops: lists the readings of a page, and makes one result of their results."""
 
 import math
 import re
@@ -19,8 +19,8 @@ from pipeline.types import (
     StageTiming,
 )
 
-# Worst first. A part that failed leaves a text that lacks something, as one that was cut short does.
-# One of which nothing was read, among others that were, may be a drawing: alone it does not make the page doubtful.
+# Worst first. A crop that failed leaves the text incomplete, like one that was cut short. A single crop without text
+# may be a drawing: it does not make the page doubtful as long as text was read in others.
 _WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "doubtful", "blank")
 _IMAGE = re.compile(r"!\[\]\(images/(\d+)_(\d+)\.jpg\)")
 
@@ -28,46 +28,46 @@ BoxPx = tuple[int, int, int, int]
 
 
 def readings(page: ReadablePage) -> Sequence[RenderedPage]:
-    """Returns what is read of a page: itself, or its parts in reading order."""
+    """Returns the images to read for a page: the page itself, or its crops in reading order."""
     return [page] if isinstance(page, RenderedPage) else [part.rendered for part in page.parts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """What was read of a part of a page, its blocks where they lie on the page."""
+class CropResult:
+    """The result of reading one crop of a page, with its blocks in the page's coordinates."""
 
     result: PageResult
     paragraph_break: bool
 
 
 def join(page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
-    """Returns the page's result, given one for each of its readings. A part that failed is left out."""
+    """Returns the page's result, given one result for each of its readings. A crop that failed is left out."""
     if isinstance(page, RenderedPage):
         assert len(results) == 1, "a page that is read whole has one result"
         return results[0]
-    return join_pieces(page, pieces(page, results), (*render_timings(page), *summed(results)))
+    return join_crops(page, crop_results(page, results), (*render_timings(page), *summed(results)))
 
 
-def pieces(page: DividedPage, results: Sequence[PageResult]) -> list[Piece]:
-    """Returns each part's result with its blocks where they lie on the page."""
+def crop_results(page: DividedPage, results: Sequence[PageResult]) -> list[CropResult]:
+    """Returns each crop's result with its blocks in the page's coordinates."""
     return [
-        Piece(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
+        CropResult(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
         for part, result in zip(page.parts, results, strict=True)
     ]
 
 
-def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTiming, ...]) -> PageResult:
-    """Returns the result of a page whose parts these are, in reading order. One that failed is left out."""
-    results = [piece.result for piece in read]
-    texts = [(piece, piece.result.parsed) for piece in read if piece.result.parsed is not None]
+def join_crops(page: DividedPage, read: Sequence[CropResult], timings: tuple[StageTiming, ...]) -> PageResult:
+    """Returns the result of a page from its crops' results, in reading order. A crop that failed is left out."""
+    results = [crop.result for crop in read]
+    texts = [(crop, crop.result.parsed) for crop in read if crop.result.parsed is not None]
     if not texts:
         error = results[0].error
         assert error is not None, "a part without a text has failed"
         return failed_result(page.page, error, timings)
     text = markdown = ""
     blocks: list[Block] = []
-    for piece, parsed in texts:
-        separator = "\n\n" if piece.paragraph_break else "\n"
+    for crop, parsed in texts:
+        separator = "\n\n" if crop.paragraph_break else "\n"
         text += (separator if text and parsed.text else "") + parsed.text
         numbered = _numbered(parsed.markdown, sum(block.label == "image" for block in blocks))
         markdown += (separator if markdown and numbered else "") + numbered
@@ -78,7 +78,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
         status=status,
         parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks)),
         error=None,
-        confidence=_confidence([piece.result for piece, _ in texts]),
+        confidence=_confidence([crop.result for crop, _ in texts]),
         num_tokens=sum(result.num_tokens for result in results),
         width_px=page.width_px,
         height_px=page.height_px,
@@ -91,7 +91,7 @@ def join_pieces(page: DividedPage, read: Sequence[Piece], timings: tuple[StageTi
 
 
 def on_page(result: PageResult, page: DividedPage) -> PageResult:
-    """Returns the result of a page with its boxes as they are on the page at another resolution."""
+    """Returns a page's result with its boxes scaled to the page at another resolution."""
     if result.parsed is None or not result.width_px or not result.height_px:
         return result
     across, down = page.width_px / result.width_px, page.height_px / result.height_px
@@ -122,7 +122,7 @@ def _status(results: Sequence[PageResult]) -> PageStatus:
 
 
 def _script(results: Sequence[PageResult]) -> str | None:
-    """The flag of the parts that are the larger share of what was written."""
+    """Returns the script flag if the flagged crops wrote most of the tokens, else None."""
     flagged = [result for result in results if result.script is not None]
     written = sum(result.num_tokens for result in flagged)
     return (
@@ -131,7 +131,7 @@ def _script(results: Sequence[PageResult]) -> str | None:
 
 
 def _confidence(results: Sequence[PageResult]) -> float | None:
-    """The mean over characters; parts without a confidence have no characters to count."""
+    """Returns the mean confidence over characters; crops without a confidence have no characters to count."""
     rated = [
         (len(result.parsed.text), result.confidence)
         for result in results
@@ -144,7 +144,7 @@ def _confidence(results: Sequence[PageResult]) -> float | None:
 
 
 def _placed(block: Block, page: DividedPage, part: PagePart) -> Block:
-    """The block with its box on the page. Its place in the raw text was in the part's."""
+    """Returns the block with its box on the page. Its span is dropped: it was in the crop's raw text."""
     if block.box_px is None:
         return replace(block, raw_span=None)
     dx, dy = part.origin_px
@@ -153,7 +153,7 @@ def _placed(block: Block, page: DividedPage, part: PagePart) -> Block:
 
 
 def _upright(box_px: BoxPx, page: DividedPage) -> BoxPx | None:
-    """The box on the page as it came: around the corners, where the page was turned. None if it is off the page."""
+    """Returns the box on the page before deskewing: the bounds of its rotated corners. None if it is off the page."""
     x0, y0, x1, y1 = box_px
     if page.angle_deg:
         sine, cosine = math.sin(math.radians(page.angle_deg)), math.cos(math.radians(page.angle_deg))
@@ -167,12 +167,12 @@ def _upright(box_px: BoxPx, page: DividedPage) -> BoxPx | None:
 
 
 def _numbered(markdown: str, first: int) -> str:
-    """The markdown with its images numbered from `first`, as they count on over the page."""
+    """Returns the markdown with its images numbered from `first`, so that numbers are unique on the page."""
     return _IMAGE.sub(lambda match: f"![](images/{match[1]}_{int(match[2]) + first}.jpg)", markdown)
 
 
 def summed(results: Sequence[PageResult]) -> list[StageTiming]:
-    """One timing a stage: the parts' shares added up, and the batches that they were in, each once."""
+    """Returns one timing per stage: the crops' shares added up, and the wall times of their batches, each once."""
     by_stage: dict[str, list[StageTiming]] = {}
     for result in results:
         for timing in result.timings:

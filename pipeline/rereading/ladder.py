@@ -1,12 +1,12 @@
-"""A page that was not read well is read again, rung by rung, until one reading is good enough; all of them are stored.
+"""Reads a page again, one retry step after another, until a reading is good enough; all attempts are stored.
 
-The second look (pipeline.rereading.second_look) comes before: it is a part of the first reading, in which parts of a
-page are read again one by one. What comes here is what it did not help with: a page that repeats itself, that is cut
-short, that the model failed on (numbers that are none, memory), or whose confidence is under `ladder.below`. A rung
-reads the whole page anew with one thing changed, so that loops which depend on it do not come again.
+The second look (pipeline.rereading.second_look) comes before: it belongs to the first reading and reads crops of a page
+again one by one. The ladder gets the pages that this did not help: a page that repeats itself, is cut short, on which
+the model failed (NaN, memory), or whose confidence is under `ladder.below`. A retry step reads the whole page anew with
+one thing changed, so that loops which depend on it do not come back.
 
-Which attempt is the page's is the database's rule (storage.records.attempts): read to its end, before cut short or
-repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made none is
+The database's rule (storage.records.attempts) decides which attempt is the page's: read to its end before cut short or
+repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made, none is
 doubtful for its confidence (pipeline.outcome.doubt), only for having read nothing.
 """
 
@@ -36,7 +36,7 @@ from storage.records.attempts import merit
 
 _UNFINISHED = ("repeated", "truncated")
 _NOTHING = ("blank", "doubtful")
-# Stages whose failure another reading may get round; what cannot be rendered stays so.
+# Stages whose failure another reading may avoid; a page that cannot be rendered stays that way.
 _MODEL_STAGES = ("encode", "decode", "place")
 _NOTHING_READ = PageError(
     stage="decode",
@@ -50,10 +50,11 @@ Read = Callable[[Sequence[RenderedPage], Step], Awaitable[list[PageResult]]]
 
 
 class Ladder:
-    """steps: for each kind of file the first reading and the rungs, if there are any.
+    """Makes further attempts at a page with the configured retry steps.
 
-    below: the confidence under which a reading is not good enough. render: renders a page for a rung. read: gives a
-    result for each of its readings. judge: gives a page with its text layer judged.
+    steps: for each kind of file the first reading's step, then the retry steps, if any. below: the confidence under
+    which a reading is not good enough. render: renders a page for a step. read: returns a result for each of a page's
+    readings. judge: returns a page with its text layer judged.
     """
 
     def __init__(
@@ -63,17 +64,17 @@ class Ladder:
         self._render, self._read, self._judge = render, read, judge
 
     def wants(self, result: PageResult) -> bool:
-        """Whether the page would be read again."""
+        """Returns whether the page should be read again."""
         return len(self._steps[result.page.kind]) > 1 and not self._is_good(result)
 
     async def __call__(
         self, ready: ReadablePage, first: PageResult, *, reads: bool = True
     ) -> tuple[list[PageResult], ReadablePage]:
-        """Returns all attempts in their order, each with its rung and its own time, and what is then known of the page.
+        """Returns all attempts in order, each with its retry step and its own time, and the page as then known.
 
-        ready: as first read, without views; it comes back with its text layer where that was asked for.
-        Where it is in doubt which way up the page is, that comes first: no other change helps there. reads: False for
-        a page that the model cannot read at all, of which its text layer may be taken.
+        ready: the page as first read, without views; it is returned with its text layer where that was asked for.
+        If the page's orientation is in doubt, another one is tried first: no other change helps there. reads: False for
+        a page that the model cannot read at all, so that only its text layer may be taken.
         """
         attempts = [first]
         kind = first.page.kind
@@ -93,7 +94,7 @@ class Ladder:
         return attempts, ready
 
     async def _again(self, page: Page, step: Step) -> PageResult | None:
-        """None where there is nothing to read: the first reading has said so, or the text layer does."""
+        """Reads a page again; returns None where there is nothing to read, being blank or taken from its text layer."""
         rendered = await asyncio.wrap_future(self._render(page, step))
         if isinstance(rendered, PageError):
             return failed_result(page, rendered)
@@ -102,12 +103,12 @@ class Ladder:
         reading = self._read(readings(rendered), step)
         rendered = rendered.without_views()
         result = self._checked(join(rendered, await reading), may_be_scrap=not rendered.shows_print)
-        if result.status in _NOTHING:  # something was seen on it before: that stays
+        if result.status in _NOTHING:  # the first reading saw something on it: that stays
             return failed_result(page, _NOTHING_READ, result.timings)
         return result
 
     def _checked(self, result: PageResult, *, may_be_scrap: bool) -> PageResult:
-        """Without what would hide that there is no text: a doubtful scrap, and an end before the first word."""
+        """Returns the result without what hides that it has no text: a doubtful scrap, or an end before any word."""
         if result.parsed is None or self._is_good(result):
             return result
         if result.status in _UNFINISHED and not result.parsed.text.strip():
@@ -115,9 +116,9 @@ class Ladder:
         return without_scrap(result) if result.status == "ok" and may_be_scrap else result
 
     async def _from_layer(self, ready: ReadablePage, step: Step) -> tuple[ReadablePage, PageResult | None]:
-        """The page with its layer, which nobody has judged before now, and the attempt if it can be trusted.
+        """Returns the page with its text layer, judged only now, and an attempt with that text if it can be trusted.
 
-        With "prefer" the page is read only because its layer was turned down.
+        With "prefer" the layer is not tried again: the page was read only because it had been rejected.
         """
         if layer_of(ready) is None and step.render.text_layer in TAKEN_LAST:
             judged = await asyncio.wrap_future(self._judge(ready))
@@ -139,5 +140,5 @@ class Ladder:
 
 
 def best(attempts: Sequence[PageResult]) -> PageResult:
-    """Returns the attempt that is the page's."""
+    """Returns the best attempt, which is the page's result."""
     return max(attempts, key=lambda attempt: merit(attempt.status, attempt.confidence))

@@ -1,12 +1,12 @@
-"""What was read with doubt is read once more, otherwise cut, and the better of both readings is kept.
+"""Reads doubtful pages and crops once more, cut differently, and keeps the better of both readings.
 
-A reader that loses its line among many that look alike rarely does so again where only a few of them stand on
-what it sees: so a doubtful page is cut into small parts, and of a page in parts each doubtful part. Where that does
-not help either, the cuts may be to blame, and a page in parts is read whole. All that costs further readings, so
-only what the confidence says went wrong gets one.
+A model that loses its line among many similar ones rarely does so again when its image shows only a few of them: so a
+doubtful page is cut into small crops, and so is each doubtful crop of a page in crops. If that does not help, the cuts
+may be to blame, and a page in crops is read whole. All this costs further readings, so only those get one whose
+confidence says that they went wrong.
 
-Better is a reading to its end, then the higher confidence. But where a text was read, a second reading that finds none
-does not take its place, however it ended; and where print was seen and none read, it does not become blank.
+A reading to its end is better, then one with the higher confidence. But a second reading without text never replaces
+a text, however it ended; and a page on which print was seen but none read does not become blank.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from dataclasses import replace
 from string import whitespace
 
 from ocr.types import ParsedText
-from pipeline.rereading.joining import Piece, join, join_pieces, on_page, pieces, readings, summed
+from pipeline.rereading.joining import CropResult, crop_results, join, join_crops, on_page, readings, summed
 from pipeline.types import DividedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
 
 _ENDED_WELL = ("ok", "blank")
@@ -25,10 +25,10 @@ Render = Callable[[Page], Future[ReadyPage | PageError]]
 
 
 class SecondLook:
-    """render_fine: cuts a page, or its parts, into small parts; render_whole: does not cut it.
+    """Reads the doubtful parts of a page's first reading again.
 
-    read: gives a result for each part. below: the confidence under which a reading is
-    doubtful, as is one that did not come to its end; 0: none ever is.
+    render_fine: cuts a page, or its crops, into small crops; render_whole: does not cut it. read: returns a result for
+    each crop. below: the confidence under which a reading is doubtful, as is one that did not end; 0: none ever is.
     """
 
     def __init__(
@@ -43,28 +43,28 @@ class SecondLook:
         self._read, self._below = read, below
 
     async def __call__(self, page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
-        """Returns the page's best result, with the time that all readings took. results: of its readings.
+        """Returns the page's best result, with the time that all its readings took. results: of the first readings.
 
-        A page of pictures on which no more than a doubtful scrap of text was seen has no text.
+        A page of pictures on which only a doubtful scrap of text was seen has no text.
         """
         best = await self._best(page, results)
         return without_scrap(best) if self._is_doubtful(best) and not page.shows_print else best
 
     def wants(self, results: Sequence[PageResult]) -> bool:
-        """Whether it would read any of it again."""
+        """Returns whether any of the readings should be made again."""
         return any(map(self._is_doubtful, results))
 
     async def _best(self, page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
         first = join(page, results)
         if not self.wants(results):
             return first
-        best = await self._in_small_parts(page, results, first)
+        best = await self._in_small_crops(page, results, first)
         if isinstance(page, RenderedPage) or not self._is_doubtful(best):
             return best
         whole = await self._rendered(self._render_whole, page)
         return self._better(best, await self._read_page(whole)) if isinstance(whole, RenderedPage) else best
 
-    async def _in_small_parts(
+    async def _in_small_crops(
         self, page: ReadablePage, results: Sequence[PageResult], first: PageResult
     ) -> PageResult:
         fine = await self._rendered(self._render_fine, page)
@@ -72,26 +72,26 @@ class SecondLook:
             return first
         if isinstance(page, RenderedPage) or any(part.within is None for part in fine.parts):
             return self._better(first, await self._read_page(fine))
-        return await self._with_pieces(page, results, first, fine)
+        return await self._with_smaller_crops(page, results, first, fine)
 
     async def _read_page(self, page: ReadablePage) -> PageResult:
         return join(page, await self._read(readings(page)))
 
-    async def _with_pieces(
+    async def _with_smaller_crops(
         self, page: DividedPage, results: Sequence[PageResult], first: PageResult, fine: DividedPage
     ) -> PageResult:
-        """The page with pieces in place of those doubtful parts that are read better so."""
-        kept: list[Piece] = []
+        """Returns the page with each doubtful crop read in smaller crops where that reads better."""
+        kept: list[CropResult] = []
         spent = [first]
-        for number, piece in enumerate(pieces(page, results)):
+        for number, crop in enumerate(crop_results(page, results)):
             group = tuple(part for part in fine.parts if part.within == number)
-            if len(group) > 1 and self._is_doubtful(piece.result):
+            if len(group) > 1 and self._is_doubtful(crop.result):
                 region = replace(fine, parts=group, seconds=fine.seconds if len(spent) == 1 else {})
                 second = await self._read_page(region)
                 spent.append(second)
-                piece = replace(piece, result=self._kept(piece.result, on_page(second, page)))
-            kept.append(piece)
-        return join_pieces(page, kept, tuple(summed(spent)))
+                crop = replace(crop, result=self._kept(crop.result, on_page(second, page)))
+            kept.append(crop)
+        return join_crops(page, kept, tuple(summed(spent)))
 
     def _is_doubtful(self, result: PageResult) -> bool:
         if not self._below or (result.confidence is None and result.status != "doubtful"):
@@ -109,7 +109,7 @@ class SecondLook:
         return max(first, second, key=_merit)
 
     def _has_text(self, result: PageResult) -> bool:
-        """Whether more was read than a doubtful scrap."""
+        """Returns whether more was read than a doubtful scrap."""
         shown = without_scrap(result) if self._is_doubtful(result) else result
         return shown.parsed is not None and bool(shown.parsed.text.strip())
 
@@ -118,9 +118,9 @@ class SecondLook:
 
 
 def without_scrap(result: PageResult) -> PageResult:
-    """Returns a doubtful result, blank if its text is a scrap: one or two characters, over and over.
+    """Returns a doubtful result, made blank if its text is a scrap: one or two characters over and over.
 
-    Such as the corners of a pattern.
+    A pattern's corners are read like that, for example.
     """
     if (
         result.parsed is None

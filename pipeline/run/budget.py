@@ -1,4 +1,4 @@
-"""How far rendering may be ahead of the model: a budget of bytes, for the event loop's thread."""
+"""Limits how far rendering may run ahead of the model: a budget of bytes, for use in the event loop's thread."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from pipeline.documents.settings import TileSettings
 
 
 def heaviest_page_bytes(settings: TileSettings) -> int:
-    """Returns the size of the largest views a page can have, those of all its parts together."""
+    """Returns the most bytes that the views of one page can take, all its crops together."""
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2
@@ -20,10 +20,10 @@ def heaviest_page_bytes(settings: TileSettings) -> int:
 
 
 class Budget:
-    """Bytes that are held, and who waits for room, in order.
+    """Counts the bytes held by pages in flight and lets others wait for room, first come first served.
 
-    A page may weigh anything from 0.8 to 16 MB, and one in parts several times as much: a page in a worker counts as
-    the heaviest one possible, a rendered page as what it is.
+    A page may weigh anything from 0.8 to 16 MB, and a page in crops several times that: a page in a worker counts as
+    the heaviest possible one, a rendered page as its actual size.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -33,7 +33,7 @@ class Budget:
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     async def take(self, num_bytes: int) -> None:
-        """Waits until there is room. Where nothing is held there always is, or nothing would ever move."""
+        """Takes bytes once there is room. With nothing held there always is, so that an oversized page gets through."""
         if not self._waiting and self._has_room(num_bytes):
             self.held_bytes += num_bytes
             return
@@ -42,18 +42,18 @@ class Budget:
         self._waiting.append((turn, num_bytes))
         try:
             await turn
-        except asyncio.CancelledError:  # its turn may have come; if not, whoever is behind it may fit
+        except asyncio.CancelledError:  # give back what was granted, or let the next one try
             self.add(0 if turn.cancelled() else -num_bytes)
             raise
         self.waited_s += time.monotonic() - started
 
     def allow(self, max_bytes: int) -> None:
-        """So many bytes may be held from now on."""
+        """Sets how many bytes may be held from now on."""
         self._max_bytes = max_bytes
         self.add(0)
 
     def add(self, num_bytes: int) -> None:
-        """Takes without waiting, or gives back where num_bytes is negative."""
+        """Takes bytes without waiting, or gives them back where num_bytes is negative."""
         self.held_bytes += num_bytes
         while self._waiting and (self._waiting[0][0].done() or self._has_room(self._waiting[0][1])):
             turn, wanted = self._waiting.popleft()
@@ -66,7 +66,7 @@ class Budget:
 
 
 class Share:
-    """What one page holds of a budget, which was taken for it before. least_bytes: what it keeps until its end."""
+    """One page's share of a budget. num_bytes: already taken for it. least_bytes: kept until the page is done."""
 
     def __init__(self, budget: Budget, num_bytes: int, least_bytes: int = 0) -> None:
         self._budget = budget
@@ -74,10 +74,10 @@ class Share:
         self._least_bytes = least_bytes
 
     def change_to(self, num_bytes: int) -> None:
-        """More is taken without waiting."""
+        """Resizes the share; a larger one is taken without waiting."""
         self._budget.add(num_bytes - self._held_bytes)
         self._held_bytes = num_bytes
 
     def give_back(self, num_bytes: int) -> None:
-        """A part of it."""
+        """Gives back some of the share, but keeps least_bytes."""
         self.change_to(max(min(self._held_bytes, self._least_bytes), self._held_bytes - num_bytes))

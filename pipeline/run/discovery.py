@@ -1,4 +1,4 @@
-"""From the inputs of a run to the pages that it is to read: looked into, recorded, and those left out that are done."""
+"""Discovers the pages a run has to read: probes the input files, records them and leaves out pages that are done."""
 
 import asyncio
 import dataclasses
@@ -16,17 +16,19 @@ from pipeline.types import TAKEN_FIRST, Document, Page
 from storage.records.store import Store
 from storage.types import PagePlan
 
-# Files looked into ahead of their turn.
+# Most files being probed at a time.
 PROBES_AHEAD = 16
 
 
 class Discovery:
-    """For the event loop's thread. workers: look into files. load: has the model loaded, as there is something to read.
+    """Turns input files into pages to read. Use it from the event loop's thread only.
 
-    Once all files were looked into, the pages that are to be read after the
-    others: last, which the model had when one run died, together; and then alone, one by one, which were being computed
-    when the model was lost, or had when several runs died: only the one that is the reason is struck again. With how
-    often that happened, so that it does not stand before the others for ever.
+    workers: probe the files. load: starts loading the model, called once there is something to read.
+
+    After all files were probed, two lists hold the pages that must be read after all others. last: pages that the model
+    had when one run died; they are read together. alone: pages that were being computed when the model was lost, or
+    that it had when several runs died; they are read one by one, so that only the culprit is blamed again. With each of
+    these comes how often that happened: the least suspect go first, so that the culprit does not block them for ever.
     """
 
     def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None]) -> None:
@@ -38,7 +40,10 @@ class Discovery:
         self._planned: set[str] = set()
 
     async def all(self, inputs: Inputs, pages: "asyncio.Queue[Page | None]") -> None:
-        """Puts the pages to read, files in the order found and a few at a time, and None after the last."""
+        """Puts the pages to read into the queue, and None after the last.
+
+        Files are probed in the order they were found, at most PROBES_AHEAD at a time.
+        """
         room = asyncio.Semaphore(PROBES_AHEAD)
 
         async def look_into(found: Found) -> None:
@@ -55,7 +60,7 @@ class Discovery:
         await pages.put(None)
 
     async def _pages(self, found: Found) -> Sequence[Page]:
-        """Records a document and returns those of its pages that are to be read."""
+        """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
         document = found if isinstance(found, Document) else await self._probed(found)
         ledger.summary.documents[document.status] += 1
@@ -65,7 +70,7 @@ class Discovery:
             return []
         assert document.sha256 is not None
         assert document.kind is not None
-        if document.sha256 in self._planned:  # a copy: its pages are the same rows
+        if document.sha256 in self._planned:  # a copy of a file: its pages share the same rows
             return []
         self._planned.add(document.sha256)
         plan = await self._plan(document.sha256, document.num_pages)
@@ -79,7 +84,7 @@ class Discovery:
             )
             for index in plan.to_read
         ]
-        # Of PDFs whose text layers are taken perhaps no page is read.
+        # Where text layers are taken first, possibly no page of a PDF needs the model.
         if pages and (document.kind == "image" or self._layer_use not in TAKEN_FIRST):
             self._load()  # while the first of them are rendered
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))

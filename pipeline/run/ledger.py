@@ -1,4 +1,4 @@
-"""A run's pages on their way into the database: marked before they are read, then stored, counted and told of."""
+"""Keeps the run's ledger: marks pages before they are read, then stores, counts and reports their results."""
 
 import asyncio
 import dataclasses
@@ -22,7 +22,10 @@ LOGGER = logging.getLogger("ocrbatch")
 
 
 class Ledger:
-    """For the event loop's thread. writer: has begun the run of this id. summary, progress: are told what is stored."""
+    """Keeps account of a run's pages. Use it from the event loop's thread only.
+
+    writer: its database already has the run with this id. summary, progress: are updated with every stored page.
+    """
 
     def __init__(
         self,
@@ -47,20 +50,20 @@ class Ledger:
         self._one_lot = asyncio.Lock()
 
     def call(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Future[Any]":
-        """Returns the future of task(store, ...)."""
+        """Runs task(store, ...) in the database's thread and returns its future."""
         return asyncio.wrap_future(self.writer.call(task, *args, **kwargs))
 
     def expect(self, pages: Sequence[Page], timings: Sequence[StageTiming]) -> None:
-        """Pages that are to be read, and what finding each of them took."""
+        """Notes pages that will be read, with the time that discovering each of them took."""
         self.summary.num_to_read += len(pages)
         self.progress.pages_found(len(pages))
         self._discovery.update(zip(pages, timings, strict=True))
 
     async def begin(self, page: Page, *, alone: bool = False) -> None:
-        """Returns once the database knows that the model is about to have the page: for strict order, before it has.
+        """Marks a page as being read, and returns once the mark is stored: the model must not get the page before that.
 
-        Pages that come while others are being marked are marked together: a GPU reads many a second, and each mark by
-        itself would be a transaction more. alone: nothing else is being read. Raises: StorageError.
+        Pages that arrive while others are being marked share the next transaction: a GPU reads many pages a second, and
+        a transaction for each would be too many. alone: nothing else is being read. Raises: StorageError.
         """
         self._to_begin.append(page)
         if self._next_lot is None:
@@ -70,24 +73,27 @@ class Ledger:
         await asyncio.shield(self._next_lot)
 
     async def _begin_lot(self, *, alone: bool) -> None:
-        async with self._one_lot:  # while it is waited for, others join
+        async with self._one_lot:  # more pages join the batch while this waits
             pages, self._to_begin, self._next_lot = self._to_begin, [], None
             assert not alone or len(pages) == 1
             keys = [(page.sha256, page.page_index) for page in pages]
             await asyncio.wrap_future(self.writer.begin(self.run_id, keys, alone=alone))
 
     async def store(self, attempts: Sequence[PageResult]) -> None:
-        """Also where the run ends meanwhile: the page is done. attempts: all of this run at a page, the first first."""
+        """Stores a finished page, even if the run is cancelled meanwhile.
+
+        attempts: all of this run's attempts at the page, in the order they were made.
+        """
         storing = asyncio.create_task(self._store(attempts))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         await asyncio.shield(storing)
 
     def keep_first(self, first: PageResult) -> "asyncio.Task[bool]":
-        """Stores a page's first reading now: it may be long until a better one comes, and a kill would cost both.
+        """Stores a page's first reading at once: a better one may take long, and a kill until then would lose both.
 
-        Returns the task that does, whose result is whether it could. What goes wrong goes wrong once more when the page
-        ends, and is said then.
+        Returns the task that stores it; its result tells whether that worked. An error is only logged here: storing the
+        finished page will meet it again and report it.
         """
         discovery = self._discovery.get(first.page)
         if discovery is not None:
@@ -106,11 +112,11 @@ class Ledger:
         return True
 
     async def finish(self) -> list[BaseException]:
-        """Waits until all that was to be stored is; returns what went wrong with it.
+        """Waits until everything is stored, and returns the errors that storing raised.
 
-        Marks go first: a second signal, which ends the process at once, is no page's doing.
+        The marks are removed first: a second signal kills the process at once, and no page must be blamed for that.
         """
-        # What is marked after the end of a run would stay: those who waited for it have been told what went wrong.
+        # A mark that is set after the run's marks were removed would stay. Errors were already raised in begin().
         await asyncio.gather(*self._lots, return_exceptions=True)
         forgetting = asyncio.wrap_future(self.writer.end(self.run_id))
         ended = await asyncio.gather(forgetting, *self._storing, return_exceptions=True)
@@ -130,12 +136,17 @@ class Ledger:
         self.progress.page_done(result)
 
     async def _recorded(self, attempts: Sequence[PageResult]) -> Sequence[PageResult]:
-        """Returns what was stored: a page whose result the database refuses has failed, and costs no other."""
+        """Stores the attempts at a page and returns what was stored.
+
+        A page whose result the database refuses is stored as failed, so that it does not stop the others.
+
+        Raises: StorageError where the database itself fails; PipelineError where not even the failure can be stored.
+        """
         page, limit = attempts[0].page, self.config.store.attempt_limit
         store = partial(self.call, store_page, self.run_id, self.settings_hash, attempt_limit=limit)
         try:
             await store(*attempts)
-        except StorageError:  # nothing else could be stored either
+        except StorageError:  # the database itself fails: no other page could be stored either
             raise
         except Exception as error:
             LOGGER.debug("a page's result was refused", exc_info=error)

@@ -1,4 +1,4 @@
-"""A run with what others look at: its log file and, whatever its end, its summary file."""
+"""Runs a batch and reports on it: a log file and, however the run ends, a summary file."""
 
 import logging
 
@@ -14,7 +14,10 @@ LOGGER = logging.getLogger("ocrbatch")
 
 
 def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
-    """Returns the run's summary. Raises: as pipeline.run.runner.run, once the end was reported."""
+    """Runs a batch with its log file and summary file, and returns the run's summary.
+
+    Raises: what pipeline.run.runner.run raises, after the end was reported.
+    """
     keys, summary = config.run, RunSummary(database=config.store.database)
     if keys.summary_file is not None:
         check_summary_file(keys.summary_file)
@@ -44,7 +47,7 @@ def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
 
 
 def report_failure(summary_file: str, error: BaseException) -> None:
-    """Writes the summary file of a run that had no configuration to begin with."""
+    """Writes the summary file of a run that failed before it had a configuration."""
     content = summary_content(
         RunSummary(database=""), exit_code(error), "failed", _reason(error), runner.versions()
     )
@@ -54,7 +57,7 @@ def report_failure(summary_file: str, error: BaseException) -> None:
 def _report(
     config: Config, log: RunLog, summary: RunSummary, code: int, end: End, reason: str | None
 ) -> None:
-    """What cannot be written here must not hide how the run ended."""
+    """Logs the run's end and writes its summary file; failing to write must not hide how the run ended."""
     content = summary_content(summary, code, end, reason, runner.versions())
     level = logging.INFO if end == "finished" else logging.ERROR if end == "failed" else logging.WARNING
     log.event("end", end if reason is None else f"{end}: {reason}", level, **content)
@@ -70,7 +73,7 @@ def _written(path: str, content: dict[str, object]) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """An unexpected error's message may hold anything, text of a page too: its type has to do."""
+    """Returns why a run ended: of an unexpected error only its type, as its message may contain a page's text."""
     if is_explained(error) or isinstance(error, StopRequest):
         return str(error)
     return "stopped" if isinstance(error, KeyboardInterrupt) else f"internal error: {type(error).__name__}"

@@ -1,9 +1,9 @@
-"""A run: files through workers to the model to the database. The one place that knows all of them.
+"""Runs a batch: files go through the workers and the model into the database. Only this module knows all of these.
 
-All stages are at work at once: workers look into files and render pages, the model has a thread for its encoder and one
-for its decoder (pipeline.device.threads.threaded_model), the database has its own (pipeline.run.writer), and here, in
-one event loop, each page is a coroutine that reads from top to bottom in `_Run._page`. How many are under way is a
-budget of bytes. A page's failure is a value; the error boundaries are in the model's threads.
+All stages work concurrently: workers probe files and render pages, the model has a thread for its encoder and one for
+its decoder (pipeline.device.threads.threaded_model), the database has its own (pipeline.run.writer), and here, in one
+event loop, each page is a coroutine that reads from top to bottom in `_Run._page`. A budget of bytes limits how many
+are in flight. A page's failure is a value; the error boundaries are in the model's threads.
 """
 
 import asyncio
@@ -62,17 +62,17 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("ocrbatch")
 _VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy")
-# Pages known ahead of their turn: all that is kept of one is a few numbers.
+# Pages queued ahead of rendering; each is only a few numbers.
 PAGES_AHEAD = 256
-# How often the run looks whether it should stop.
+# How often the run checks for a stop request.
 POLL_S = 0.1
-# How often it looks whether the database is still there.
+# How often it checks that the database file is still there.
 _LOOK_S = 1.0
-# How long a run that ends early counts the files it did not come to.
+# How long a run that ends early may spend counting the files it did not get to.
 _COUNTING_S = 1.0
-# Pages set aside that the summary names.
+# Most quarantined pages that the summary names.
 _LISTED = 20
-# What a page counts for in the budget while its result waits for the database.
+# A page's share of the budget while its result waits to be stored.
 _RESULT_BYTES = 1 << 16
 
 
@@ -84,11 +84,11 @@ def run(
     summary: RunSummary | None = None,
     when_loaded: Callable[[LoadedOn], None] | None = None,
 ) -> RunSummary:
-    """Reads everything that the configuration names, and returns what became of it.
+    """Reads every page that the configuration names and returns the run's summary.
 
-    A wrong path, model name or budget is found before the database is touched. load: gives another model than the one
-    that is configured, in this process. summary: is added to and returned, for those who want to know of it whatever is
-    raised. when_loaded: called, in any thread, once the first of a model's processes has loaded it.
+    A wrong path, model name or budget is found before the database is touched. load: loads a model other than the
+    configured one, in this process. summary: is filled in and returned, so that a caller has it even when the run
+    raises. when_loaded: called, in any thread, once the first of the model's processes has loaded it.
 
     Raises: ConfigError, CheckpointError, StorageError, ModelMemoryError, DeviceLostError; StopRequest before the run
     has begun.
@@ -96,7 +96,7 @@ def run(
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    # A path may lie on a server that is gone.
+    # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
     weights = stop.while_doing(lambda: weights_sha256(config.model))
@@ -113,7 +113,7 @@ def run(
         )
         model = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
         if is_model_likely(config) and writer.call(Store.num_runs, hash_).result() == 0:
-            model.prepare()  # no page can be left out for having been read
+            model.prepare()  # nothing was read with these settings yet, so there will be pages to read
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
@@ -134,7 +134,10 @@ def _model(
 
 @cache
 def versions() -> dict[str, str]:
-    """Returns name -> version of what takes part in a run, without importing any of it; not to be changed."""
+    """Returns the versions of Python and of the packages a run uses, by name, without importing them.
+
+    The dictionary is cached: do not modify it.
+    """
     found = {"python": python_version()}
     for name in _VERSIONS_OF:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -163,7 +166,7 @@ class _Run:
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(config))
 
     def execute(self, inputs: Inputs) -> RunSummary:
-        """Returns the summary; a stop is one of the ends a run can have. The run's row is closed always."""
+        """Reads all inputs and returns the summary; a requested stop is a normal end. Always closes the run's row."""
         watch = Stopwatch()
         try:
             with watch.measure():
@@ -178,7 +181,7 @@ class _Run:
                 self._check_database()
             except DatabaseGoneError as gone:
                 raise gone from error
-            except Exception:  # what ended the run is what is to be said
+            except Exception:  # the error that ended the run is the one to report
                 LOGGER.debug("the run's end could not be recorded", exc_info=True)
             raise
         self._finish(self._summary.exit_code, watch.seconds)
@@ -186,19 +189,19 @@ class _Run:
         return self._summary
 
     def _check_database(self) -> None:
-        """Raises: DatabaseGoneError saying where all is, where the database is not what its path leads to any more."""
+        """Raises DatabaseGoneError, saying where the results are, if the path no longer leads to the database."""
         try:
             self._ledger.writer.look().result()
         except DatabaseGoneError as error:
-            if error.is_side_file:  # what it held is brought into the database when that is closed
+            if error.is_side_file:  # closing the database writes the contents of its side file back into it
                 raise DatabaseGoneError(f"{error}; nothing is lost; run again to go on") from None
             kept_in = self._ledger.writer.call(Store.kept_in).result()
             raise DatabaseGoneError(f"{error}; {remedy(self._config.store.database, kept_in)}") from None
-        except StorageError as error:  # nothing about the results
+        except StorageError as error:  # the results are not affected
             LOGGER.debug("the lock: %s", error)
 
     def _count_left(self, inputs: Inputs) -> None:
-        """What a run that ended early did not come to."""
+        """Counts the files that a run which ended early did not get to."""
         summary = self._summary
         num_files, is_all = inputs.count_rest(_COUNTING_S)
         summary.num_documents_left = inputs.num_taken - summary.documents.total() + num_files
@@ -223,7 +226,10 @@ class _Run:
         ).result()
 
     def _stages(self, wall_s: float) -> list[StageUse]:
-        """Workers are shared by two stages; what a budget without room cost them counts for rendering."""
+        """Returns where each stage's time went.
+
+        Discovery and rendering share the workers; time that these waited for room in the budget counts for rendering.
+        """
         workers = render_workers(self._config)
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
@@ -260,7 +266,10 @@ class _Run:
         self._mark_missing()
 
     def _mark_missing(self) -> None:
-        """Looks for the files that the walk did not find: their server may be gone by now, so nothing waits for it."""
+        """Marks stored files that the walk did not find as missing, if they are really gone.
+
+        The file server may have become unreachable, so a stop request interrupts the checks.
+        """
         ledger, paths = self._ledger, self._config.ingest.paths
         roots = self._stop.while_doing(lambda: [canonical(path) for path in paths])
         unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, roots).result()
@@ -273,7 +282,10 @@ class _Run:
                 self._summary.empty_paths.append((paths[roots.index(root)], len(files)))
 
     async def _flow(self, inputs: Inputs, workers: WorkerPool) -> None:
-        """All of a run. Raises what ended it before its time; pages that are done by then are stored all the same."""
+        """Runs discovery, reading and storing to their end.
+
+        Raises the error that ended the run early; pages that are finished by then are still stored.
+        """
         self._workers = workers
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
         self._discovery = Discovery(self._ledger, workers, self._model.start)
@@ -286,7 +298,8 @@ class _Run:
             for task in (watching, reading):
                 task.cancel()
             ended = await asyncio.gather(watching, reading, return_exceptions=True)
-            # An attempt each, or the next run would begin with the same page, and end with it.
+            # The pages the model had are stored as failed attempts: otherwise the next run would start with the same
+            # page and die of it again.
             lost = self._model.lost() if self._model.failed.done() else []
             struck = await asyncio.gather(
                 *(self._ledger.store([result]) for result in lost), return_exceptions=True
@@ -297,7 +310,10 @@ class _Run:
                 raise _cause(error)
 
     async def _watch(self) -> None:
-        """Raises what somebody asked for, or what befell the model or the database."""
+        """Polls until the run has to end early.
+
+        Raises: StopRequest when a stop was asked for, or the error that ended the model or the database.
+        """
         looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
         is_known = False
         while not self._model.failed.done():
@@ -331,7 +347,7 @@ class _Run:
         await self._read_suspects(self._discovery.last, self._discovery.alone)
 
     async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
-        """The pages that may be the reason why earlier runs died, now that all others are read."""
+        """Reads the pages that may have killed earlier runs, after all others are done."""
         if last or alone:
             LOGGER.warning(
                 "%d pages were being read when an earlier run lost its GPU or died; they are read last%s",
@@ -354,18 +370,19 @@ class _Run:
         self._ledger.keep_first(first).add_done_callback(note)
 
     def _note_stored(self, page: Page) -> None:
-        """How long after its last token a page has a row, unless that is known of it."""
+        """Records how long after its last token a page was first stored."""
         if (ended_at := self._model.ended_at.pop(page, None)) is not None:
             self._summary.stored_after.append(time.monotonic() - ended_at)
 
     async def _page(self, page: Page, *, alone: bool = False) -> None:
-        """One page from its file to its row. It comes with the heaviest page's share of the budget.
+        """Takes one page from its file to its row.
 
-        alone: no other is being read meanwhile.
+        The caller has already taken the heaviest page's share of the budget.
+        alone: no other page is being read at the same time.
         """
         share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
         try:
-            # No more are given to the workers than they soon come to: what is known of a document by then counts.
+            # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
                 if self._turns.puts_off(page):
                     return
@@ -374,11 +391,11 @@ class _Run:
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
             if needs_model(outcome):
-                # What ends the process while it loads is no page's doing.
+                # The page is marked only once the model has loaded: a crash during loading is not the page's fault.
                 await self._model.ready(alone=alone)
                 await self._ledger.begin(page, alone=alone)
             reading = self._reader(page, outcome, share.give_back)
-            del outcome  # its views go as soon as nobody looks at them
+            del outcome  # so that its views are freed once they are encoded
             attempts = await reading
             share.change_to(_RESULT_BYTES)
             await self._ledger.store(attempts)
@@ -388,7 +405,7 @@ class _Run:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The first error in a group of them."""
+    """Returns the first leaf of an exception group, or the error itself if it is none."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,7 +1,7 @@
-"""Whose turn it is: a document whose pages take too long one after the other is read on after all others.
+"""Puts off slow documents: one whose pages keep timing out is read on after all others.
 
-A small file can hold a thousand pages of which each takes a worker for as long as a page may take. Its first pages are
-tried in their turn; when these have shown what it is, the rest waits until nothing else does.
+A small file can hold a thousand pages, each of which occupies a worker until the page's time limit. Its first pages are
+tried in their turn; once they have shown what it is like, the rest waits until nothing else is left to read.
 """
 
 import logging
@@ -12,12 +12,12 @@ from itertools import chain, zip_longest
 from pipeline.types import Page, PageError, ReadyPage
 
 LOGGER = logging.getLogger("ocrbatch")
-# Pages of a document that time out until its turn is over: one after the other, or in all.
+# A document is put off after this many of its pages timed out: in a row, or in all.
 IN_A_ROW, IN_ALL = 2, 4
 
 
 class Turns:
-    """For the event loop's thread."""
+    """Decides which pages have to wait. Use it from the event loop's thread only."""
 
     def __init__(self) -> None:
         self._in_a_row: Counter[str] = Counter()
@@ -26,7 +26,7 @@ class Turns:
         self._is_last_round = False
 
     def rendered(self, page: Page, outcome: ReadyPage | PageError) -> None:
-        """Notes what became of a page."""
+        """Notes the outcome of rendering a page."""
         if not (isinstance(outcome, PageError) and outcome.category == "timeout"):
             self._in_a_row[page.sha256] = 0
             return
@@ -38,14 +38,14 @@ class Turns:
             LOGGER.warning("%s: page after page takes too long; what is left of it is read last", page.path)
 
     def puts_off(self, page: Page) -> bool:
-        """Returns whether the page is to wait; it is among `rest` then."""
+        """Returns whether the page has to wait; if so, `rest` will return it."""
         if self._is_last_round or page.sha256 not in self._put_off:
             return False
         self._put_off[page.sha256].append(page)
         return True
 
     def rest(self) -> Iterator[Page]:
-        """Returns the pages that were put off, a page of each document in turn; from here on none is."""
+        """Returns the pages that were put off, one of each document in turn; from now on none is put off any more."""
         self._is_last_round = True
         rounds = zip_longest(*(sorted(pages, key=_index) for pages in self._put_off.values()))
         return (page for page in chain.from_iterable(rounds) if page is not None)

@@ -1,4 +1,4 @@
-"""The database's own threads, so that a slow disk holds up nothing else."""
+"""Runs all database work in threads of its own, so that a slow disk holds up nothing else."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ R = TypeVar("R")
 
 
 class Writer:
-    """Opens a database in a thread of its own, where all calls run one after the other, in the order of asking.
+    """Opens a database in its own thread, which runs all calls one at a time, in the order they were made.
 
-    Marks of pages have another thread and connection: the model waits for them, and results may be long in storing.
-    A third thread looks whether the database is still there, however busy it is.
-    Raises: what opening a Store raises.
+    Marking pages has a second thread and connection: the model waits for marks, and storing results may take long.
+    A third thread checks that the database is still there, however busy the others are.
+    Raises: whatever opening a Store raises.
     """
 
     def __init__(self, path: str) -> None:
@@ -41,31 +41,30 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was asked for is done first."""
+        """Finishes all pending calls, then closes the database."""
         self._closing.close()
 
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Returns the future of task(store, ...)."""
-
+        """Runs task(store, ...) in the database's thread and returns its future."""
         return self._thread.submit(_metered, self.meter, partial(task, self._store, *args, **kwargs))
 
     def use(self, wall_s: float) -> StageUse:
-        """Returns where the time of all three threads went, as that of one stage."""
+        """Returns the use of all three threads' time, added up as one stage."""
         meters = (self.meter, self._marks, self._looks)
         busy = sum(meter.use("store", wall_s).busy for meter in meters)
         return StageUse(name="store", busy=busy, waiting_input=max(0.0, 1 - busy), waiting_output=0.0)
 
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
-        """Returns the future of marking pages (sha256, page_index) as being read; in_flight.py says what for."""
+        """Marks pages (sha256, page_index) as being read and returns the future; in_flight.py says why."""
         mark = partial(self._marker.begin_pages, run_id, pages, alone=alone)
         return self._marking.submit(_metered, self._marks, mark)
 
     def look(self) -> Future[None]:
-        """Returns the future of a look whether the database is still there. Raises (the future): DatabaseGoneError."""
+        """Checks that the database is still there; the returned future raises DatabaseGoneError if it is not."""
         return self._looking.submit(_metered, self._looks, self._store.presence.look)
 
     def end(self, run_id: int) -> Future[None]:
-        """Returns the future of forgetting a run's marks."""
+        """Removes a run's marks and returns the future."""
         return self._marking.submit(_metered, self._marks, partial(self._marker.end_run, run_id))
 
 

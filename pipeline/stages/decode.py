@@ -1,7 +1,7 @@
-"""Decode: what the language model is asked to read of an encoded page, and what it wrote for the stage after it.
+"""Stage decode: makes the decoding engine's request for an encoded page, and takes over what it wrote.
 
-The reading itself is an engine's (ocr.decoding.cpu, ocr.decoding.gpu), in pipeline.device.threads.decoder_thread;
-pipeline.stages.localize makes the page's result of what it wrote.
+The engine itself (ocr.decoding.cpu, ocr.decoding.gpu) runs in pipeline.device.threads.decoder_thread;
+pipeline.stages.localize makes the page's result of its output.
 """
 
 from dataclasses import replace
@@ -29,11 +29,11 @@ _FEW_PAGES = 8
 def page_request(
     loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
 ) -> PageRequest | None:
-    """Returns what an engine is to read of a page; None where the character head sees nothing on it, or a pattern.
+    """Returns the engine's request for a page; None where the character head sees nothing on it, or only a pattern.
 
-    The model would write a page of dots dot by dot, for minutes. What becomes of such a page says `unread_result`.
+    The model would write a page of dots dot by dot, for minutes. `unread_result` is the result of such a page.
 
-    step: how it is read, None for as configured.
+    step: the retry step to read it with, None for the configured way.
     """
     opinion = opinion_of(page.tokens, loaded.characters)
     if opinion is not None and (not opinion.num_marks or opinion.is_pattern):
@@ -47,30 +47,33 @@ def page_request(
 
 
 def unread_result(loaded: "LoadedModel", page: EncodedPage) -> PageResult:
-    """Returns the result of a page that there is no request for: blank, or doubtful where marks are seen on it."""
+    """Returns the result of a page without a request: blank, or doubtful where marks are seen on it."""
     result = blank_result(page.rendered, page.timings)
     opinion = opinion_of(page.tokens, loaded.characters)
     return result if opinion is None or not opinion.num_marks else doubted(result, NONE_READ)
 
 
 def drafts_pay(loaded: "LoadedModel", config: DecodeConfig) -> bool:
-    """Whether pages get drafts. On a GPU those of a small model do, for when few are left (few_pages)."""
+    """Returns whether pages get drafts. On a GPU only a small model's pages do, for when few are left (few_pages)."""
     if config.drafts is not None:
         return config.drafts
     return loaded.model.lm_head.weight.device.type == "cpu" or loaded.characters is not None
 
 
 def few_pages(config: DecodeConfig) -> int | None:
-    """Returns of how many pages at once drafts are asked on a GPU, at most; None for no limit, if drafts are asked for.
+    """Returns the most pages in progress at which a GPU still verifies drafts; None for no limit, if drafts are set.
 
-    With many pages the small model's steps take less time than to draft: on an H200 351 pages with drafts took 58 s,
-    7.8 tokens a step; 327 without them 41 s. The last few of a run are long ones, whose steps wait for each other.
+    With many pages a small model's steps take less time than drafting: on an H200 351 pages with drafts took 58 s,
+    at 7.8 tokens a step; 327 without them 41 s. The last few pages of a run are long ones, whose steps are sequential.
     """
     return None if config.drafts else _FEW_PAGES
 
 
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
-    """Returns the limits of one page; PDF pages and images differ in the no-repeat n-gram. step: a rung's own."""
+    """Returns the decoding limits of one page; PDF pages and images differ in the no-repeat n-gram.
+
+    step: the retry step whose limits apply, None for the configured ones.
+    """
     ngram = config.pdf if kind == "pdf" else config.image
     settings = DecodeSettings(
         max_tokens=config.max_tokens,
@@ -95,9 +98,9 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
 
 
 def read_page(decoded: "Decoded") -> ReadPage:
-    """Returns what was read of a page, for pipeline.stages.localize.
+    """Returns a decoded page as input for pipeline.stages.localize.
 
-    Its share of a stage's time is what an engine says; of writing, the wall time is all that passed meanwhile.
+    The page's share of a stage's time is the engine's figure; the wall time of generating is all that passed meanwhile.
     """
     page = decoded.encoded
     cells_HW = page.tokens.cells_HW
@@ -110,7 +113,7 @@ def read_page(decoded: "Decoded") -> ReadPage:
 
 
 def wording_of(loaded: "LoadedModel") -> Wording:
-    """Returns what of a model is needed to understand its output."""
+    """Returns the parts of a model that are needed to interpret its output."""
     return Wording(tokenizer=loaded.tokenizer, characters=loaded.characters, calibration=loaded.calibration)
 
 

@@ -1,4 +1,4 @@
-"""A page that the decoder has finished, as the decode stage takes it. Torch-free."""
+"""Defines a page that the decoder has finished, as the decode stage takes it. Torch-free."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """What the decoder made of an encoded page. seconds: from when it was taken in to its last token.
+    """The decoder's output for an encoded page. seconds: from taking the page to its last token.
 
     num_together: how many pages were being read then. ended_at: time.monotonic() at its last token.
     """

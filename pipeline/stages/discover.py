@@ -1,7 +1,7 @@
-"""Stage discover: a look inside one file. Runs in workers; never imports torch.
+"""Stage discover: probes one file. Runs in workers; never imports torch.
 
-Content decides what a file is. One that only its name makes a PDF or image (empty, garbage) is broken;
-one that neither its name nor its content makes one is skipped, unhashed.
+A file's content decides its kind. A file that is a PDF or image by name only (empty, garbage) is broken;
+one that is neither by name nor by content is skipped, unhashed.
 """
 
 import hashlib
@@ -22,22 +22,22 @@ _UNSTEADY = "the file was being written while it was looked into; run again when
 
 
 def probe(path: str, settings: IngestSettings) -> Document:
-    """Returns what is in the file: kind, sha256, pages, or why it cannot be read.
+    """Returns the file's kind, sha256 and number of pages, or why it cannot be read.
 
-    A file that is being written meanwhile is looked into once more, and broken if that goes on.
+    A file that is being written meanwhile is probed once more, and is broken if that goes on.
     """
     start = time.perf_counter()
     for _ in range(_LOOKS):
         document, before = _look(path, settings)
         if document.status == "skipped" or before is None or _stamp(path) in (before, None):
-            break  # of no interest, or never open, or as it was, or gone: what was seen was whole
+            break  # skipped, never opened, unchanged, or gone: the probe saw a complete file
     else:
         document = replace(document, sha256=None, num_pages=0, status="broken", reason=_UNSTEADY, stamp=None)
     return replace(document, seconds=time.perf_counter() - start)
 
 
 def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | None]:
-    """Returns the document, and the file's stamp from before: None if it could not be opened."""
+    """Returns the document, and the file's stamp from before it was read: None if it could not be opened."""
     head, num_pages = b"", 0
     stamp: FileStamp | None = None
     sha256: str | None = None
@@ -75,7 +75,7 @@ def _stamp(path: str) -> FileStamp | None:
 
 def _head(path: str) -> tuple[bytes, FileStamp]:
     """Returns a regular file's first bytes and its stamp. Raises: OSError, DocumentError."""
-    # Not blocking, and looked at only once open: the file may have become a pipe since the walk.
+    # Opened without blocking and checked after that: the file may have become a pipe since the walk.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
@@ -111,12 +111,12 @@ def _sha256(path: str) -> str:
 
 
 def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int:
-    """Returns the pages of a PDF, the frames of an image. Raises: DocumentError, OSError."""
+    """Returns the number of pages of a PDF or of frames of an image. Raises: DocumentError, OSError."""
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
             return pdf.count_pages(document)
     with closing(images.open_image(path, form)) as image:
         if image.width * image.height > settings.max_image_pixels:
-            reason = images.oversized(image.width, image.height, settings.max_image_pixels)
+            reason = images.oversized_message(image.width, image.height, settings.max_image_pixels)
             raise DocumentError("broken", reason)
         return images.count_frames(image)

@@ -1,4 +1,4 @@
-"""Encode: the views of a batch of pages to vision tokens, one path (global, local) at a time."""
+"""Stage encode: turns the views of a batch of pages into vision tokens, one path (global, local) at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pipeline.types import RenderedPage, StageTiming
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedPage:
-    """A rendered page and its tokens. timings: of every stage so far."""
+    """A rendered page and its vision tokens. timings: of every stage so far."""
 
     rendered: RenderedPage
     tokens: VisionTokens
@@ -23,9 +23,10 @@ class EncodedPage:
 
 
 class Encoder(Protocol):
-    """The part of pipeline.device.run_encoder.RunEncoder that encoding needs."""
+    """The interface of pipeline.device.run_encoder.RunEncoder that this stage needs."""
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
+
     def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
     def assemble(
         self,
@@ -38,7 +39,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedBatch:
-    """Tokens of a batch of pages. *_s: seconds of each path. *_uses: what became of each page's views on it."""
+    """The vision tokens of a batch of pages. *_s: seconds of each path. *_uses: each page's views' path uses."""
 
     tokens: list[VisionTokens]
     global_s: float
@@ -49,9 +50,9 @@ class EncodedBatch:
 
 @torch.inference_mode()
 def encode_views(encoder: Encoder, views: Sequence[PageViews]) -> EncodedBatch:
-    """Returns the pages' tokens, in order: what a run does with the views of its pages, and what the benchmark times.
+    """Returns the pages' tokens, in order. Runs call it for their pages' views, and the benchmark times it.
 
-    The device is waited for after each path, so that each has a time of its own.
+    It waits for the device after each path, so that each has a time of its own.
     """
     global_watch, local_watch = Stopwatch(), Stopwatch()
     with global_watch.measure():
@@ -73,8 +74,8 @@ def encode_views(encoder: Encoder, views: Sequence[PageViews]) -> EncodedBatch:
 def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
     """Returns one encoded page for each page, in order.
 
-    The wall time of a path is shared by the views that a page has on it. A page's tiles may have been replayed
-    or not; its timing says the least favourable of them.
+    Pages share the wall time of a path by the number of views they have on it. Some of a page's tiles may have been
+    replayed and others not; its timing states the least favourable of them.
     """
     batch = encode_views(encoder, [page.views for page in pages])
     global_shares = _shares("encode_global", batch.global_s, batch.global_uses)
@@ -92,5 +93,5 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
 
 
 def _shares(stage: str, seconds: float, uses: Sequence[Sequence[str]]) -> list[StageTiming]:
-    """uses: of each page's views on the path."""
+    """Returns each page's timing on a path. uses: of each page's views on it."""
     return split(stage, seconds, [len(page) for page in uses], [least_favourable(page) for page in uses])

@@ -1,7 +1,7 @@
-"""Place: what was read of a page as its text, with blocks, the boxes in which they stand, and confidence.
+"""Stage place: turns a page's transcript into its text, with blocks, their boxes on the page, and a confidence.
 
-Torch-free: beside a GPU it runs in processes of its own (pipeline.device.localizing), so that launches never wait for
-it.
+Torch-free: beside a GPU it runs in processes of its own (pipeline.device.localizing), so that kernel launches never
+wait for it.
 """
 
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from pipeline.types import PageResult, RenderedPage, StageTiming
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """What of a model is needed to understand its output.
+    """The parts of a model that are needed to interpret its output.
 
-    characters, calibration: as ocr.checkpoints.checkpoint.LoadedModel.
+    characters, calibration: see ocr.checkpoints.checkpoint.LoadedModel.
     """
 
     tokenizer: Tokenizer
@@ -36,9 +36,9 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A page, or a part of one, to its last token. timings: of every stage so far.
+    """A page, or a crop of one, after its last token. timings: of every stage so far.
 
-    cells_HW: [H, W] int16, what the character head sees (encoders.types.VisionTokens); None without such a head.
+    cells_HW: [H, W] int16, the character head's output (encoders.types.VisionTokens); None without such a head.
     """
 
     rendered: RenderedPage
@@ -47,12 +47,12 @@ class ReadPage:
     timings: tuple[StageTiming, ...]
 
     def without_views(self) -> "ReadPage":
-        """The same without what placing it needs, for the way to somebody who has that."""
+        """Returns the page with empty views, to be sent to a process that has the views itself."""
         return replace(self, rendered=self.rendered.without_views())
 
 
 def place(read: ReadPage, wording: Wording) -> PageResult:
-    """Returns the page's result; one on which nothing supports what was written is blank."""
+    """Returns the page's result: blank where nothing on the page supports what was written."""
     watch = Stopwatch()
     with watch.measure():
         result = _result(read, wording)
@@ -60,7 +60,8 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
-    from ocr.layout.localize.blocks import placed  # here, as a run's first page starts before any is placed
+    # Imported late: a run's first page starts before any is placed.
+    from ocr.layout.localize.blocks import placed
 
     rendered, transcript = read.rendered, read.transcript
     opinion = None
@@ -94,7 +95,7 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
 
 
 def _with_script(result: PageResult, opinion: SecondOpinion | None, tokenizer: Tokenizer) -> PageResult:
-    """The result, flagged where neither the reading nor what the character head sees is text."""
+    """Returns the result, flagged where neither the reading nor the character head's output looks like text."""
     is_doubtful = result.confidence is None or result.confidence < DOUBTED
     if opinion is None or not is_doubtful or not is_unlike_text(opinion, tokenizer):
         return result

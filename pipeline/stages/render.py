@@ -1,4 +1,4 @@
-"""Stage render: a PDF page or image frame to pixels. Runs in workers; never imports torch."""
+"""Stage render: turns a PDF page or image frame into pixels. Runs in workers; never imports torch."""
 
 import math
 import time
@@ -21,22 +21,21 @@ from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.text_layer.extract import draft_lines
 from pipeline.types import Page
 
-# A page in parts is rendered at no more than this: some 460 dpi of an A4 page.
-_MAX_PARTS_PX = 20_000_000
-# A page that takes longer to draw is not interpreted once more for its text layer: its time is limited.
+# The most pixels that a page read in crops is rendered at: some 460 dpi for an A4 page.
+_MAX_CROPS_PX = 20_000_000
+# A page that takes longer to draw does not get its text layer extracted too: rendering has a time limit.
 _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageImage:
-    """A page's pixels. pixels: [H, W, 3] uint8 RGB, laid out as ocr.imaging.planes has it.
+    """A rendered page. pixels: [H, W, 3] uint8 RGB, in the memory layout of ocr.imaging.planes.
 
-    grid: (columns, rows) of its tiles; plan: how it is cut.
-
-    text_layers: the PDF's own text of each reading (the plan's parts, or the page), None where there is none.
-    rotation_deg: the clockwise turn that made the page upright; all of the above is of the page thus turned.
-    runner_up_deg: the turn to try instead where that is in doubt.
-    missing: what of the page could not be drawn, a sentence; "" for nothing.
+    grid: (columns, rows) of its tiles; plan: how it is cut into crops.
+    text_layers: the PDF's own text for each reading (the plan's crops, or the page), None where there is none.
+    rotation_deg: the clockwise rotation that made the page upright; all of the above is of the rotated page.
+    runner_up_deg: the rotation to try instead where that one is in doubt.
+    missing: a sentence that says what of the page could not be drawn; "" where all was.
     """
 
     page: Page
@@ -54,7 +53,7 @@ class PageImage:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """As in PageImage. missing: of an image; what a PDF page lacks is asked for later."""
+    """A drawn page; the fields are PageImage's. missing: set for images only, for a PDF page it is found later."""
 
     pixels: UInt8Array
     dpi: float | None
@@ -67,8 +66,8 @@ def render(
 ) -> list[PageImage]:
     """Returns the pixels of each page, in order.
 
-    A PDF page's size at 144 dpi decides the grid; it is rendered at the resolution that fills the grid's
-    canvas, one in parts at that which fills theirs, or either at settings.dpi.
+    A PDF page's size at 144 dpi decides the grid. The page is rendered at the resolution that fills the grid's
+    canvas, a page in crops at the one that fills the crops', or either at settings.dpi.
     Raises: DocumentError, PageRenderError, OSError.
     """
     return [_render_page(page, settings, tile, documents) for page in pages]
@@ -81,7 +80,7 @@ def _render_page(
         return _rendered(page, settings, tile, documents)
     finally:
         if page.kind == "pdf" and complaints.suspicions(complaints.said()):
-            # Of what it keeps for the next page, a font or a picture, MuPDF would not complain again.
+            # MuPDF keeps fonts and pictures for the next page, and would not complain about damage in them again.
             documents.close()
 
 
@@ -91,7 +90,7 @@ def _rendered(
     start = time.perf_counter()
     document = documents.get(page, settings.passwords)
     drawn, stands, blank = _upright(page, document, settings, tile)
-    missing = page_losses.missing(document, page.page_index) if page.kind == "pdf" else drawn.missing
+    missing = page_losses.missing_message(document, page.page_index) if page.kind == "pdf" else drawn.missing
     if blank:
         _check_blank(page, document, missing)
     angle_deg = orientation.taken(stands, settings)
@@ -131,7 +130,7 @@ def _rendered(
 def _upright(
     page: Page, document: Any, settings: RenderSettings, tile: TileSettings
 ) -> tuple[_Drawn, Orientation, bool]:
-    """Draws a page, turned as it is to be read, and tells how it stands and whether it is blank."""
+    """Draws a page upright and returns it with its orientation and whether it is blank."""
     stands = orientation.declared(document, page.page_index, settings) if page.kind == "pdf" else None
     drawn_deg = orientation.taken(stands, settings) if stands else 0
     drawn = _draw(page, document, settings, tile, drawn_deg)
@@ -150,7 +149,7 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
     with image_losses.libtiff_words(document) as words:
         pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
-    missing = image_losses.missing(page.path, document, words)
+    missing = image_losses.missing_message(page.path, document, words)
     grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
     return _Drawn(pixels, dpi, grid, missing)
 
@@ -158,7 +157,7 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
 def _turned(
     page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, angle_deg: int
 ) -> _Drawn:
-    """The page turned clockwise. A PDF page is drawn anew: on its side it fills another canvas."""
+    """Returns the page rotated clockwise. A PDF page is drawn anew: on its side it fills another canvas."""
     if page.kind == "pdf":
         return _draw(page, document, settings, tile, angle_deg)
     pixels = planes.turned(drawn.pixels, -angle_deg // 90)
@@ -169,31 +168,31 @@ def _turned(
 def _drawn_finely(
     page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, parts: PartPlan
 ) -> _Drawn:
-    """A PDF page that is read in parts, at the resolution that fills theirs."""
+    """Returns a PDF page that is read in crops, drawn at the resolution that fills the crops' canvases."""
     assert drawn.dpi is not None, "a PDF page is drawn at some resolution"
-    finer = replace(settings, dpi=drawn.dpi * _finer(parts, drawn.pixels))
+    finer = replace(settings, dpi=drawn.dpi * _zoom(parts, drawn.pixels))
     pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
     return _Drawn(pixels, dpi, drawn.grid)
 
 
 def _check_blank(page: Page, document: Any, missing: str) -> None:
-    """Raises: PageRenderError where a page only looks blank. missing: what of it could not be drawn."""
+    """Raises PageRenderError where a page only looks blank. missing: what of it could not be drawn."""
     if missing:
         raise PageRenderError("unreadable", missing)
     if page.kind != "pdf":
         return
     if pdf.shows_text(document, page.page_index):
-        # Neither blank nor readable: shown such a page, the model invents text.
+        # Neither blank nor readable: given such a page, the model invents text.
         raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
     if document.is_repaired:
-        # What was lost may have been on this page; calling it blank would hide that.
+        # The lost content may have been on this page; calling the page blank would hide that.
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
-    if hidden := page_losses.hidden(document, page.page_index):
-        raise PageRenderError("unreadable", hidden)
+    if reason := page_losses.blank_reason(document, page.page_index):
+        raise PageRenderError("unreadable", reason)
 
 
-def _finer(plan_: PartPlan, pixels: UInt8Array) -> float:
-    """By how much more finely a page is to be rendered, so that none of its parts is enlarged."""
+def _zoom(plan_: PartPlan, pixels: UInt8Array) -> float:
+    """Returns the factor by which the resolution has to grow so that none of the page's crops is enlarged."""
     height_px, width_px, _ = pixels.shape
     largest = max(part.scale for part in plan_.parts)
-    return max(1.0, min(largest, math.sqrt(_MAX_PARTS_PX / (height_px * width_px))))
+    return max(1.0, min(largest, math.sqrt(_MAX_CROPS_PX / (height_px * width_px))))

@@ -1,4 +1,4 @@
-"""Store: results and documents as the database's records, one transaction a page."""
+"""Stage store: writes results and documents as database records, one transaction a page."""
 
 from ocr.types import Block
 from pipeline.types import Document, PageError, PageResult, StageTiming
@@ -9,25 +9,26 @@ from storage.types import BlockRecord, ErrorRecord, FileRecord, PageRecord, Timi
 def store_page(
     store: Store, run_id: int, settings_hash: str, *attempts: PageResult, attempt_limit: int | None = None
 ) -> None:
-    """Writes a run's attempts at one page; the database adds the time of writing as its own stage.
+    """Writes a run's attempts at one page; the database adds the time that writing took as its own stage.
 
-    attempt_limit: runs after which a page that was not read is quarantined; None: never.
+    attempt_limit: number of runs after which a page that was still not read is quarantined; None for never.
     """
     records = [page_record(attempt, settings_hash) for attempt in attempts]
     store.record_page(run_id, *records, attempt_limit=attempt_limit)
 
 
 def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult) -> None:
-    """Writes a page's first reading, of which a better one is under way."""
+    """Writes a page's first reading while a better one is being made."""
     store.record_first(run_id, page_record(first, settings_hash))
 
 
 def store_document(store: Store, run_id: int, document: Document) -> None:
-    """Writes what a path holds."""
+    """Writes the record of an input file."""
     store.record_file(run_id, file_record(document))
 
 
 def page_record(result: PageResult, settings_hash: str) -> PageRecord:
+    """Returns an attempt at a page as a database record."""
     parsed = result.parsed
     return PageRecord(
         sha256=result.page.sha256,
@@ -54,6 +55,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
 
 
 def file_record(document: Document) -> FileRecord:
+    """Returns an input file as a database record."""
     return FileRecord(
         path=document.path,
         sha256=document.sha256,

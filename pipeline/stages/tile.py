@@ -1,4 +1,4 @@
-"""Stage tile: a page's pixels to the encoder's views. Runs in workers; never imports torch."""
+"""Stage tile: cuts a page's pixels into the encoder's views. Runs in workers; never imports torch."""
 
 import time
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from pipeline.types import DividedPage, PagePart, ReadablePage, RenderedPage
 def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadablePage]:
     """Returns the views of each page, in order."""
     return [
-        _tile_parts(image, settings) if image.plan.parts else _tile_page(image, settings) for image in images
+        _tile_crops(image, settings) if image.plan.parts else _tile_page(image, settings) for image in images
     ]
 
 
-def _tile_parts(image: PageImage, settings: TileSettings) -> DividedPage:
+def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
     start = time.perf_counter()
     parts = []
     for part, sheet in zip(image.plan.parts, lay_out(image.pixels, image.plan), strict=True):

@@ -1,7 +1,7 @@
-"""What a run does with the text layer of a page that is ready: the flow's side of it. Torch-free.
+"""Compares a page's reading with its text layer, in the run's own process. Torch-free.
 
-Workers judge the layer (pipeline.text_layer.page), at once or when asked; here it is taken from the page and compared
-with what was read.
+Workers judge the layer (pipeline.text_layer.page), at once or when asked; this takes it from the page and measures how
+far the reading agrees with it.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections import Counter
 
 from pipeline.types import Layer, ReadyPage
 
-# Words that are less alike than this are others, not misread ones.
+# Words less similar than this are different words, not misread ones.
 _ALIKE = 0.6
-# Of each text's words that the other does not have: pages with more are lost anyway, and matching takes their square.
+# The most unmatched words of each text to pair: pages with more are lost anyway, and pairing takes quadratic time.
 _MOST_WORDS = 1500
 _HYPHENATED = re.compile(r"(?<=\w)-\s*\n\s*(?=[^\W\d_])")
-# Chinese characters and kana stand for themselves: they are not divided into words.
+# Each Chinese character or kana is a word: these scripts do not separate words.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )
@@ -24,19 +24,19 @@ _WORD = re.compile(
 def layer_of(ready: ReadyPage) -> Layer | None:
     """Returns the page's text layer as the worker judged it.
 
-    None for an image, a page without a layer, where `text_layer: ignore` asked for none, or `fallback` did not need it
-    so far (pipeline.ingest.workers.pool.WorkerPool.layer). Use its text only where
-    is_trustworthy is True; reason says why it is not.
+    None for an image, a page without a layer, with `text_layer: ignore`, or with `fallback` while it was not needed
+    (pipeline.ingest.workers.pool.WorkerPool.layer). Use its text only where is_trustworthy is True; else reason says
+    why not.
     """
     return ready.layer
 
 
 def agreement(ocr_text: str, layer_text: str) -> float:
-    """Returns 0..1, how far two texts agree: the share of their letters and digits that are in words of both.
+    """Returns how far two texts agree, 0 to 1: the share of their letters and digits that are in words of both.
 
-    Words count wherever they stand, so another order of columns or notes costs nothing, as do white space, hyphens at
-    line ends, capitals and punctuation. A word that is misread counts as far as it is alike: those without a partner
-    are paired by their edit distance, the most alike first. 1.0 for two texts without words, 0.0 for one.
+    Words count wherever they are, so another order of columns or notes costs nothing, nor do white space, hyphens at
+    line ends, capitals and punctuation. A misread word counts by its similarity: unmatched words are paired by edit
+    distance, the most similar first. It is 1.0 for two texts without words, 0.0 if only one has none.
     """
     ours, theirs = _words(ocr_text), _words(layer_text)
     total = _letters(ours) + _letters(theirs)
@@ -57,11 +57,11 @@ def _letters(words: Counter[str]) -> int:
 
 
 def _paired(ours: list[str], theirs: list[str]) -> float:
-    """Returns the letters of words that are nearly the same, each as far as it is."""
+    """Returns the letters in pairs of similar words, weighted by their similarity."""
     ours, theirs = ours[:_MOST_WORDS], theirs[:_MOST_WORDS]
     if not ours or not theirs:
         return 0.0
-    from rapidfuzz.distance import Levenshtein  # here, as most runs compare nothing
+    from rapidfuzz.distance import Levenshtein  # imported late: most runs compare nothing
     from rapidfuzz.process import cdist
 
     likeness = cdist(ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=_ALIKE)

@@ -1,4 +1,4 @@
-"""A PDF page's text layer, read and judged. Runs in workers; never imports torch."""
+"""Extracts and judges the text layers of PDF pages. Runs in workers; never imports torch."""
 
 import logging
 import time
@@ -17,7 +17,12 @@ from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
-from pipeline.text_layer.trust.verdict import Evidence, shows_any, why_not, why_not_even_unread
+from pipeline.text_layer.trust.verdict import (
+    Evidence,
+    distrust_reason,
+    distrust_reason_if_unreadable,
+    shows_any,
+)
 from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -28,10 +33,10 @@ BoxPx = tuple[int, int, int, int]
 def embedded_page(
     page: Page, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
 ) -> EmbeddedPage | None:
-    """Returns the page with its text layer in place of views, or None where that cannot be trusted.
+    """Returns the page with its text layer instead of views, or None where that cannot be trusted.
 
-    It is as large as at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left, so
-    that what another program recognised under a scan will do as well. Raises: DocumentError, OSError.
+    The page's size is that at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left,
+    so that text which another program recognised under a scan is good enough. Raises: DocumentError, OSError.
     """
     start = time.perf_counter()
     if page.kind != "pdf":
@@ -43,7 +48,7 @@ def embedded_page(
         if found is None or not found.is_trustworthy:
             return None
         documents.check()
-        missing = page_losses.missing(document, page.page_index, from_pixels=False)
+        missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
         width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
     finally:
         _closed_if_damaged(documents)
@@ -59,16 +64,16 @@ def embedded_page(
 
 
 def _closed_if_damaged(documents: OpenDocuments) -> None:
-    """Of what it keeps for a further look at the page, a font or a picture, MuPDF would not complain again."""
+    """Closes a damaged document: MuPDF keeps its fonts and pictures, and would not warn about them again."""
     if complaints.suspicions(complaints.said()):
         documents.close()
 
 
 def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
-    """Returns the page with the script of its text layer, unless that is no words. Raises: as with_layer.
+    """Returns the page with the script of its text layer, if that consists of words.
 
-    From the drafts, which are there already. Another script than Latin is looked at again: of characters whose meaning
-    is unknown a draft has the numbers, which may be letters of any script.
+    It uses the drafts, which exist already. A script other than Latin is checked again: for unmapped characters a draft
+    has their codes, which may be letters of any script. Raises: DocumentError, PageRenderError, OSError.
     """
     text = _draft(ready)
     if not text:
@@ -82,10 +87,10 @@ def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDo
 
 
 def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
-    """Returns the page with its layer judged, and the script that this is in; as it is where there is no layer.
+    """Returns the page with its text layer judged, and the layer's script; unchanged where there is no layer.
 
-    Where the layer comes last, the text that another program recognised under a scan will do as well. The page may be
-    without its views. Raises: DocumentError, PageRenderError, OSError.
+    Where layers are taken last, text that another program recognised under a scan is good enough. The page needs no
+    views. Raises: DocumentError, PageRenderError, OSError.
     """
     page, last = ready.page, settings.text_layer in TAKEN_LAST
     if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
@@ -95,7 +100,7 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
         found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
         if found is None:
             return ready
-        documents.check()  # the layer is of the content that was drawn
+        documents.check()  # the layer must be from the content that was drawn
     finally:
         _closed_if_damaged(documents)
     layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
@@ -104,13 +109,13 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
 
 
 def _draft(ready: ReadablePage) -> str:
-    """What the layer says of all of the page's readings."""
+    """Returns the layer's text of all the page's readings together."""
     readings = [ready] if isinstance(ready, RenderedPage) else [part.rendered for part in ready.parts]
     return "\n".join(reading.text_layer for reading in readings if reading.text_layer)
 
 
 def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:
-    """With the boxes on the page after a clockwise turn by a multiple of 90 degrees. width_px, height_px: then."""
+    """Returns the layer for a page rotated clockwise by a multiple of 90 degrees. width_px, height_px: after that."""
     if not angle_deg:
         return layer
 
@@ -130,27 +135,27 @@ def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Laye
 
 
 def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
-    """Returns a page's layer with boxes in pixels at dpi; None without any, or where it cannot be read.
+    """Returns a page's layer with boxes in pixels at dpi; None if there is none or it cannot be extracted.
 
-    document: a pymupdf document. last: trusts more easily, as there is nothing else. What MuPDF said of the page is
-    left to be asked for (pipeline.documents.damage.complaints).
+    document: a pymupdf document. last: trusts more easily, as there is nothing else. MuPDF's warnings about the page
+    remain available afterwards (pipeline.documents.damage.complaints).
     """
     complaints.forget()
     try:
         return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last)
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return None
 
 
 def is_trusted(document: Any, index: int) -> bool:
-    """Returns whether a page's layer is taken before it is read: what `judged` says, without making its text."""
+    """Returns whether a page's layer may be taken before reading: as `judged` decides, but without making its text."""
     try:
         page = document.load_page(index)
         display = page.get_displaylist()
         spans = read_spans(display)
-        return any(span.glyphs for span in spans) and not why_not(_evidence(page, display, spans))
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+        return any(span.glyphs for span in spans) and not distrust_reason(_evidence(page, display, spans))
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return False
     finally:
@@ -167,7 +172,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
     if not any(span.glyphs for span in spans):
         return None
     evidence = _evidence(page, display, spans)
-    reason = why_not_even_unread(evidence) if last else why_not(evidence)
+    reason = distrust_reason_if_unreadable(evidence) if last else distrust_reason(evidence)
     structure = () if reason else (find_links(page), find_tables(page))
     parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(

@@ -1,4 +1,4 @@
-"""The encoders that are compared: transformers' classes, ours, and ours through graphs."""
+"""Defines the encoders to compare: transformers' classes, ours, and ours through graphs."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -24,15 +24,15 @@ from pipeline.stages.encode import encode_views
 
 ARMS = ("reference", "eager", "graph")
 
-# What the requests that are measured add to; the other statistics are of the manager as a whole.
+# The statistics that are counted over the measured requests; the others are of the manager as a whole.
 _COUNTED = ("hits", "misses", "eager", "replays", "eager_batches", "replayed_tokens", "padding_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSettings:
-    """max_items: views of a batch at most. budgets: "default" sizes that double; "auto" chooses from the requests.
+    """The settings of an arm. max_items: most views in a batch. repeats: timed runs of a graph that decide on its use.
 
-    repeats: timed runs of each graph, which decide on its use.
+    budgets: "default" are sizes that double; "auto" chooses them from the requests.
     """
 
     max_items: int = 32
@@ -41,37 +41,37 @@ class ArmSettings:
 
 
 class Arm:
-    """One of the encoders that are compared."""
+    """The base of the encoders that are compared."""
 
     name: str
     _calls: int = 0
 
     @property
     def calls(self) -> int:
-        """Forwards or replays of the vision model since start()."""
+        """The number of forwards or replays of the vision model since start()."""
         return self._calls
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        """The pages' vision tokens, [T, D] each, in order."""
+        """Returns the pages' vision tokens, [T, D] each, in order."""
         raise NotImplementedError
 
     def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
-        """Whatever is done once before such batches can be encoded."""
+        """Does whatever must be done once before batches like these are encoded."""
 
     def start(self) -> None:
-        """From here on calls and statistics count."""
+        """Starts counting calls and statistics from zero."""
         self._calls = 0
 
     def statistics(self) -> dict[str, dict[str, Any]]:
-        """Of each path, since start(); empty for an arm without graphs."""
+        """Returns the statistics of each path since start(); empty for an arm without graphs."""
         return {}
 
     def close(self) -> None:
-        """Gives its memory back."""
+        """Frees the arm's memory."""
 
 
 class ReferenceArm(Arm):
-    """transformers' classes with the same weights: one forward for the global views and one for the tiles, if any."""
+    """Runs transformers' classes with the same weights: one forward for the global views and one for any tiles."""
 
     name = "reference"
 
@@ -87,7 +87,7 @@ class ReferenceArm(Arm):
 
 
 class EagerArm(Arm):
-    """Our own forward, the views of all pages pooled in batches as large as the graphs' largest."""
+    """Runs our own forward, with the views of all pages pooled in batches as large as the largest graph's."""
 
     name = "eager"
 
@@ -101,9 +101,9 @@ class EagerArm(Arm):
 
 
 class GraphArm(Arm):
-    """Our forward through the graph manager, as a run goes through it (pipeline.stages.encode.encode_views).
+    """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views).
 
-    capture: how; by default CUDA graphs on a CUDA device, else none.
+    capture: how graphs are captured; by default CUDA graphs on a CUDA device, else none.
     """
 
     name = "graph"
@@ -156,7 +156,7 @@ class GraphArm(Arm):
     def _histogram(
         self, batches: Sequence[Sequence[PageViews]]
     ) -> dict[tuple[str, Hashable], Mapping[int, int]]:
-        """How often each batch of so many tokens will be asked for, by path and axis."""
+        """Returns how often batches of each number of tokens will be encoded, by path and axis."""
         by_name = {path.name: path for path in self.paths}
         most = self._settings.max_items
         seen: dict[tuple[str, Hashable], Counter[int]] = {}
@@ -171,14 +171,14 @@ class GraphArm(Arm):
 
 
 def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, Any]:
-    """One path's statistics with what was counted before taken off, and the shares that follow."""
+    """Returns one path's statistics since `before`, with the shares that follow from them."""
     counted = {key: getattr(stats, key) - before.get(key, 0) for key in _COUNTED}
     since = PathStats(**counted)
     return stats.as_dict() | counted | {"hit_rate": since.hit_rate, "padding_share": since.padding_share}
 
 
 def views_by_axis(pages: Sequence[PageViews]) -> dict[tuple[str, int], int]:
-    """How many views the pages have on each path and axis; none where there are none."""
+    """Returns how many views the pages have on each path and axis, without entries of zero."""
     counts = Counter(("global", int(page.global_view.shape[-1])) for page in pages)
     if tiles := sum(page.num_tiles for page in pages):
         counts["local", TILE_PX] = tiles
@@ -188,7 +188,7 @@ def views_by_axis(pages: Sequence[PageViews]) -> dict[tuple[str, int], int]:
 def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
     """Returns the model; "random" is DeepSeek-OCR's encoder at full size with random weights.
 
-    Its language model is a stub: nothing of it is measured here.
+    The language model of "random" is a stub, as it is not measured here.
     """
     random = name == RANDOM
     model = _random(device, dtype) if random else checkpoint.load(name, device=device, dtype=dtype).model
@@ -200,7 +200,7 @@ def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
 def build(
     name: str, model: OcrModel, settings: ArmSettings | None = None, capture: Capture | None = None
 ) -> Arm:
-    """Returns one of ARMS."""
+    """Returns the arm with this name, one of ARMS."""
     settings = settings or ArmSettings()
     if name == "eager":
         return EagerArm(model, settings)

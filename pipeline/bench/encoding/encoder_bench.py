@@ -1,4 +1,4 @@
-"""`ocrbatch bench encoder`: how long the encoder takes, by arm, every arm warmed up and in one run."""
+"""Implements `ocrbatch bench encoder`: times the encoder arm by arm, each warmed up, in one process."""
 
 import platform
 import time
@@ -16,10 +16,10 @@ from pipeline.bench.encoding.requests import Request, Size, page_requests, rando
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSettings:
-    """What `ocrbatch bench encoder` was asked for. pages: a folder; None draws random images from the buckets.
+    """The settings of `ocrbatch bench encoder`. pages: a folder; None draws random images from the buckets.
 
-    batch_size: requests that are encoded at once, their views pooled; their time is shared among them.
-    max_items: views of a batch at most. budgets: of the graphs, "auto" chooses from the requests.
+    batch_size: requests that are encoded at once, with their views pooled; they share the time equally.
+    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests.
     """
 
     model: str = "small"
@@ -39,9 +39,9 @@ class BenchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchResult:
-    """arms: their times. errors: of every arm against the first, relative. machine: what they were measured on.
+    """The result of `ocrbatch bench encoder`. arms: their times. errors: of each arm relative to the first.
 
-    grids: (columns, rows) of the tiles of each request.
+    machine: what they were measured on. grids: (columns, rows) of the tiles of each request.
     """
 
     settings: BenchSettings
@@ -51,6 +51,7 @@ class BenchResult:
     grids: tuple[tuple[int, int], ...]
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the result as JSON values."""
         asked = {
             key: str(value) if key == "buckets" else value
             for key in BenchSettings.__slots__
@@ -127,7 +128,7 @@ def _batches(requests: Sequence[Request], size: int) -> Iterator[Sequence[Reques
 
 
 def _finish(device: torch.device) -> None:
-    """Waits for the device, so that a time is the work's and not its launch's."""
+    """Waits for the device, so that measured times are of the work and not of its launch."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

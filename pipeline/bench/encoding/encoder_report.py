@@ -1,4 +1,4 @@
-"""What `ocrbatch bench encoder` is asked, and what it prints. Imports torch only to run."""
+"""Runs `ocrbatch bench encoder` from its options and prints its report. Imports torch only to run."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult":
-    """Measures on the device and in the type that a run would choose. Raises: CheckpointError, ConfigError."""
+    """Measures on the device and in the dtype that a run would choose. Raises: CheckpointError, ConfigError."""
     calm_threads()
     from pipeline.bench.encoding.encoder_arms import ARMS
     from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
@@ -26,7 +26,7 @@ def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult"
 
 
 def lines(result: "BenchResult") -> Iterator[str]:
-    """Yields the report: a table for every arm, then the arms side by side, and their graphs."""
+    """Yields the report's lines: a table for every arm, then the arms side by side, and their graphs."""
     from pipeline.bench.encoding.latency_table import comparison, paths, table
 
     yield ", ".join(f"{key} {value}" for key, value in result.machine.items())

@@ -1,4 +1,4 @@
-"""Times in the table that `vllm bench mm-processor` prints, so that its published figures can be laid beside ours."""
+"""Prints times in the format of `vllm bench mm-processor`, so that its published figures can be compared with ours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,7 +11,7 @@ _WIDTH = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Of a stage's times over the requests, in milliseconds."""
+    """The distribution of a stage's times over the requests, in milliseconds."""
 
     mean: float
     median: float
@@ -20,6 +20,7 @@ class Spread:
 
     @classmethod
     def of(cls, values_s: Sequence[float]) -> "Spread":
+        """Returns the distribution of times given in seconds."""
         times = np.asarray(values_s) * 1e3
         return cls(
             mean=float(times.mean()),
@@ -31,9 +32,9 @@ class Spread:
 
 @dataclass(slots=True, kw_only=True)
 class ArmTimes:
-    """What one arm took. stages: name -> seconds of every request; calls: forwards of the encoder in all.
+    """The times of one arm. stages: name -> seconds of every request; calls: total forwards of the encoder.
 
-    shares: seconds a page, of each batch. statistics: of the arm's graphs by path, empty for arms without any.
+    shares: seconds per page of each batch. statistics: of the arm's graphs by path, empty for arms without any.
     """
 
     name: str
@@ -43,12 +44,12 @@ class ArmTimes:
     statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Counts one request."""
+        """Adds the times of one request."""
         for stage, value in seconds.items():
             self.stages.setdefault(stage, []).append(value)
 
     def add_batch(self, encoder_s: float, requests: Sequence[Mapping[str, float]]) -> None:
-        """Counts requests that were encoded together. requests: seconds of each one's stages before."""
+        """Adds requests that were encoded together. requests: seconds of each one's earlier stages."""
         share = encoder_s / len(requests)
         self.shares.append(share)
         for seconds in requests:
@@ -56,15 +57,16 @@ class ArmTimes:
 
     @property
     def page_ms(self) -> float:
-        """Milliseconds a page: the median over the batches."""
+        """The milliseconds per page: the median over the batches."""
         return float(np.median(self.shares)) * 1e3 if self.shares else float("nan")
 
     @property
     def num_requests(self) -> int:
+        """The number of requests that were encoded."""
         return len(self.stages.get("encoder_forward", ()))
 
     def spreads(self) -> dict[str, Spread]:
-        """Returns the spread of every stage, of preprocessing in all, of the encoder, and from end to end."""
+        """Returns the spreads of every stage, of all preprocessing, of the encoder, and from end to end."""
         before = {stage: times for stage, times in self.stages.items() if stage != "encoder_forward"}
         forward = self.stages["encoder_forward"]
         preprocessing = [sum(times) for times in zip(*before.values(), strict=True)] or [0.0] * len(forward)
@@ -75,6 +77,7 @@ class ArmTimes:
         return rows
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the arm's figures as JSON values."""
         return {
             "arm": self.name,
             "num_requests": self.num_requests,
@@ -120,7 +123,7 @@ def comparison(arms: Sequence[ArmTimes]) -> Iterator[str]:
 
 
 def paths(arms: Sequence[ArmTimes]) -> Iterator[str]:
-    """Yields each arm's time a page, and what its graphs did on each path."""
+    """Yields each arm's time per page, and the use of its graphs on each path."""
     yield "=" * _WIDTH
     yield _row("Encoder a page (ms)", "Median", "Calls")
     for arm in arms:

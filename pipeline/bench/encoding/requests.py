@@ -1,4 +1,4 @@
-"""What is measured: random images of given sizes, or the pages of real documents, as the encoder's views."""
+"""Makes the requests to measure: random images of given sizes, or pages of real documents, as the encoder's views."""
 
 import ast
 import time
@@ -18,7 +18,7 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One image or page. seconds: what each stage before the encoder took, by its name."""
+    """One image or page to encode. seconds: of each stage before the encoder, by its name."""
 
     views: PageViews
     seconds: Mapping[str, float]
@@ -49,7 +49,7 @@ def parse_buckets(text: str) -> dict[Size, float]:
 def random_requests(
     buckets: Mapping[Size, float], count: int, seed: int, max_tiles: int, mode: Mode = "gundam"
 ) -> list[Request]:
-    """Returns images of random pixels, their sizes drawn from the buckets."""
+    """Returns requests for images of random pixels, with sizes drawn from the buckets."""
     rng = np.random.default_rng(seed)
     sizes, shares = list(buckets), np.array(list(buckets.values()))
     drawn = rng.choice(len(sizes), size=count, p=shares / shares.sum())
@@ -64,7 +64,7 @@ def random_requests(
 
 
 def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
-    """Returns the first `count` pages below a folder that show something, as a run renders them whole.
+    """Returns requests for the first `count` pages below a folder that are not blank, rendered whole as in a run.
 
     Raises: ConfigError where there is none.
     """

@@ -1,7 +1,7 @@
-"""The ways of decoding that are compared: transformers' generate, our engine, it with drafts, and the paged engine.
+"""Defines the ways of decoding to compare: transformers' generate, our engine, also with drafts, and the paged engine.
 
-All decode greedily and end a page only at its end of text or its last token: no n-gram ban, no loop detection, no
-second opinion. Equal logits are then equal texts.
+All decode greedily and end a page only at its end of text or its last token, without n-gram ban, loop detection or
+second opinion, so that equal logits give equal texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,9 +29,9 @@ DECODE_ARMS = ("generate", "engine", "drafts", "paged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What one page became. tokens: without the end of text. ended: whether that was reached.
+    """The output for one page. tokens: without the end of text. ended: whether that was reached.
 
-    steps: forwards that the page took part in after its prefill, until it was finished.
+    steps: forwards after its prefill that the page took part in, until it was finished.
     """
 
     tokens: tuple[int, ...]
@@ -40,16 +40,16 @@ class Written:
 
     @property
     def num_stepped(self) -> int:
-        """Tokens that the steps chose, the end of text included: all but the first, which is the prefill's."""
+        """The number of tokens from steps, the end of text included: all but the first, which is the prefill's."""
         return len(self.tokens) + self.ended - 1
 
 
-# Reads a batch of pages together, at most so many tokens each.
+# Decodes a batch of pages together, with at most this many tokens each.
 DecodeArm = Callable[[Sequence[PagePrompt], int], list[Written]]
 
 
 class GenerateArm:
-    """transformers' own class with the same weights. Prompts of one batch are padded on the left."""
+    """Decodes with transformers' own class and the same weights. Prompts of a batch are padded on the left."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._model: Any = load_reference(loaded.model)
@@ -80,9 +80,9 @@ class GenerateArm:
 
 
 class EngineArm:
-    """ocr.decoding.decode_pages.decode_pages.
+    """Decodes with ocr.decoding.decode_pages.decode_pages.
 
-    drafts: whether it is given drafts from text layers and the character head.
+    drafts: whether it gets drafts from text layers and the character head.
     """
 
     def __init__(
@@ -114,8 +114,9 @@ class EngineArm:
 
 
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:
-    """Returns one of DECODE_ARMS. slots, max_tokens: of the paged engine: pages at once, tokens of one with its prompt.
+    """Returns the arm with this name, one of DECODE_ARMS.
 
+    slots, max_tokens: the paged engine's pages at once, and the most tokens of one with its prompt.
     Raises: ConfigError where the paged engine cannot be used.
     """
     if name == "generate":

@@ -1,4 +1,4 @@
-"""`ocrbatch bench decode`: how fast pages are decoded, by arm, every arm warmed up and in one run."""
+"""Implements `ocrbatch bench decode`: times decoding arm by arm, each warmed up, in one process."""
 
 import platform
 import time
@@ -18,9 +18,9 @@ _WARM_UP_TOKENS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeBenchSettings:
-    """What `ocrbatch bench decode` was asked for. pages: a folder; None draws random prompts of prompt_tokens.
+    """The settings of `ocrbatch bench decode`. pages: a folder; None draws random prompts of prompt_tokens.
 
-    batch_size: pages decoded together. max_new_tokens: of each page; pages of random prompts do not end before.
+    batch_size: pages decoded together. max_new_tokens: per page; pages of random prompts do not end earlier.
     """
 
     model: str = "small"
@@ -36,11 +36,11 @@ class DecodeBenchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmDecode:
-    """What one arm took, prefill included. tokens: written on all pages. cpu_s: of all threads of this process.
+    """The times of one arm, prefill included. tokens: written on all pages. cpu_s: of all threads of this process.
 
-    steps: forwards after the prefill, each counted once for every page in it that was not finished. stepped: the
-    tokens that they chose, ends of text included.
-    differs_at: of each page, the first token in which it differs from the first arm's; None where it does not.
+    steps: forwards after the prefill, each counted once for every unfinished page in it. stepped: the tokens from these
+    steps, ends of text included.
+    differs_at: for each page, the first token that differs from the first arm's; None where none does.
     """
 
     name: str
@@ -53,18 +53,21 @@ class ArmDecode:
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.tokens / self.wall_s
 
     @property
     def tokens_a_step(self) -> float:
-        """Without drafts 1; not a number where the prefill alone was enough."""
+        """The tokens per step: 1 without drafts, NaN where the prefill was enough."""
         return self.stepped / self.steps if self.steps else float("nan")
 
     @property
     def num_differ(self) -> int:
+        """The number of pages whose text differs from the first arm's."""
         return sum(place is not None for place in self.differs_at)
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the arm's figures as JSON values."""
         derived = {
             "tokens_s": self.tokens_s, "tokens_a_step": self.tokens_a_step, "pages_differ": self.num_differ,
         }  # fmt: skip
@@ -73,7 +76,10 @@ class ArmDecode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeBenchResult:
-    """max_new_tokens: what the model's positions leave of the settings'. prompt_tokens: of each page."""
+    """The result of `ocrbatch bench decode`. max_new_tokens: the settings', limited by the model's positions.
+
+    prompt_tokens: of each page.
+    """
 
     settings: DecodeBenchSettings
     arms: tuple[ArmDecode, ...]
@@ -82,6 +88,7 @@ class DecodeBenchResult:
     max_new_tokens: int
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the result as JSON values."""
         return asdict(self) | {"arms": [arm.to_json() for arm in self.arms]}
 
 
@@ -91,7 +98,7 @@ def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
     device = torch.device(settings.device)
     loaded = load(settings.model, device, getattr(torch, settings.dtype))
     if settings.pages is None:
-        # No token has this id, so that every page is written to its last token.
+        # No token has this id, so that every page runs to its token limit.
         loaded = replace(loaded, eos_id=loaded.model.config.language.vocab_size)
         pages = random_prompts(loaded, settings.num_pages, settings.prompt_tokens)
     else:
@@ -130,7 +137,7 @@ def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
 
 
 def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None:
-    """The first place in which they differ, the end of the shorter one included; None where they are equal."""
+    """Returns the first index at which the sequences differ, the shorter one's end included; None if equal."""
     for place, (token, other) in enumerate(zip(tokens, others, strict=False)):
         if token != other:
             return place
@@ -140,7 +147,7 @@ def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None
 def _timed(
     arm: DecodeArm, pages: Sequence[PagePrompt], batch_size: int, max_new_tokens: int
 ) -> tuple[float, float, list[Written]]:
-    """Wall seconds, CPU seconds, and what was written. An arm returns numbers of the host: it has waited for them."""
+    """Returns wall seconds, CPU seconds, and the output, which arms return on the host: they wait for the device."""
     written: list[Written] = []
     start, cpu_start = time.perf_counter(), time.process_time()
     for batch in _batches(pages, batch_size):

@@ -1,4 +1,4 @@
-"""What `ocrbatch bench decode` is asked, and what it prints. Imports torch only to run."""
+"""Runs `ocrbatch bench decode` from its options and prints its report. Imports torch only to run."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ _WIDTHS = (12, 9, 10, 10, 11, 9, 9, 9)
 def run(
     *, device: str, dtype: str, arms: str | None, pages: str | None, **settings: Any
 ) -> "DecodeBenchResult":
-    """Measures on the device, in the type that a run would choose.
+    """Measures on the device and in the dtype that a run would choose.
 
     arms: None takes all that can be measured: drafts need pages, the paged engine CUDA and bfloat16.
     Raises: CheckpointError, ConfigError.
@@ -52,7 +52,7 @@ def _names(arms: str | None, known: tuple[str, ...], useless: set[str], pages: s
 
 
 def lines(result: "DecodeBenchResult") -> Iterator[str]:
-    """Yields the report: what was measured on what, then a row for every arm."""
+    """Yields the report's lines: what was measured and on which machine, then a row for every arm."""
     settings, lengths = result.settings, result.prompt_tokens
     together = min(settings.batch_size, len(lengths))
     yield ", ".join(f"{key} {value}" for key, value in result.machine.items())

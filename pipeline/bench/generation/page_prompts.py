@@ -1,4 +1,4 @@
-"""What decoding is measured on: real pages with their text layers, or random embeddings."""
+"""Makes the prompts to measure decoding on: real pages with their text layers, or random embeddings."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from pipeline.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePrompt:
-    """A page before it is read. embeds_LD: vision with the prompt's words around it. text_layer: the PDF's own text."""
+    """A page to decode. embeds_LD: its vision tokens within the prompt's words. text_layer: the PDF's own text."""
 
     vision: VisionTokens
     embeds_LD: torch.Tensor
@@ -22,7 +22,7 @@ class PagePrompt:
 
 
 def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePrompt]:
-    """The first `count` pages below a folder that show something, whole, encoded one by one.
+    """Returns the first `count` pages below a folder that are not blank, read whole and encoded one by one.
 
     Raises: ConfigError where there is none.
     """
@@ -33,7 +33,7 @@ def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePromp
 
 
 def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[PagePrompt]:
-    """Prompts of num_tokens in all, the page's of random numbers as large as the model's own embeddings.
+    """Returns prompts of num_tokens each, with random numbers as large as the model's own embeddings for the page.
 
     Raises: ConfigError where num_tokens leaves none for the page.
     """
@@ -50,7 +50,7 @@ def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[Pag
 
 
 def page_prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = None) -> PagePrompt:
-    """One encoded page with the model's own prompt around it."""
+    """Returns an encoded page within the model's own prompt."""
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
     (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
     return PagePrompt(vision=vision, embeds_LD=embeds_LD, text_layer=text_layer)

@@ -1,6 +1,7 @@
-"""The least time that a page can take: its operations at the matrix rate, its bytes at the rate of a copy.
+"""Computes the least time that a page can take: its operations at the matrix rate, its bytes at the rate of a copy.
 
-Nothing overlaps in it, though arithmetic and memory traffic could; and nothing is drafted: one token a step.
+The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step, without
+drafts.
 """
 
 from dataclasses import dataclass
@@ -12,16 +13,16 @@ from pipeline.bench.roofline.encoder_flops import view_flops
 from pipeline.bench.roofline.rates import Rates
 from pipeline.bench.roofline.token_counts import global_tokens, tile_tokens
 
-# Of one tile where two lie side by side, as on an upright page.
+# Tokens of a tile if two lie side by side, as on an upright page.
 _TILE_TOKENS = tile_tokens((2, 1)) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWork:
-    """What a page was on average. readings: 1, or more where pages are read in parts or twice.
+    """The work of an average page. readings: 1, or more where pages are read in crops or twice.
 
-    tiles: of all its readings. view_px: side of the global view. words: tokens of the prompt beside the page.
-    output_tokens: of all its readings. rows: pages that a decode step reads at once.
+    tiles: of all its readings. view_px: side of the global view. words: tokens of the prompt besides the page's.
+    output_tokens: of all its readings. rows: pages that a decoding step reads at once.
     """
 
     readings: float
@@ -33,20 +34,20 @@ class PageWork:
 
     @property
     def prompt_tokens(self) -> float:
-        """Of one reading."""
+        """The prompt's tokens in one reading."""
         if not self.readings:
             return 0.0
         return global_tokens(self.view_px) + _TILE_TOKENS * self.tiles / self.readings + self.words
 
     @property
     def context(self) -> float:
-        """Tokens before the one that is written, on average over those of a reading."""
+        """The number of tokens before a written one, averaged over a reading."""
         return self.prompt_tokens + (self.output_tokens / self.readings / 2 if self.readings else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Seconds a page, by what takes them. weights_s, kv_s: of decoding, reading the weights once for all rows."""
+    """The least seconds per page, by cause. weights_s, kv_s: for decoding, with weights read once for all rows."""
 
     encoder_s: float
     prefill_s: float
@@ -55,15 +56,17 @@ class Bound:
 
     @property
     def page_s(self) -> float:
+        """The least seconds per page."""
         return self.encoder_s + self.prefill_s + self.weights_s + self.kv_s
 
     @property
     def pages_s(self) -> float:
+        """The most pages per second."""
         return 1 / self.page_s
 
 
 def page_bound(config: OcrConfig, work: PageWork, rates: Rates, dtype_bytes: int) -> Bound:
-    """The bound of such a page. dtype_bytes: of a weight, and of a number in the cache."""
+    """Returns the bound for such a page. dtype_bytes: of a weight, and of a number in the cache."""
     language = config.language
     steps_bytes = step_weights(language, work.rows) * dtype_bytes / work.rows
     cache_bytes = token_cache_numbers(language) * dtype_bytes * work.context
@@ -76,13 +79,13 @@ def page_bound(config: OcrConfig, work: PageWork, rates: Rates, dtype_bytes: int
 
 
 def prefill_flops(config: LanguageConfig, tokens: float) -> float:
-    """A prompt through the language model; a multiplication with addition is two, causal attention half of it."""
+    """Returns the operations of a prefill; a multiply-add counts as two, causal attention as half of full attention."""
     attended = 2 * tokens**2 * config.hidden_size * config.num_hidden_layers
     return 2 * tokens * _token_weights(config) + attended + 2 * config.vocab_size * config.hidden_size
 
 
 def step_weights(config: LanguageConfig, rows: int) -> float:
-    """Weights that one step of so many rows reads: each row chooses experts of its own, evenly here."""
+    """Returns the number of weights that a step of `rows` rows reads; each row chooses its experts, here uniformly."""
     chosen = 1 - (1 - config.num_experts_per_tok / config.n_routed_experts) ** rows
     routed = _sparse_layers(config) * config.n_routed_experts * _expert(config)
     always = _token_weights(config) - _sparse_layers(config) * config.num_experts_per_tok * _expert(config)
@@ -90,7 +93,7 @@ def step_weights(config: LanguageConfig, rows: int) -> float:
 
 
 def token_cache_numbers(config: LanguageConfig) -> int:
-    """Numbers that the cache holds for one token: keys and values of all layers."""
+    """Returns how many numbers the cache holds for one token: keys and values of all layers."""
     width = config.hidden_size // config.num_attention_heads
     return 2 * config.num_hidden_layers * config.num_key_value_heads * width
 
@@ -101,7 +104,7 @@ def _encoder_flops(config: EncoderConfig, work: PageWork) -> float:
 
 
 def _token_weights(config: LanguageConfig) -> int:
-    """Weights of matrices that one token passes in all layers; without embedding and head."""
+    """Returns how many matrix weights a token is multiplied with in all layers, without embedding and head."""
     width = config.hidden_size // config.num_attention_heads
     heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads
     attention = config.hidden_size * heads * width

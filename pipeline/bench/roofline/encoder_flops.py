@@ -1,7 +1,7 @@
-"""Floating point operations of DeepSeek-OCR's encoder, from its configuration; a multiplication with addition is two.
+"""Counts the floating point operations of DeepSeek-OCR's encoder from its configuration; a multiply-add counts as two.
 
-Matrix products and convolutions are counted, relative positions and the padding of SAM's windows among them;
-norms, activations and softmax are not.
+Counts matrix products and convolutions, including relative positions and the padding of SAM's windows, but not norms,
+activations and softmax.
 """
 
 from encoders.deepseek.clip import ClipConfig
@@ -10,7 +10,7 @@ from encoders.deepseek.sam import SamConfig
 
 
 def sam_flops(config: SamConfig, view_px: int) -> int:
-    """One view through SAM, its neck and the two strided convolutions."""
+    """Returns the operations of one view in SAM, its neck and the two strided convolutions."""
     side = view_px // config.patch_px
     width, neck = config.width, config.neck_channels
     first, second = config.downsample_channels
@@ -24,21 +24,21 @@ def sam_flops(config: SamConfig, view_px: int) -> int:
 
 
 def clip_flops(config: ClipConfig, view_px: int) -> int:
-    """One view through CLIP: a token each 64 px a side, and the class token."""
+    """Returns the operations of one view in CLIP: a token for every 64 px in each direction, and the class token."""
     tokens, width = (view_px // 64) ** 2 + 1, config.width
     layer = 2 * tokens * width * (4 * width + 2 * config.mlp_dim) + 4 * tokens**2 * width
     return config.num_layers * layer
 
 
 def view_flops(config: EncoderConfig, view_px: int) -> int:
-    """One view through the whole encoder, the projector included."""
+    """Returns the operations of one view in the whole encoder, projector included."""
     projected = config.clip.width + config.sam.downsample_channels[-1]
     projector = 2 * (view_px // 64) ** 2 * projected * config.embed_dim
     return sam_flops(config.sam, view_px) + clip_flops(config.clip, view_px) + projector
 
 
 def _sam_layer(config: SamConfig, side: int, window: int) -> int:
-    """window: side of the attention windows, 0 for a global layer."""
+    """Returns the operations of a SAM layer. window: side of the attention windows, 0 for a global layer."""
     extent = window or side
     windows = (-(-side // window)) ** 2 if window else 1
     queries = windows * extent**2
@@ -50,5 +50,5 @@ def _sam_layer(config: SamConfig, side: int, window: int) -> int:
 
 
 def _halved(side: int) -> int:
-    """Places of a convolution of 3 with stride 2 and padding 1."""
+    """Returns the output size of a convolution with kernel 3, stride 2 and padding 1."""
     return (side - 1) // 2 + 1

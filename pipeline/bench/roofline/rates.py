@@ -1,4 +1,4 @@
-"""What the GPU reaches by itself: the rate of a large matrix product, and of a copy."""
+"""Measures the rates that the GPU itself reaches: of a large matrix product, and of a copy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ _REPEATS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """matrix_flops_s: operations a second of a large product in the model's number format.
+    """A GPU's rates. matrix_flops_s: operations per second of a large matrix product in the model's dtype.
 
-    copy_bytes_s: of a copy within the device's memory, bytes read and bytes written.
+    copy_bytes_s: bytes per second, read and written, of a copy within the device's memory.
     """
 
     matrix_flops_s: float
@@ -25,7 +25,7 @@ class Rates:
 
 @torch.inference_mode()
 def measure_rates(device: torch.device, dtype: torch.dtype) -> Rates | None:
-    """Measures both in well under a second. None without CUDA, or where memory does not suffice for it."""
+    """Measures both rates in well under a second. Returns None without CUDA or with too little memory."""
     if device.type != "cuda":
         return None
     try:
@@ -48,7 +48,7 @@ def _copy_s(device: torch.device) -> float:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Of one call, calls following each other without a pause."""
+    """Returns the seconds of one call, averaged over back-to-back calls."""
     for _ in range(3):
         call()
     new_event: Any = partial(torch.cuda.Event, enable_timing=True)

@@ -1,4 +1,4 @@
-"""As many pages as a measurement wants, from a few documents: copies that a run takes for other documents."""
+"""Copies documents until there are enough pages to measure, such that a run takes the copies for other documents."""
 
 import shutil
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from pipeline.errors import ConfigError
 
 
 def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:
-    """Copies documents into the folder, over and over, until they hold so many pages; returns how many they hold.
+    """Copies documents into the folder until they have num_pages pages; returns how many pages they have.
 
-    Equal files are read once by a run, so each copy ends in a comment of its own, which no reader of PDFs or images
-    looks at. The last PDF is cut to the pages that are still wanted; an image with several frames is not.
+    A run reads equal files once, so each copy ends in a comment of its own, which PDF and image readers ignore. The
+    last PDF is cut to the pages that are still missing; an image with several frames is not.
 
     Raises: ConfigError where no document can be read.
     """

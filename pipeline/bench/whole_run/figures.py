@@ -1,4 +1,4 @@
-"""How fast a measured run was, how it started, and what memory it took."""
+"""Computes a measured run's speed, startup times and memory."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ FLAT_FROM = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """A part of the run. name: which. num_pages: that were read; num_failed: that were not.
+    """The speed in one part of the run. name: of the part. num_pages: pages read; num_failed: pages not read.
 
-    gpu_busy: share of its time in which at least one kernel ran, however little of the GPU that filled; None where
-    nobody counted.
+    gpu_busy: share of its time in which at least one kernel ran, however little of the GPU it filled; None where that
+    was not measured.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Speed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartUp:
-    """Seconds since the command was given; what the benchmark itself prepared is left out.
+    """The startup times in seconds since the command was given, without the benchmark's own preparation.
 
-    entered_s: the command runs; imported_s: torch is there; loaded_s: the model is on its device; first_page_s: the
-    first page that holds text is stored. capture_s: how long the encoder's graphs took, wherever between those.
+    entered_s: the command runs; imported_s: torch is imported; loaded_s: the model is on its device; first_page_s: the
+    first page with text is stored. capture_s: how long capturing the encoder's graphs took, whenever that was.
     """
 
     entered_s: float
@@ -45,9 +45,10 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """In bytes. host: resident, of this process and its workers, at most; *_at: when the FLAT_FROM-th page was stored.
+    """The run's memory in bytes. host_peak, ...: peak resident memory of this process and its workers.
 
-    *_end: when the last one was. gpu_*: torch's allocator at most, and what the driver saw on the whole GPU.
+    *_at: when page number FLAT_FROM was stored. *_end: when the last one was. gpu_*: the peaks of torch's allocator,
+    and of the whole GPU as its driver saw it.
     """
 
     host_peak: int
@@ -63,7 +64,7 @@ class Memory:
 
 
 def speeds_of(measured: Measured) -> tuple[Speed, ...]:
-    """The whole run, the same without its start, and its steady part where there is one."""
+    """Returns the speeds of the whole run, of the run since the model was loaded, and of its steady part if any."""
     track = measured.track
     parts = [
         ("whole run", track.since(measured.started)),
@@ -74,7 +75,7 @@ def speeds_of(measured: Measured) -> tuple[Speed, ...]:
 
 
 def start_up_of(measured: Measured) -> StartUp:
-    """When what was there first."""
+    """Returns the run's startup times."""
 
     def since_command(at_s: float) -> float:
         return measured.age_s + at_s - measured.started.at_s
@@ -91,7 +92,7 @@ def start_up_of(measured: Measured) -> StartUp:
 
 
 def memory_of(measured: Measured) -> Memory:
-    """To be asked before anything else takes GPU memory."""
+    """Returns the run's memory. Call it before anything else takes GPU memory."""
     pages, peak, device = measured.track.pages, measured.host.peak, measured.model.model.device
     flat = pages[FLAT_FROM - 1].host if len(pages) >= FLAT_FROM else None
     on_cuda = device.type == "cuda" and measured.is_here

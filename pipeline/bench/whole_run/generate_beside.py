@@ -1,4 +1,4 @@
-"""transformers' `generate` on the pages that a run read, for a figure beside ours."""
+"""Times transformers' `generate` on the pages that a run read, for comparison."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _VIEWS_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """Decoding alone, prefill included, all pages in one batch; encoding and files are left out of it."""
+    """The time of decoding alone, prefill included, with all pages in one batch; without encoding and files."""
 
     name: str
     num_pages: int
@@ -27,10 +27,12 @@ class SideBySide:
 
     @property
     def pages_s(self) -> float:
+        """The pages per second."""
         return self.num_pages / self.wall_s
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.num_tokens / self.wall_s
 
 
@@ -38,7 +40,7 @@ class SideBySide:
 def generate_beside(
     loaded: LoadedModel, paths: Sequence[str], layout: TileSettings, num_pages: int, max_new_tokens: int
 ) -> SideBySide:
-    """Times it on the first num_pages pages, whole. Raises: CheckpointError, ConfigError."""
+    """Times `generate` on the first num_pages pages, read whole. Raises: CheckpointError, ConfigError."""
     views = [page.views for page in first_pages(paths, layout, num_pages, "PATH")]
     encoded = loaded.model.encoder.encode(views, max_views=_VIEWS_AT_ONCE)
     pages = [page_prompt(loaded, vision) for vision in encoded]

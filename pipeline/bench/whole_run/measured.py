@@ -1,4 +1,4 @@
-"""What `ocrbatch bench pipeline` was asked, and the run that it measured. Torch-free."""
+"""Defines the settings of `ocrbatch bench pipeline` and the run that it measured. Torch-free."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBenchSettings:
-    """What `ocrbatch bench pipeline` was asked for.
+    """The settings of `ocrbatch bench pipeline`.
 
-    output_tokens: of every page, whatever it shows; None leaves the end to the model, if its weights are not random.
-    num_pages: so many are made of the documents; None reads each of them once. batch_size: pages decoded at once.
-    generate_pages: read by transformers' `generate` as well, after the run.
+    output_tokens: to write on every page, whatever it shows; None lets the model end if its weights are not random.
+    num_pages: how many to make by copying documents; None reads each document once. batch_size: pages decoded at once.
+    generate_pages: how many to decode with transformers' `generate` too, after the run.
     """
 
     paths: tuple[str, ...]
@@ -38,7 +38,7 @@ class PipelineBenchSettings:
     sets: tuple[str, ...] = ()
 
     def options(self) -> list[Layer]:
-        """Those that are a run's configuration, each under its own name."""
+        """Returns the settings that are part of a run's configuration, each as a layer with its option's name."""
         named = {
             "--device": ("device", self.device),
             "--dtype": ("dtype", self.dtype),
@@ -51,9 +51,9 @@ class PipelineBenchSettings:
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
-    """A run that is over. age_s: of the process when the benchmark was entered; started, loaded: moments of the run.
+    """A finished run. age_s: the process's age when the benchmark was entered; started, loaded: moments of the run.
 
-    is_here: whether the model was in this process, rather than in some of its own.
+    is_here: whether the model was in this process rather than in processes of its own.
     """
 
     config: Config
@@ -69,10 +69,11 @@ class Measured:
 
     @property
     def model(self) -> "LoadedModel":
+        """The model that the run used."""
         assert self.loader.loaded is not None, "pages were read"
         return self.loader.loaded
 
     @property
     def at_once(self) -> int:
-        """Pages decoded at once, at most."""
+        """The most pages decoded at once."""
         return decode_slots(self.config, self.model.model.device.type)

@@ -1,7 +1,7 @@
-"""`ocrbatch bench pipeline`: a whole run from files to rows, as `ocrbatch run` makes it, timed from outside.
+"""Implements `ocrbatch bench pipeline`: times a whole run from files to rows, as `ocrbatch run` makes it.
 
-Before it nothing heavy is imported, and after it the machine's own rates are measured, so that the run starts as cold
-as any.
+It imports nothing heavy before the run and measures the machine's own rates after it, so that the run starts as cold as
+any other.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def bench(settings: PipelineBenchSettings) -> "PipelineBenchResult":
-    """Measures one run. Raises: CheckpointError, ConfigError, and whatever ends a run."""
+    """Measures one run. Raises: CheckpointError, ConfigError, and any error that ends a run."""
     age_s = process_age_s()
     with tempfile.TemporaryDirectory(prefix="ocrbatch-bench-") as name:
         folder = Path(name)
@@ -40,7 +40,7 @@ def bench(settings: PipelineBenchSettings) -> "PipelineBenchResult":
             copy_pages(paths, settings.num_pages, folder / "pages")
             paths = [str(folder / "pages")]
         measured = _run(settings, paths, folder, age_s)
-        # Only now, as it imports torch.
+        # Imported only now, as it imports torch.
         from pipeline.bench.whole_run.run_result import result_of
 
         return result_of(settings, measured, paths)
@@ -81,7 +81,7 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
             summary = runner.run(config, track, stop, load, when_loaded=loaded_there)
         wall_s = time.perf_counter() - started.at_s
     if not is_here and track.num_read:
-        loader.loaded = subject.load(config)  # for what is to be known of it
+        loader.loaded = subject.load(config)  # for its configuration and dtype
     if not track.num_read or loader.loaded is None:
         raise ConfigError(
             f"{', '.join(settings.paths)}: no page was read; name PDFs or images that show something"

@@ -1,4 +1,4 @@
-"""What `ocrbatch bench pipeline` prints. Imports no torch."""
+"""Prints the report of `ocrbatch bench pipeline`. Imports no torch."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ _FIRST, _WIDTH = 28, 12
 
 
 def lines(result: "PipelineBenchResult") -> Iterator[str]:
-    """Yields the report: what was read on what, how fast, and where the time went."""
+    """Yields the report's lines: what was read on which machine, how fast, and where the time went."""
     yield from _head(result)
     yield _row("", "Pages read", "Failed", "Seconds", "Pages/s", "Tokens/s", "CPU s/page", "GPU busy")
     for speed in result.speeds:

@@ -1,4 +1,4 @@
-"""The figures of `ocrbatch bench pipeline`, worked out from what was measured."""
+"""Computes the figures of `ocrbatch bench pipeline` from a measured run."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -23,11 +23,12 @@ from storage.queries import statistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBenchResult:
-    """statuses: page status -> pages. speeds: of the whole run, and of its parts. at_once: pages decoded at once.
+    """The result of `ocrbatch bench pipeline`. statuses: page status -> pages. speeds: of the whole run and its parts.
 
-    num_read: pages that did not fail. flow: as the database keeps it (RunSummary.flow). stopped: why the run ended
-    early. wall_s: until its workers had ended. stored_s: when each page was stored, since the run began. rates, bound,
-    work: None where the device's rates are not known. bound_share: what the last of the speeds is of it.
+    at_once: pages decoded at once. num_read: pages that did not fail. flow: as in the database (RunSummary.flow).
+    stopped: why the run ended early. wall_s: until its workers had ended. stored_s: when each page was stored, since
+    the run began. rates, bound, work: None where the device's rates are not known. bound_share: the last of the speeds
+    as a share of the bound.
     """
 
     settings: PipelineBenchSettings
@@ -55,6 +56,7 @@ class PipelineBenchResult:
     beside: SideBySide | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the result as JSON values."""
         found = asdict(self)
         if self.bound is not None:
             found["bound"] |= {"page_s": self.bound.page_s, "pages_s": self.bound.pages_s}
@@ -66,10 +68,10 @@ class PipelineBenchResult:
 def result_of(
     settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]
 ) -> PipelineBenchResult:
-    """Measures what is still missing, now that the run is over. Raises: CheckpointError, ConfigError."""
+    """Returns the result, measuring what is left for after the run. Raises: CheckpointError, ConfigError."""
     model, track, summary = measured.model.model, measured.track, measured.summary
     speeds = speeds_of(measured)
-    memory = memory_of(measured)  # before anything else takes any
+    memory = memory_of(measured)  # before anything else takes memory
     rates = measure_rates(model.device, model.dtype)
     work = _work(measured)
     bound = page_bound(model.config, work, rates, model.dtype.itemsize) if rates and work else None
@@ -101,7 +103,7 @@ def result_of(
 
 
 def _work(measured: Measured) -> PageWork | None:
-    """From the encoder's counts, which the database keeps; None where it has none."""
+    """Returns the average page's work from the encoder's stored counts; None where there are none."""
     config, loaded, num_pages = measured.config, measured.model, measured.track.num_read
     with closing(open_for_reading(config.store.database)) as db:
         encoder = statistics.runs(db)[-1].encoder

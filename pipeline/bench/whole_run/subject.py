@@ -1,6 +1,6 @@
-"""What `ocrbatch bench pipeline` reads with: a model put into the run, and the run's configuration.
+"""Prepares the subject of `ocrbatch bench pipeline`: the model for the run, and the run's configuration.
 
-Imports torch only where the run itself would, so that the time to the first page is a run's.
+Imports torch only where the run itself would, so that the time to the first page is that of a run.
 """
 
 import time
@@ -48,7 +48,7 @@ DEFAULT_PROMPT = (
 class Subject:
     """A model by its name. "random" is DeepSeek-OCR at full size, a directory without weights a model of its shape.
 
-    Those two have random weights. folder: for the files that stand for them, as a run wants a model to have some.
+    Both of these have random weights. folder: for their stand-in files, as a run requires a model to have files.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -61,14 +61,14 @@ class Subject:
             _write_stand_in(folder, self._shape)
 
     def prompt_words(self, prompt: str | None) -> int:
-        """Tokens of the prompt beside the page's own, begin of text included."""
+        """Returns the number of prompt tokens besides the page's own, beginning of text included."""
         directory = find_directory(self.model)
         text = prompt or _own_prompt(directory)
         tokenizer = None if self.is_random else read_tokenizer(directory / "tokenizer.json")
         return 1 + sum(_num_tokens(tokenizer, piece) for piece in text.strip().split("<image>"))
 
     def load(self, config: Config) -> "LoadedModel":
-        """The model on the configured device. Raises: CheckpointError, ConfigError."""
+        """Returns the model on the configured device. Raises: CheckpointError, ConfigError."""
         if not self.is_random:
             return load_model(config)
         import torch
@@ -82,9 +82,9 @@ class Subject:
 
 
 class Loader:
-    """A run's `load`, timed. endless: no page ends by itself. then: called with the model.
+    """A timed `load` for a run. endless: no page ends by itself. then: called with the model.
 
-    imported_at_s, loaded_at_s: perf_counter's when torch and when the model was there; 0 before.
+    imported_at_s, loaded_at_s: time.perf_counter() when torch was imported and the model loaded; 0 before.
     """
 
     def __init__(self, subject: Subject, *, endless: bool, then: "Callable[[LoadedModel], None]") -> None:
@@ -121,8 +121,8 @@ def bench_config(
 ) -> Config:
     """Returns the configuration of the run. Raises: ConfigError.
 
-    output_tokens: what is written on each page as large as the first one, no more and no less; those with fewer
-    tiles, or more, write more or fewer. Nothing then ends a page early or has it read again.
+    output_tokens: exactly what is written on each page as large as the first one; pages with fewer tiles write more,
+    pages with more tiles fewer. Nothing then ends a page early or has it read again.
     """
     own: list[Layer] = [
         ("PATH", {"ingest": {"paths": list(paths)}}),
@@ -137,7 +137,7 @@ def bench_config(
     fixed: dict[str, Any] = {
         "tile": {"retry_below": 0},
         "ladder": {"rungs": []},
-        "text_layer": "ignore",  # whatever was set: a page that is not read writes no tokens
+        "text_layer": "ignore",  # in any case: a page that is not read writes no tokens
         "decode": {
             "max_tokens": prompt + output_tokens,
             "loop": {"tokens": 0},
@@ -148,7 +148,7 @@ def bench_config(
 
 
 def _reading(sets: Sequence[str]) -> dict[str, str]:
-    """What is measured is reading, unless somebody wants text layers in it."""
+    """Returns the setting that switches text layers off, so that reading is measured, unless --set asks for them."""
     return {} if any(one.startswith("text_layer=") for one in sets) else {"text_layer": "ignore"}
 
 
@@ -166,7 +166,7 @@ def _has_no_weights(directory: Path) -> bool:
 
 
 def _write_stand_in(folder: Path, shape: Path | None) -> None:
-    """Files from which a run takes its settings' hash, and whether pages are read in parts; no weights."""
+    """Writes the files that a run needs for its settings' hash and to decide on crops; the weights are empty."""
     config = "{}" if shape is None else (shape / "config.json").read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(config, encoding="utf-8")
@@ -186,5 +186,5 @@ def _own_prompt(directory: Path) -> str:
 
 
 def _num_tokens(tokenizer: Tokenizer | None, text: str) -> int:
-    """tokenizer: None for that of random weights, to which any text is one word."""
+    """Returns the number of tokens in a text. tokenizer: None for random weights', to which any text is one word."""
     return bool(text) if tokenizer is None else len(tokenizer.encode(text, add_special_tokens=False).ids)

@@ -1,4 +1,4 @@
-"""When pages were stored, and what the run had taken by then."""
+"""Tracks when pages were stored, and the resources that the run had used by then."""
 
 import time
 from collections import Counter
@@ -15,7 +15,7 @@ _NOT_READ = frozenset({"failed", "quarantined"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """at_s: perf_counter's. host: as last seen, at most half a second ago."""
+    """A moment of a run. at_s: time.perf_counter(). host: as measured last, at most half a second ago."""
 
     at_s: float
     gpu: GpuMark
@@ -24,7 +24,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored(Moment):
-    """One page just stored. is_read: whether anything was read of it; a page that failed is none that was read."""
+    """The moment a page was stored. is_read: whether it was read; a failed page was not."""
 
     num_tokens: int
     is_read: bool
@@ -34,7 +34,7 @@ class Stored(Moment):
 class Stretch:
     """A part of a run and the pages stored in it. num_pages: those that were read; num_failed: the others.
 
-    What the others took is part of the time all the same.
+    The time that the failed pages took is included.
     """
 
     start: Moment
@@ -45,23 +45,27 @@ class Stretch:
 
     @property
     def seconds(self) -> float:
+        """The length of the stretch."""
         return self.end.at_s - self.start.at_s
 
     @property
     def pages_s(self) -> float:
+        """The pages read per second."""
         return self.num_pages / self.seconds
 
     @property
     def tokens_s(self) -> float:
+        """The tokens per second."""
         return self.num_tokens / self.seconds
 
     @property
     def cpu_s_a_page(self) -> float:
+        """The CPU seconds per page that was read."""
         return (self.end.host.cpu_s - self.start.host.cpu_s) / self.num_pages
 
 
 class PageTrack(Silent):
-    """A run's progress, kept. gpu: may be put in on the way."""
+    """A progress display that records when pages are stored. gpu: may be set during the run."""
 
     def __init__(self, host: HostMeter) -> None:
         self._host = host
@@ -84,23 +88,24 @@ class PageTrack(Silent):
 
     @property
     def num_read(self) -> int:
-        """Pages that were read."""
+        """The number of pages that were read."""
         return sum(page.is_read for page in self.pages)
 
     def moment(self) -> Moment:
-        """Now."""
+        """Returns the current moment."""
         mark = self.gpu.mark() if self.gpu else GpuMark()
         return Moment(at_s=time.perf_counter(), gpu=mark, host=self._host.latest)
 
     def since(self, start: Moment) -> Stretch | None:
-        """From then until the last page was stored; None if none was read."""
+        """Returns the stretch from a moment until the last page was stored; None if no page was read in it."""
         return self._stretch(start, [page for page in self.pages if page.at_s >= start.at_s])
 
     def steady(self, at_once: int) -> Stretch | None:
-        """From when the first at_once pages were stored to the end; None with less than twice as many pages.
+        """Returns the steady stretch, from when the first at_once pages were stored to the end.
 
-        What other pages had of their work by then is owed for: at the end slots stand empty. Without that a run whose
-        pages all have one length, and so end in waves, could be said to be faster than its hardware.
+        It is None with less than twice as many pages.
+        The work done on other pages before it is offset by empty slots at its end. Without that offset a run whose
+        pages all have the same length, and so end in waves, could appear faster than its hardware.
         """
         if len(self.pages) < 2 * at_once:
             return None

@@ -1,4 +1,4 @@
-"""What a run and a model in a process of its own tell each other. All of it is pickled on its way."""
+"""Defines the messages between a run and a model in a process of its own. All of them are pickled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """To the model: begin to load."""
+    """Tells the model to begin to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """To the model: read a page. number: of the ticket, for the answer. rendered: a RenderedPage."""
+    """Tells the model to read a page. number: the ticket's, for the answer. rendered: a RenderedPage."""
 
     number: int
     rendered: Shared
@@ -33,12 +33,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """To the model: give up what is not read, say `Ended`, and end."""
+    """Tells the model to give up pages that are not read, send `Ended`, and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """It is on its device. load_s: seconds that took. wording: what is needed to place what it writes."""
+    """Reports that the model is on its device. load_s: seconds of loading. wording: needed to place its output."""
 
     on: LoadedOn
     load_s: float
@@ -47,21 +47,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A stage takes pages from now on."""
+    """Reports that a stage takes pages from now on."""
 
     stage: Literal["encoder", "decoder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A page's views are not needed any longer."""
+    """Reports that a page's views are no longer needed."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A page has come to its end, without the views of what was read. decoded: tokens and steps of all pages so far."""
+    """Reports a page's outcome, without its views. decoded: tokens and steps of all pages so far."""
 
     number: int
     outcome: ReadOut | PageResult
@@ -70,7 +70,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Something for the log. level: logging's."""
+    """Hands on a log message. level: logging's."""
 
     level: int
     message: str
@@ -78,7 +78,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """It cannot go on. lost: the pages that were being computed then, by number."""
+    """Reports that the model cannot go on. lost: failures of the pages that were being computed, by number."""
 
     error: BaseException
     lost: Mapping[int, PageError]
@@ -86,7 +86,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The last message. used: seconds of each stage in each state, as shares of one second."""
+    """Reports the end of the process, as its last message. used: seconds of each stage, as shares of one second."""
 
     capture_s: float
     encoder: "dict[str, PathStats] | None"

@@ -1,8 +1,8 @@
-"""What runs in a model's own process: a Model that is told by messages what to read.
+"""Runs a Model in a process of its own, which gets the pages to read in messages.
 
-The interpreter of a run has much else to do than to feed a GPU: its event loop, the pipes of its workers, the database.
-A thread that launches kernels waits for each of them whenever it asks for the interpreter. Here it waits for nobody but
-the other one that launches.
+A run's interpreter has much to do besides feeding a GPU: its event loop, the pipes of its workers, the database. A
+thread that launches kernels there waits for each of them whenever it needs the interpreter. In a process of its own it
+waits only for the other thread that launches kernels.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from ocr.checkpoints.checkpoint import LoadedModel
 
 LOGGER = logging.getLogger("ocrbatch")
-# Keys and values of 256 pages take 19 GiB where there are so many, and a batch of the encoder 4.
+# The keys and values of 256 pages take 19 GiB where there is that much, and an encoder's batch 4 GiB.
 _LEAST_GPU_BYTES = 16 << 30
 
 
 def serve(connection: Connection, config: Config, level: int, number: int) -> None:
-    """Reads what it is told until it is to end, or whoever tells it has ended. Does not return.
+    """Reads pages as messages ask for until it is told to end or the sender is gone. Does not return.
 
-    level: of what the log is to hear of. number: of the process among those with this model, from 0.
+    level: the least logging level to hand on. number: of this process among those with this model, from 0.
     """
     # Ctrl-C reaches the whole group; the run decides when its model ends, and can kill it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,7 +75,7 @@ class _Replica:
         self._sender.start()
 
     def run(self) -> None:
-        """Takes messages until the last."""
+        """Handles messages until the process is to end."""
         try:
             while True:
                 message: ToModel = self._connection.recv()
@@ -86,12 +86,12 @@ class _Replica:
                     self._tell_when_open()
                 else:
                     self._read(message)
-        except (EOFError, OSError):  # nobody is there any more
+        except (EOFError, OSError):  # the run's process is gone
             os._exit(1)
         self._close()
 
     def say(self, message: FromModel) -> None:
-        """For any thread."""
+        """Sends a message to the run. For any thread."""
         self._outbox.put(message)
 
     def _load(self, config: Config) -> "LoadedModel":
@@ -119,8 +119,8 @@ class _Replica:
         ticket = Ticket(rendered=rendered, step=message.step, is_urgent=message.is_urgent)
         ticket.dropped = lambda num_bytes: self.say(Dropped(number=number))
         self._tickets[number] = ticket
-        # Not made ready here: this may be a thread that feeds the GPU. Nothing that knows the ticket, whose views would
-        # stay until garbage is collected.
+        # The outcome is prepared in the sender's thread: this callback may run in one that feeds the GPU. It must not
+        # refer to the ticket, whose views would then live until the next garbage collection.
         ticket.outcome.add_done_callback(lambda outcome: self._outbox.put(_Unsent(number, outcome)))
         self._model.submit(ticket)
 
@@ -140,7 +140,7 @@ class _Replica:
         self.say(Failed(error=_picklable(error), lost=lost))
 
     def _close(self) -> None:
-        """Ends the process, without a thought for what its threads still compute."""
+        """Ends the process at once, whatever its threads are still computing."""
         self._model.close()
         model = self._model
         self.say(
@@ -156,13 +156,13 @@ class _Replica:
         os._exit(0)
 
     def _send_all(self) -> None:
-        with contextlib.suppress(OSError):  # the other thread hears of it
+        with contextlib.suppress(OSError):  # the receiving thread notices too
             while (message := self._outbox.get()) is not None:
                 self._connection.send(self._settled(message) if isinstance(message, _Unsent) else message)
 
 
 def _check_room(num_bytes: int | None) -> None:
-    """num_bytes: of the GPU's memory. Raises: ModelMemoryError where two models would only be in each other's way."""
+    """Raises ModelMemoryError where two models would only slow each other down. num_bytes: the GPU's memory."""
     if num_bytes is not None and num_bytes < _LEAST_GPU_BYTES:
         raise ModelMemoryError(
             f"the GPU has {num_bytes / 2**30:.0f} GiB, and {_LEAST_GPU_BYTES >> 30} are wanted; run.replicas: 1 says "
@@ -171,14 +171,14 @@ def _check_room(num_bytes: int | None) -> None:
 
 
 class _Unsent:
-    """An outcome that is still to be made ready for its way."""
+    """A page's outcome that is still to be prepared for sending."""
 
     def __init__(self, number: int, outcome: "Future[Outcome]") -> None:
         self.number, self.outcome = number, outcome
 
 
 class _Handler(logging.Handler):
-    """Hands on what the model's code logs."""
+    """Sends the log messages of the model's code to the run."""
 
     def __init__(self, replica: _Replica) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class _Handler(logging.Handler):
 
 
 def _picklable(error: BaseException) -> BaseException:
-    """The error, or one that says the same where it would not survive its way."""
+    """Returns the error, or one with the same message where it would not survive pickling."""
     try:
         back: Any = pickle.loads(pickle.dumps(error))
     except Exception:

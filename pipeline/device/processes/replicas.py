@@ -1,7 +1,7 @@
-"""A model that lives in several processes of its own: a page goes to whichever of them has the least to do.
+"""Runs the model in several processes: each page goes to the one that has the fewest pages.
 
-What one of them runs into ends the run, as it does with a model in this process; but where another one reads, one that
-finds no memory to load is done without.
+An error in one of them ends the run, as with a model in this process. Only a process that finds no memory to load is
+left out if there is another.
 """
 
 import itertools
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
 
 LOGGER = logging.getLogger("ocrbatch")
-# How long a process has for its end beyond what its own threads are waited for.
+# How long a process may take to end, including the time it waits for its own threads.
 _END_S, _LOADING_END_S = 8.0, 0.5
 _LAST_WORDS_S = 1.0
 _PATIENCE_S = 0.1
 
 
 class Replica:
-    """One of the processes, as the run sees it. given: the pages that it has, by number."""
+    """One of the model's processes, as the run sees it. given: the pages that it has, by number."""
 
     def __init__(self, process: Any, connection: Connection, number: int) -> None:
         self.process, self.connection, self.number = process, connection, number
@@ -66,12 +66,12 @@ class Replica:
         self._sending = threading.Lock()
 
     def send(self, message: ToModel) -> None:
-        """One that is gone hears nothing; who listens to it notices. For any thread."""
+        """Sends a message; does nothing if the process is gone, which its listener will notice. For any thread."""
         with suppress(OSError), self._sending:
             self.connection.send(message)
 
     def has_room(self, config: Config) -> bool:
-        """Whether it has fewer pages than it reads at once and two batches for its encoder."""
+        """Returns whether it has fewer pages than it decodes at once plus two batches for its encoder."""
         if self.is_gone or self.device is None:
             return False
         return len(self.given) < decode_slots(config, self.device) + 2 * encode_pages(config, self.device)
@@ -80,7 +80,7 @@ class Replica:
 class Replicas(ModelService):
     """The configured model in several processes.
 
-    number: of them. when_loaded: called once the first has it on its device, in any thread.
+    number: how many. when_loaded: called, in any thread, once the first has the model on its device.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Replicas(ModelService):
         self._numbers = itertools.count()
 
     def prepare(self) -> None:
-        """Starts the processes, which import what they need; for a run that is sure to read something, or nearly so."""
+        """Starts the processes, which begin their imports; for a run that will almost certainly read something."""
         if self._replicas:
             return
         context = multiprocessing.get_context("spawn")
@@ -115,7 +115,7 @@ class Replicas(ModelService):
             self._begin("listener", lambda replica=replica: self._listen(replica))  # type: ignore[misc]
 
     def start(self) -> None:
-        """Begins to load, unless that was done: a run with nothing to read does without."""
+        """Begins to load the model if it has not been started: a run with nothing to read never loads it."""
         if self._is_started:
             return
         self._is_started = True
@@ -126,16 +126,16 @@ class Replicas(ModelService):
 
     @property
     def is_loading(self) -> bool:
-        """Whether it was started and does not take pages yet."""
+        """Tells whether the model was started and does not take pages yet."""
         return self._is_started and not self._encodes.is_open
 
     @property
     def is_ready(self) -> bool:
-        """Whether one of the processes takes pages."""
+        """Tells whether one of the processes takes pages."""
         return self._encodes.is_open
 
     async def ready(self, *, alone: bool = False) -> None:
-        """Waits until the first of them takes pages. alone: until all do, and their decoders are there."""
+        """Waits until the first process takes pages. alone: until all do, and all their decoders are ready."""
         self.start()
         await self._encodes.passed()
         if alone:
@@ -143,11 +143,11 @@ class Replicas(ModelService):
                 await gate.passed()
 
     def submit(self, ticket: Ticket) -> None:
-        """Has a page read, whose ticket is settled then. For any thread."""
+        """Queues a page to be read; its ticket is settled when it is done. For any thread."""
         self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
 
     def close(self) -> None:
-        """Ends the processes; pages that are not read by now are given up."""
+        """Ends the processes, giving up pages that are not read yet."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -166,17 +166,17 @@ class Replicas(ModelService):
             self._placer.close()
 
     def _heard_out(self, replica: Replica) -> None:
-        """Waits for the last words of a process that has ended, which may be on their way."""
+        """Waits for the last messages of a process that has ended, which may still be in the pipe."""
         with self._changed:
             self._changed.wait_for(lambda: replica.is_gone, timeout=_LAST_WORDS_S)
 
     @property
     def capture_s(self) -> float:
-        """Seconds that the encoder's graphs took in the process that they took longest in."""
+        """The seconds that capturing the encoder's graphs took, in the process where it took longest."""
         return max((ended.capture_s for ended in self._ended()), default=0.0)
 
     def encoder_stats(self) -> "dict[str, PathStats] | None":
-        """Returns the statistics of each encoder path, of all processes together; None where none told any."""
+        """Returns the statistics of each encoder path over all processes; None where none of them sent any."""
         found = [ended.encoder for ended in self._ended() if ended.encoder is not None]
         if not found:
             return None
@@ -191,7 +191,7 @@ class Replicas(ModelService):
         return sum(tokens), sum(steps)
 
     def _used(self, wall_s: float) -> list[StageUse]:
-        """Where encoders' and decoders' time went, on average; after close()."""
+        """Returns where the encoders' and decoders' time went, on average; call it after close()."""
         used: dict[str, list[StageUse]] = {}
         for ended in self._ended():
             for stage in ended.used:
@@ -203,7 +203,7 @@ class Replicas(ModelService):
         return [replica.ended for replica in self._replicas if replica.ended is not None]
 
     def _dispatch(self) -> None:
-        """Gives pages to whoever has the fewest, as long as somebody has room for one."""
+        """Gives each page to the process that has the fewest, as soon as one has room."""
         while not self._rendered.is_over:
             if (replica := self._with_room()) is not None:
                 for ticket in self._rendered.take(1, timeout_s=_PATIENCE_S):
@@ -261,8 +261,8 @@ class Replicas(ModelService):
         ticket.settle(outcome)
 
     def _has_loaded(self, replica: Replica, message: Loaded) -> None:
-        """What is needed of the model in this process is there before its first page."""
-        with self._loading:  # each process is listened to by a thread of its own
+        """Notes that a process has loaded the model; sets up what this process needs before the first page comes."""
+        with self._loading:  # each process has a listener thread of its own
             if self.device is None:
                 self._first_has_loaded(message)
         with self._changed:
@@ -280,7 +280,7 @@ class Replicas(ModelService):
         self.device = message.on.device
 
     def _say(self, message: Said) -> None:
-        """Once, however many of them say it."""
+        """Logs a message once, however many processes send it."""
         if message.message not in self._said and not message.message.startswith("model loaded in"):
             self._said.add(message.message)
             LOGGER.log(message.level, "%s", message.message)
@@ -296,7 +296,7 @@ class Replicas(ModelService):
         self._fail(message.error, lost)
 
     def _gone(self, replica: Replica) -> None:
-        """Its process has ended."""
+        """Handles the end of a process, which ends the run unless it was expected."""
         was_gone = replica.is_gone
         with self._changed:
             replica.is_gone = True
@@ -329,7 +329,7 @@ class Replicas(ModelService):
         self._decodes[replica.number].open()
 
     def _fail(self, error: BaseException, lost: Mapping[Ticket, PageError]) -> None:
-        """Ends the run with the first error that comes here."""
+        """Ends the run with the first error that is passed here."""
         if not self.failed.done():
             self._lost = lost
         self._rendered.abandon()
@@ -347,14 +347,14 @@ class Replicas(ModelService):
 
 
 def _drop(ticket: Ticket | None) -> None:
-    """A page's views are not needed any longer."""
+    """Releases a page's views, which are no longer needed, and tells the ticket's owner."""
     if ticket is not None and ticket.dropped is not None:
         num_bytes, ticket.rendered = ticket.rendered.num_bytes, ticket.rendered.without_views()
         ticket.dropped(num_bytes)
 
 
 def _average(name: str, stages: list[StageUse], whole_s: float) -> StageUse:
-    """stages: each in seconds."""
+    """Returns a stage's average use over all processes. stages: of each, in seconds. whole_s: their time together."""
     return StageUse(
         name=name,
         busy=sum(stage.busy for stage in stages) / whole_s if whole_s else 0.0,
@@ -364,6 +364,7 @@ def _average(name: str, stages: list[StageUse], whole_s: float) -> StageUse:
 
 
 def _death(exit_code: int | None) -> str:
+    """Returns how a process ended, in words."""
     if exit_code is None:
         return "nobody knows how"
     try:

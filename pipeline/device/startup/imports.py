@@ -1,4 +1,7 @@
-"""A start's imports for less: without the garbage collector, and PyTorch's libraries beside other work. Torch-free."""
+"""Speeds up imports at startup: without garbage collection, and with PyTorch's libraries loaded in parallel.
+
+Torch-free.
+"""
 
 import contextlib
 import gc
@@ -11,23 +14,24 @@ from pathlib import Path
 
 # The name of the thread that imports ahead.
 IMPORTING = "imports"
-# Loaded in this order, as PyTorch does it: the first one's symbols are for all.
+# Loaded in this order, as PyTorch does: the others need the first one's symbols.
 _LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
-# Of a build with CUDA, whose many libraries PyTorch itself looks for in several places.
+# Present in a build with CUDA, whose many libraries PyTorch itself searches in several places.
 _OF_CUDA = "libtorch_cuda.so"
 
 _COUNTING = threading.Lock()
-# Blocks of first_import that have not ended, and whether the collector is to go on after the last of them.
+# Blocks of first_import that have not ended, and whether to switch the collector on again after the last of them.
 _under_way: list[str] = []
 _collects = False
 
 
 @contextlib.contextmanager
 def first_import(name: str) -> Iterator[None]:
-    """While the block imports the module for the first time, and others with it, no garbage is collected.
+    """Switches garbage collection off while the block imports the module, and others with it, for the first time.
 
-    There is none, but all that was imported would be walked again and again: a tenth of a start. For the same reason it
-    counts as lasting afterwards (gc.freeze). Where the module is imported already nothing happens. For any thread.
+    There is no garbage, but the collector would walk everything imported again and again: a tenth of startup time. For
+    the same reason it leaves out all of it afterwards (gc.freeze). Does nothing if the module is imported already. For
+    any thread.
     """
     if name in sys.modules:
         yield
@@ -40,15 +44,15 @@ def first_import(name: str) -> Iterator[None]:
 
 
 def is_importing() -> bool:
-    """Returns whether a thread imports ahead: the interpreter must not be taken down around it."""
+    """Returns whether a thread is importing ahead: the interpreter must not be shut down meanwhile."""
     return any(thread.name == IMPORTING for thread in threading.enumerate())
 
 
 def load_libraries() -> None:
-    """Loads PyTorch's libraries while other threads go on; its import, which then finds them, would hold up all.
+    """Loads PyTorch's libraries without blocking other threads, which importing torch itself would do.
 
-    Takes a quarter of a second of CPU time. What cannot be loaded is left to the import, which says what is wrong; so
-    is all of a build with CUDA.
+    Takes a quarter of a second of CPU time. A library that cannot be loaded is left to the import, which reports the
+    error; so are all libraries of a build with CUDA.
     """
     folder = _library_folder()
     if "torch" in sys.modules or not sys.platform.startswith("linux"):
@@ -57,7 +61,7 @@ def load_libraries() -> None:
         return
     import ctypes
 
-    # As a foreign function it is called without the interpreter's lock; ctypes.CDLL(path) keeps that.
+    # A foreign function is called without the interpreter's lock, whereas ctypes.CDLL(path) holds it.
     open_library = ctypes.CDLL(None).dlopen
     open_library.argtypes, open_library.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
     for name in _LIBRARIES:
@@ -68,10 +72,10 @@ def load_libraries() -> None:
 
 
 def _library_folder() -> Path | None:
-    """Where PyTorch's libraries lie; nothing of it is imported."""
+    """Returns the folder of PyTorch's libraries, without importing it; None where it cannot be found."""
     try:
         spec = importlib.util.find_spec("torch")
-    except ValueError:  # somebody's stand-in for it
+    except ValueError:  # a stand-in for torch without a spec
         return None
     return None if spec is None or spec.origin is None else Path(spec.origin).parent / "lib"
 

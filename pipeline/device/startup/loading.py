@@ -1,4 +1,4 @@
-"""The model on its device. Imports torch, and that only when there is something to read."""
+"""Loads the model onto its device. Imports torch, but only when there is something to read."""
 
 import logging
 import os
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
-# How many processes a model has that is small, on a machine with enough CPUs.
+# The number of processes for a small model, the size up to which a model is small, and the CPUs this takes.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
-# For each page that may be read again at once beside a GPU, of run.inflight_mb: 128 of them by default.
+# Beside a GPU, run.inflight_mb for each page that may be read again at once: 128 pages by default.
 _REREADING_MB = 32
-# Of NVIDIA, and of Windows' for Linux.
+# Signs of a GPU driver: NVIDIA's, and that of Windows Subsystem for Linux.
 _DRIVERS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
 
 
 def load_model(config: Config) -> "LoadedModel":
     """Returns the configured model. For any thread.
 
-    The system reads the weights while the libraries are imported. Raises: CheckpointError; ConfigError for a device
-    that is not here.
+    The system reads the weights ahead while the libraries are imported. Raises: CheckpointError; ConfigError for a
+    device that this machine does not have.
     """
     calm_threads()
     from ocr.model_files.locate import find_directory, read_ahead, weight_files
@@ -42,7 +42,7 @@ def load_model(config: Config) -> "LoadedModel":
         import torch
 
         device = choose_device(config.device)
-        if device == "cuda":  # while the rest is imported
+        if device == "cuda":  # in parallel to the remaining imports
             threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
         from ocr.checkpoints import checkpoint
 
@@ -61,17 +61,17 @@ def load_model(config: Config) -> "LoadedModel":
 
 
 def is_model_likely(config: Config) -> bool:
-    """Returns whether pages that were not read before need the model, as far as the configuration says."""
+    """Returns whether pages that were not read before need the model, as far as the configuration tells."""
     return config.text_layer != "prefer"
 
 
 def is_sure_to_read(config: Config) -> bool:
-    """Returns whether no page was read before, as there is no database, so that the model is all but needed."""
+    """Returns whether the model is almost certainly needed: there is no database yet, so no page was read before."""
     return is_model_likely(config) and not os.path.exists(config.store.database)
 
 
 def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
-    """The model in float32, of which parts multiply in bfloat16: there is no more to gain by less."""
+    """Returns the model in float32, with some parts multiplying in bfloat16: elsewhere that would gain nothing."""
     import torch
 
     from encoders.bfloat16 import multiply_in_bfloat16
@@ -80,13 +80,13 @@ def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
     loaded = checkpoint.load(model, device=torch.device("cpu"), dtype=torch.float32)
     if encoder_name == "bfloat16":
         loaded.model.encoder.multiply_in_bfloat16()
-    if name == "bfloat16":  # but for the head: its logits would tie
+    if name == "bfloat16":  # all but the head, whose logits would tie
         multiply_in_bfloat16(loaded.model.language_model.layers)
     return loaded
 
 
 def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
-    """Returns the model's encoder with the graph manager around it, not warmed up yet; the caller closes it.
+    """Returns the model's encoder with a graph manager around it, not warmed up yet; the caller closes it.
 
     Raises: ConfigError for budgets that do not fit the mode.
     """
@@ -96,10 +96,10 @@ def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
 
 
 def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
-    """Returns the model's paged engine for CUDA and a 16-bit number format, ready to read; the caller closes it.
+    """Returns the model's paged engine for CUDA and a 16-bit dtype, ready to read; the caller closes it.
 
-    To be called when all else that stays on the GPU is there: the engine takes a share of what is free. None where
-    there is no use for it, and with a warning where it cannot be used.
+    Call it after everything else that stays on the GPU is there: the engine takes a share of the free memory. Returns
+    None where the engine does not apply, and with a warning where it cannot be used.
     """
     weight = loaded.model.lm_head.weight
     if weight.device.type != "cuda" or weight.dtype.itemsize != 2:
@@ -114,7 +114,7 @@ def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
             max_tokens=config.decode.max_tokens,
             draft_pages=few_pages(config.decode),
         )
-    except PipelineError:  # ends the run whatever reads
+    except PipelineError:  # ends the run with any engine
         raise
     except Exception as error:
         LOGGER.warning(
@@ -125,9 +125,9 @@ def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
 
 
 def wake_device(device: "torch.device") -> None:
-    """Makes a GPU's context and loads its libraries, which takes a second that imports need not wait for.
+    """Creates a GPU's context and loads its libraries ahead: it takes a second, in parallel to imports.
 
-    So does Triton: it looks at all of itself before its first kernel.
+    It also wakes Triton, which hashes all of its own files before its first kernel.
     """
     import torch
 
@@ -138,12 +138,12 @@ def wake_device(device: "torch.device") -> None:
         (square @ square).sum().item()
         with torch.inference_mode():
             add_norm(square, None, torch.nn.LayerNorm(64, dtype=square.dtype, device=device))
-    except RuntimeError as error:  # whoever needs the device meets the error too, and says what it means
+    except RuntimeError as error:  # the first real use of the device meets the error too and explains it
         LOGGER.debug("the device does not wake up", exc_info=error)
 
 
 def choose_device(asked: str) -> str:
-    """Returns "cuda" or "cpu". Raises: ConfigError for a device that is not here."""
+    """Returns the device to use, "cuda" or "cpu". Raises: ConfigError for a device that this machine does not have."""
     import torch
 
     if asked == "auto":
@@ -154,15 +154,15 @@ def choose_device(asked: str) -> str:
 
 
 def choose_dtype(asked: str, device: str) -> str:
-    """Returns "bfloat16" or "float32"."""
+    """Returns the language model's dtype on a device, "bfloat16" or "float32"."""
     return asked if asked != "auto" else "bfloat16" if device == "cuda" else "float32"
 
 
 def choose_encoder_dtype(asked: str, dtype: str, device: str) -> str:
-    """Returns "bfloat16" or "float32" for the encoder. dtype: the language model's.
+    """Returns the encoder's dtype, "bfloat16" or "float32". dtype: the language model's.
 
-    "auto" is as the language model, or bfloat16 where a CPU multiplies in it several times as fast: on 101 pages at
-    200 dpi the shipped model then read no worse, at less than half the encoder's CPU time.
+    "auto" is the language model's, or bfloat16 on a CPU that multiplies several times as fast in it: on 101 pages at
+    200 dpi the shipped model then read no worse, with less than half the encoder's CPU time.
     """
     if asked != "auto":
         return asked
@@ -176,16 +176,16 @@ def choose_encoder_dtype(asked: str, dtype: str, device: str) -> str:
 
 
 def calm_threads() -> None:
-    """Lets waiting OpenMP threads sleep; must come before torch is first imported.
+    """Makes waiting OpenMP threads sleep instead of spin; must be called before torch is first imported.
 
-    By default they spin. With one other process busy on two cores, that turned 5 ms a token into 130.
+    With one other process busy on two cores, spinning turned 5 ms a token into 130.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
 def available_cpus() -> int:
-    """Returns how many CPUs this process may use: affinity and the container's quota respected."""
+    """Returns how many CPUs this process may use, by its affinity and its container's quota."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
@@ -196,39 +196,39 @@ def available_cpus() -> int:
 
 
 def threads_each() -> int:
-    """Returns how many threads encoder and language model have each, so that both together have the CPUs.
+    """Returns how many threads the encoder and the language model get each, so that both together use all CPUs.
 
-    With as many as there are CPUs for each, 24 pages took 63 s on two instead of 54, and 22% more CPU time.
+    On two CPUs, with as many threads as CPUs for each of them, 24 pages took 63 s instead of 54 and 22% more CPU time.
     """
     return max(1, available_cpus() // 2)
 
 
 def render_workers(config: Config) -> int:
-    """Returns the number of worker processes: a page is rendered far faster than it is read."""
+    """Returns the number of worker processes, few as a page is rendered far faster than it is read."""
     return config.render.workers or max(1, min(16, available_cpus() // 2))
 
 
 def rereadings(config: Config, device: str | None) -> int:
-    """Returns how many pages are read again at once; each holds its views beside those of run.inflight_mb.
+    """Returns how many pages may be read again at once; their views come on top of those of run.inflight_mb.
 
-    On a CPU as many as are rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs a
-    run of 900 pages read those again for two thirds of its time, with nothing else to do. device: the model's.
+    On a CPU it is the number rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs
+    a run of 900 pages spent two thirds of its time rereading, with nothing else to do. device: the model's.
     """
     few = render_workers(config)
     return max(few, inflight_mb(config, device) // _REREADING_MB) if device == "cuda" else few
 
 
 def placer_processes() -> int:
-    """Returns the number of processes that place texts beside a GPU: a page takes a fraction of what rendering does."""
+    """Returns the number of processes that place texts beside a GPU; placing takes a fraction of rendering's time."""
     return max(1, min(8, available_cpus() * 3 // 8))
 
 
 def num_replicas(config: Config) -> int:
-    """Returns in how many processes the model is, 1 for this one. Torch-free, so before anything is known of a device.
+    """Returns in how many processes the model runs, 1 for this process alone. Torch-free: the device is not known yet.
 
-    A small model keeps a GPU busy a quarter of the time: launching for it takes all that one interpreter can do. Two do
-    twice as much, as long as there are CPUs for them and for the workers.
-    Raises: CheckpointError for a model that is not here.
+    A small model keeps a GPU busy a quarter of the time: launching its kernels takes all that one interpreter can do.
+    Two processes do twice as much, as long as there are CPUs for them and for the workers.
+    Raises: CheckpointError for a model that is not installed.
     """
     if config.run.replicas is not None:
         return config.run.replicas
@@ -241,6 +241,6 @@ def num_replicas(config: Config) -> int:
 
 
 def _may_have_gpu() -> bool:
-    """Whether there is a driver, and CUDA may see a GPU."""
+    """Returns whether there is a GPU driver and CUDA may see a GPU."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
     return visible not in ("", "-1") and any(Path(path).exists() for path in _DRIVERS)

@@ -1,4 +1,4 @@
-"""The decoder's thread: encoded pages to transcripts, continuously; a page that ends makes room for the next."""
+"""Runs the decoder's thread: turns encoded pages into transcripts; a page that ends makes room for the next."""
 
 import gc
 import logging
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
 
 LOGGER = logging.getLogger("ocrbatch")
-# How long an engine with nothing to read waits for a page before it looks whether the run is over.
+# How long an idle engine waits for a page before it checks whether the run is over.
 _IDLE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failure:
-    """error: what a page of it would be told. of_data: whether it is about what was computed, not how."""
+    """A failure of the engine. error: as a page's failure. of_data: whether the data caused it, not the method."""
 
     error: PageError
     of_data: bool
 
 
 class Reader(Protocol):
-    """What both engines offer: see ocr.decoding.cpu.slot_engine.Engine.read."""
+    """The interface of both engines: see ocr.decoding.cpu.slot_engine.Engine.read."""
 
     def __call__(self, requests: Iterable[PageRequest | None], /) -> Iterator[PageRead]: ...
 
 
 class DecoderLoop:
-    """Reads what comes until the queue is over.
+    """Decodes the pages of a queue until it is over.
 
-    paged: the model's engine for a GPU, if it has one. slots: pages read at once without it; halved when memory runs
-    out. kv_bytes: the most that keys and values take then. free_memory: frees what somebody else could do without,
-    and says whether there was any. may_gather: whether it is worth waiting until there is a page for every slot: a
-    step of several rows costs a CPU little more than one of a single row. The first page of a run never waits.
+    paged: the model's engine for a GPU, if it has one. slots: pages decoded at once without it; halved when memory runs
+    out. kv_bytes: the most that keys and values may take then. free_memory: frees memory that others can do without,
+    and returns whether there was any. may_gather: tells whether it pays to wait for a page for every slot: on a CPU a
+    step of several rows costs little more than one of a single row. The first page of a run never waits.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DecoderLoop:
         self._abandoned = False
 
     def run(self) -> None:
-        """Raises: PipelineError for what ends the run, as a lost device does."""
+        """Decodes until the queue is over. Raises: PipelineError for errors that end the run, such as a lost device."""
         self.meter.start()
         try:
             while not self._incoming.is_over:
@@ -89,7 +89,7 @@ class DecoderLoop:
 
     @property
     def on_device(self) -> list[Ticket]:
-        """The pages that are being read, or that ended the thread. For any thread."""
+        """The pages that are being decoded, or that were when the thread failed. For any thread."""
         return list(self._under_way.values())
 
     def _check(self) -> None:
@@ -97,7 +97,7 @@ class DecoderLoop:
             raise Abandoned
 
     def _arriving(self) -> Iterator[Ticket | None]:
-        """Pages as they come; None while there are none and others are being read."""
+        """Yields pages as they come; None while none is waiting and others are being decoded."""
         while not self._incoming.is_over:
             self._check()
             if self._under_way:
@@ -110,9 +110,9 @@ class DecoderLoop:
             yield tickets[0] if tickets else None
 
     def _read(self, tickets: Iterable[Ticket | None], *, isolate: bool) -> _Failure | None:
-        """Reads them all, or returns why it could not go on; what was not read then is still under way.
+        """Decodes all these pages, or returns why that failed; pages that were not done are then still under way.
 
-        isolate: without the paged engine, and one page at a time.
+        isolate: one page at a time, without the paged engine.
         """
         self._under_way = {}
         try:
@@ -162,11 +162,11 @@ class DecoderLoop:
         return lambda requests: engine.read(requests, check=self._check)
 
     def _recover(self, failure: _Failure) -> None:
-        """What was under way is read again: with more memory, in fewer slots, or each page by itself."""
+        """Reads the pages that were under way again: with more memory, in fewer slots, or each page by itself."""
         suspects = list(self._under_way.values())
         gc.collect()
         out_of_memory = failure.error.category == "out_of_memory"
-        # The paged engine has halved its own slots by then.
+        # A paged engine has already halved its own slots.
         if out_of_memory and (self._free_memory() or (self._paged is None and self._halve())):
             self._incoming.put_back(suspects)
             return
@@ -191,7 +191,7 @@ class DecoderLoop:
         return True
 
     def _each_alone(self, suspects: Sequence[Ticket], first: PageError) -> None:
-        """So that a page which cannot be read costs no other."""
+        """Reads each page by itself, so that a page which cannot be read fails alone."""
         for ticket in suspects:
             self._check()
             failure = self._read([ticket], isolate=True)
@@ -199,5 +199,5 @@ class DecoderLoop:
                 rendered = ticket.rendered
                 timings = ticket.encoded.timings if ticket.encoded else ()
                 ticket.settle(failed_result(rendered.page, failure.error, timings))
-        if not suspects:  # it failed before it read anything, and would again
+        if not suspects:  # it failed before it read any page, and would again
             raise PipelineError(f"the language model cannot read: {first.message}")

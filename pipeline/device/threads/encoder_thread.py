@@ -1,4 +1,4 @@
-"""The encoder's thread: rendered pages to vision tokens, in batches, on a stream of its own."""
+"""Runs the encoder's thread: turns rendered pages into vision tokens, in batches, on a stream of its own."""
 
 import gc
 import logging
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
-# How long the encoder waits for a batch to fill up before it looks again whether the decoder has enough to do.
+# How long the encoder waits for a batch to fill up before it checks again whether the decoder has enough to do.
 _PATIENCE_S = 0.02
 
 
 class EncoderLoop:
-    """Takes pages from one queue and puts them into the next, until the first is over.
+    """Encodes the pages of one queue and puts them into the next, until the first is over.
 
-    most: pages of a batch. A full batch is waited for as long as the decoder has another one to go on with.
+    most: pages of a full batch. It waits for a full batch as long as the decoder has another one to work on.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EncoderLoop:
         self._computing: Sequence[Ticket] = ()
 
     def run(self) -> None:
-        """Raises: DeviceLostError."""
+        """Encodes until the queue is over. Raises: DeviceLostError."""
         self.meter.start()
         with own_stream(self._loaded.model.lm_head.weight.device):
             while not self._incoming.is_over:
@@ -64,16 +64,19 @@ class EncoderLoop:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has no page to encode, or no room for what it has encoded. For any thread."""
+        """Tells whether it has no page to encode, or no room for its encoded pages. For any thread."""
         return self.meter.state in ("input", "output")
 
     @property
     def on_device(self) -> list[Ticket]:
-        """The batch that is being computed, or that ended the thread. For any thread."""
+        """The batch that is being encoded, or that was when the thread failed. For any thread."""
         return list(self._computing)
 
     def release(self) -> bool:
-        """Frees the encoder's graphs, for a decoder that runs out of memory; False without any. For any thread."""
+        """Frees the encoder's graphs for a decoder that runs out of memory; returns whether there were any.
+
+        For any thread.
+        """
         with self._using:
             return self._encoder.release()
 
@@ -92,9 +95,9 @@ class EncoderLoop:
                 self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
 
     def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
-        """Those that the decoder is to read; the others are settled. If a batch fails, its halves are tried.
+        """Encodes a batch and returns the pages for the decoder; the others are settled. If it fails, tries its halves.
 
-        again: a page that memory did not suffice for is tried a second time: what it lacked may be free by then.
+        again: this is the second try of a page that ran out of memory: some may have become free meanwhile.
         """
         self._computing = tickets
         try:
@@ -110,10 +113,10 @@ class EncoderLoop:
         except Exception as error:
             LOGGER.debug("encode failed for %d pages", len(tickets), exc_info=error)
             failure = page_error("encode", error)
-        else:  # nothing fails from here on: a page is settled once
+        else:  # must not fail from here on: a page is settled only once
             together = zip(tickets, encoded, requests, strict=True)
             return [ticket for ticket, page, request in together if self._is_readable(ticket, page, request)]
-        # Only here is the batch's memory free again: the exception held the frames that held it.
+        # The batch's memory is free only now: the exception referred to the frames that held it.
         gc.collect()
         out_of_memory = failure.category == "out_of_memory"
         if out_of_memory and self.release():
@@ -130,11 +133,11 @@ class EncoderLoop:
         return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
 
     def _is_readable(self, ticket: Ticket, page: EncodedPage, request: PageRequest | None) -> bool:
-        """Whether anything is to be read on it; if not it has come to its end."""
+        """Returns whether there is anything to decode on a page; if not, settles it."""
         if request is None:
             ticket.settle(unread_result(self._loaded, page))
             return False
-        if self._loaded.characters is None:  # only boxes by the character head need them any longer
+        if self._loaded.characters is None:  # without a character head nothing needs the views for boxes
             num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()
             page = replace(page, rendered=ticket.rendered)
             if ticket.dropped is not None:

@@ -1,4 +1,4 @@
-"""A queue between two threads, bounded in bytes."""
+"""Hands items from one thread to another through a queue bounded in bytes."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class Handover(Generic[Item]):
-    """One thread puts, one takes; anyone may end it. max_bytes: what may wait in it, None for no limit."""
+    """A queue between two threads: one puts, one takes, any may end it. max_bytes: its capacity, None for no limit."""
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._max_bytes = max_bytes
@@ -25,13 +25,13 @@ class Handover(Generic[Item]):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left and nothing will come."""
+        """Tells whether the queue is empty and nothing more will come."""
         return self._finished and not self._items
 
     def put(self, item: Item, num_bytes: int, *, first: bool = False) -> None:
-        """Waits until there is room; the first item always has some. After the end nothing is kept.
+        """Puts an item once there is room, which an empty queue always has. After the end it drops the item.
 
-        first: before the items that were not put so, and behind those that were.
+        first: puts it before all items that were put without this, and behind those that were put with it.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._finished or self._has_room(num_bytes))
@@ -45,7 +45,7 @@ class Handover(Generic[Item]):
                 self._changed.notify_all()
 
     def put_back(self, items: Iterable[Item]) -> None:
-        """What was taken in vain, to the front and whatever room there is."""
+        """Puts items that were taken in vain back to the front, whether there is room or not."""
         with self._changed:
             back = list(items)
             self._items.extendleft((item, 0) for item in reversed(back))
@@ -53,7 +53,7 @@ class Handover(Generic[Item]):
             self._changed.notify_all()
 
     def take(self, most: int, *, at_least: int = 1, timeout_s: float | None = None) -> list[Item]:
-        """Returns up to so many items as soon as there are at_least; none after timeout_s, what there is at the end."""
+        """Returns up to `most` items as soon as there are at_least; none after timeout_s, the rest at the end."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
             while len(self._items) < at_least and not self._finished:
@@ -69,13 +69,13 @@ class Handover(Generic[Item]):
         return [item for item, _ in taken]
 
     def finish(self) -> None:
-        """Nothing more will be put; what is there may still be taken."""
+        """Ends the queue: nothing more can be put, but what is in it can still be taken."""
         with self._changed:
             self._finished = True
             self._changed.notify_all()
 
     def abandon(self) -> None:
-        """Ends it and forgets what is there."""
+        """Ends the queue and drops what is in it."""
         with self._changed:
             self._finished = True
             self._items.clear()

@@ -1,4 +1,4 @@
-"""Imports ahead what a model needs, while workers start and look into the first files."""
+"""Imports ahead what a model needs, while workers start and probe the first files."""
 
 import contextlib
 import threading
@@ -8,9 +8,9 @@ from pipeline.device.startup.loading import _may_have_gpu, calm_threads
 
 
 def import_ahead() -> None:
-    """Begins to import what a model needs, in a thread, while workers start and look into the first files.
+    """Begins to import what a model needs, in a thread, while workers start and probe the first files.
 
-    For runs that are sure to read something, or nearly so: it takes a second or two of CPU time. Doing it twice is
+    For runs that will almost certainly read something: it takes a second or two of CPU time. Calling it twice is
     harmless.
     """
     if is_importing():
@@ -20,7 +20,7 @@ def import_ahead() -> None:
 
 
 def _import_all() -> None:
-    # Where it is wanted it is tried again, and says what is wrong.
+    # A failing import is tried again where it is needed, and reported there.
     with contextlib.suppress(Exception), first_import("pipeline.device.run_encoder"):
         load_libraries()
         import pipeline.device.run_encoder

@@ -1,4 +1,4 @@
-"""How the model's threads share a GPU and the interpreter."""
+"""Lets the model's threads share a GPU and the interpreter."""
 
 import contextlib
 import sys
@@ -10,15 +10,15 @@ import torch
 
 from encoders.graphs.capturing.gate import working
 
-# Seconds for which a thread keeps the interpreter while another wants it; Python's own 5 ms are the time of a whole
-# decoding step, and the decoder asks for it several times a step.
+# Seconds that a thread keeps the interpreter while another wants it. Python's default of 5 ms is as long as a whole
+# decoding step, in which the decoder asks for the interpreter several times.
 _SWITCH_S = 1e-5
 
 
 def own_stream(device: torch.device) -> AbstractContextManager[object]:
-    """A stream of this thread's own on a GPU, so that its work waits for nobody else's.
+    """Returns a context with a GPU stream of this thread's own, so that its work waits for no other thread's.
 
-    None has priority: with that for the decoder the encoder starves, and the decoder soon waits for it (10 instead of
+    No stream has priority: if the decoder's has, the encoder starves and the decoder soon waits for it (10 instead of
     12 pages/s).
     """
     if device.type != "cuda":
@@ -28,14 +28,14 @@ def own_stream(device: torch.device) -> AbstractContextManager[object]:
 
 
 def try_device(device: torch.device) -> None:
-    """Computes next to nothing on a GPU: where that fails, no page is the reason. Raises: RuntimeError."""
+    """Makes a tiny computation on a GPU: if it fails, no page is to blame. Raises: RuntimeError."""
     if device.type == "cuda":
-        with working(), contextlib.suppress(torch.OutOfMemoryError):  # it is there, only full
+        with working(), contextlib.suppress(torch.OutOfMemoryError):  # the GPU works, its memory is only full
             torch.ones(8, device=device).sum().item()
 
 
 def gpu_name(device: torch.device) -> str | None:
-    """Returns what the driver calls a GPU, "GPU-..."; None for a CPU, or where PyTorch does not know."""
+    """Returns the driver's name of a GPU, "GPU-..."; None for a CPU, or where PyTorch does not know it."""
     if device.type != "cuda":
         return None
     properties: Any = torch.cuda.get_device_properties(device)
@@ -44,7 +44,7 @@ def gpu_name(device: torch.device) -> str | None:
 
 
 def gpu_bytes(device: torch.device) -> int | None:
-    """Returns the memory that a GPU has; None for a CPU."""
+    """Returns the bytes of a GPU's memory; None for a CPU."""
     if device.type != "cuda":
         return None
     properties: Any = torch.cuda.get_device_properties(device)
@@ -52,16 +52,16 @@ def gpu_bytes(device: torch.device) -> int | None:
 
 
 def share_cpus(device: torch.device, num_threads: int) -> None:
-    """Sets the threads of PyTorch's operators on the CPU for the calling thread.
+    """Sets how many threads PyTorch's CPU operators use when called from this thread.
 
-    Beside a GPU one is enough: a copy of a page is divided among all CPUs otherwise, and waits for the busiest of them.
+    Beside a GPU it is one: otherwise copying a page is divided among all CPUs and waits for the busiest of them.
     """
     torch.set_num_threads(1 if device.type == "cuda" else num_threads)
 
 
 @contextmanager
 def quick_turns(device: torch.device) -> Iterator[None]:
-    """Threads hand the interpreter to each other quickly, where one of them keeps a GPU at work."""
+    """Makes threads hand the interpreter to each other quickly during the block, if the device is a GPU."""
     before = sys.getswitchinterval()
     if device.type == "cuda":
         sys.setswitchinterval(_SWITCH_S)

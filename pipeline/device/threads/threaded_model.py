@@ -1,4 +1,4 @@
-"""A model in its threads: encoder and decoder work at once, and the event loop awaits the pages."""
+"""Runs a model in threads: encoder and decoder work concurrently, and the event loop awaits the pages."""
 
 import contextlib
 import logging
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from pipeline.device.threads.encoder_thread import EncoderLoop
 
 LOGGER = logging.getLogger("ocrbatch")
-# Encoded pages that may wait for the decoder: two batches of pages and their tokens.
+# The most bytes of encoded pages that may wait for the decoder: two batches of pages and their tokens.
 _ENCODED_BYTES = 768 << 20
-# How long the end of a run waits for its threads, which may be computing: in 10 s all is to be over.
+# How long the end of a run waits for its threads, which may be computing: the whole end should take at most 10 s.
 _JOIN_S = 6.0
-# The same where they still load, of which nothing is worth waiting for.
+# How long it waits while they are still loading, which is not worth waiting for.
 _LOADING_JOIN_S = 0.5
 _NAMES = ("model", "decoder")
 
 
 def is_at_work() -> bool:
-    """Whether a model's thread still computes: the interpreter must not be taken down around it."""
+    """Returns whether a model's thread is still computing: the interpreter must not be shut down meanwhile."""
     return any(thread.name in _NAMES for thread in threading.enumerate())
 
 
 class Model(ModelService):
-    """A model in threads of this process: it loads when started, and reads what it is given.
+    """A model in threads of this process: loads when started, and reads the pages it is given.
 
-    load: gives the model. places: whether what was read is placed here; without, only submit() may be asked.
+    load: returns the model. places: whether texts are placed here; without that, only submit() may be used for reading.
     """
 
     def __init__(
@@ -65,33 +65,34 @@ class Model(ModelService):
         self._decoding: DecoderLoop | None = None
 
     def prepare(self) -> None:
-        """Imports what the model needs, in a thread."""
+        """Begins to import what the model needs, in a thread."""
         import_ahead()
 
     def start(self) -> None:
-        """Begins to load, unless that was done: a run with nothing to read does without."""
+        """Begins to load the model if it has not been started: a run with nothing to read never loads it."""
         if not self._threads:
             self._begin("model", self._run)
 
     @property
     def is_loading(self) -> bool:
-        """Whether it was started and does not take pages yet."""
+        """Tells whether the model was started and does not take pages yet."""
         return bool(self._threads) and not self._encodes.is_open
 
     @property
     def is_ready(self) -> bool:
-        """Whether it takes pages."""
+        """Tells whether the model takes pages."""
         return self._encodes.is_open
 
     def when_open(self, stage: Literal["encoder", "decoder"], tell: Callable[[], None]) -> None:
-        """Has it called when a stage takes pages, or now. From any thread, in any thread."""
+        """Calls tell, in any thread, once a stage takes pages, or at once if it does. For any thread."""
         (self._encodes if stage == "encoder" else self._decodes).then(tell)
 
     async def ready(self, *, alone: bool = False) -> None:
-        """Waits until the model takes pages, and begins to load where that was not done: before, none is in it.
+        """Starts the model if need be, and waits until it takes pages; until then no page is in it.
 
-        alone: until nothing is being made any more that could fail in a page's stead; the decoder's graphs are captured
-        while the encoder has the first pages. Where the model fails to load this never returns, and `failed` says why.
+        alone: also waits until nothing else is being set up whose failure could be blamed on a page, as the decoder's
+        graphs are captured while the encoder has the first pages. If the model fails to load, this never returns, and
+        `failed` has the error.
         """
         self.start()
         await self._encodes.passed()
@@ -99,16 +100,16 @@ class Model(ModelService):
             await self._decodes.passed()
 
     def submit(self, ticket: Ticket) -> None:
-        """Has a page read, whose ticket is settled then. For any thread."""
+        """Queues a page to be read; its ticket is settled when it is done. For any thread."""
         self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
 
     @property
     def lost_tickets(self) -> Mapping[Ticket, PageError]:
-        """Of the pages that were being computed when the threads failed; once `failed` is settled."""
+        """The failures of the pages that were being computed when the threads failed; once `failed` is settled."""
         return self._lost
 
     def close(self) -> None:
-        """Ends the threads; pages that are not read by now are given up. Frees graphs and caches."""
+        """Ends the threads, giving up pages that are not read yet. Frees graphs and caches."""
         self._closing.set()
         self._rendered.abandon()
         if self._decoding is not None:
@@ -124,7 +125,7 @@ class Model(ModelService):
 
     @property
     def capture_s(self) -> float:
-        """Seconds that the encoder's graphs took."""
+        """The seconds that capturing the encoder's graphs took."""
         return 0.0 if self._encoder is None else self._encoder.capture_s
 
     def encoder_stats(self) -> "dict[str, PathStats] | None":
@@ -132,7 +133,7 @@ class Model(ModelService):
         return None if self._encoder is None else self._encoder.stats()
 
     def _used(self, wall_s: float) -> list[StageUse]:
-        """Where encoder and decoder's time went; after close()."""
+        """Returns where the encoder's and the decoder's time went; call it after close()."""
         loops = {"encode": self._encoding, "decode": self._decoding}
         return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
 
@@ -141,7 +142,7 @@ class Model(ModelService):
         return (0, 0) if self._decoding is None else (self._decoding.num_tokens, self._decoding.num_steps)
 
     def _run(self) -> None:
-        """The encoder's thread, which also loads the model and ends the decoder's."""
+        """Runs the encoder's thread, which also loads the model and ends the decoder's thread."""
         from pipeline.device.gpu_meter import GpuMeter
         from pipeline.device.startup.loading import open_encoder, threads_each
         from pipeline.device.threads.streams import quick_turns, share_cpus
@@ -151,7 +152,7 @@ class Model(ModelService):
         with watch.measure(), before_any_page():
             loaded = self._loaded = self._load(self._config)
             self._encoder = encoder = open_encoder(loaded, self._config)
-            encoder.synchronize()  # other streams do not wait for this one
+            encoder.synchronize()  # other streams would not wait for this one
         try:
             self.load_s = watch.seconds
             LOGGER.info("model loaded in %.1f s", watch.seconds)
@@ -196,13 +197,13 @@ class Model(ModelService):
         try:
             self._encoding.run()
         except BaseException as error:
-            self._fail(error)  # before the decoder has read what it has
+            self._fail(error)  # at once, not only after the decoder has read its pages
         finally:
             self._encoded.finish()
             decoder.join()
 
     def _decode_all(self, loaded: "LoadedModel") -> None:
-        """The decoder's thread."""
+        """Runs the decoder's thread."""
         from pipeline.device.startup.loading import threads_each
         from pipeline.device.threads.streams import own_stream, share_cpus
 
@@ -246,7 +247,7 @@ class Model(ModelService):
                 paged.close()
 
     def _fail(self, error: BaseException) -> None:
-        """Ends the run with the first error that comes here."""
+        """Ends the run with the first error that is passed here."""
         loops = {"encode": self._encoding, "decode": self._decoding}
         held = {stage: loop.on_device for stage, loop in loops.items() if loop is not None}
         if not self.failed.done():

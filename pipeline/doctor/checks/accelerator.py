@@ -1,4 +1,4 @@
-"""Where the model would run: the GPU, from the driver to a replayed graph, or what the CPU can do."""
+"""Checks the device that the model would run on: a GPU, from its driver to a replayed graph, or the CPU's features."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SIDE = 64
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """A GPU's driver, products, Triton and graphs; without one, what the CPU has for products in bfloat16."""
+    """Checks a GPU's driver, matrix products, Triton and graphs; without a GPU, the CPU's bfloat16 support."""
     calm_threads()
     try:
         import torch
@@ -82,13 +82,13 @@ def _gpu(torch: Any, device: Any) -> Finding:
 
 
 def _runs_on(major: int, minor: int, supported: list[str]) -> bool:
-    """Whether code was built for this architecture: for its generation, and no newer than it."""
+    """Returns whether code was built for this architecture: for its generation, and not for a newer member of it."""
     versions = [divmod(int("".join(filter(str.isdigit, name))), 10) for name in supported]
     return any(version[0] == major and version[1] <= minor for version in versions)
 
 
 def _product(torch: Any, device: Any) -> Finding:
-    """Of whole numbers, which every number format here multiplies without rounding."""
+    """Checks matrix products of whole numbers, which every dtype here multiplies without rounding."""
     square = torch.arange(_SIDE * _SIDE).reshape(_SIDE, _SIDE) % 7 - 3
     expected = (square @ square).float()
     for dtype in (torch.float32, torch.bfloat16):
@@ -114,7 +114,7 @@ def _triton(torch: Any, device: Any) -> Finding:
 
 
 def _graph(torch: Any, device: Any) -> Finding:
-    """Captures a product, replays it on other numbers, and compares with the same product launched."""
+    """Captures a matrix product, replays it on other numbers, and compares it with an ordinary launch."""
     values = torch.zeros(_SIDE, _SIDE, device=device)
     weight = torch.randn(_SIDE, _SIDE, device=device)
     stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
@@ -133,7 +133,7 @@ def _graph(torch: Any, device: Any) -> Finding:
 
 
 def _driver() -> str:
-    with contextlib.suppress(Exception):  # NVML is not everywhere where CUDA is
+    with contextlib.suppress(Exception):  # NVML may be missing where CUDA works
         import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         pynvml.nvmlInit()
@@ -145,7 +145,7 @@ def _driver() -> str:
 
 
 def _nvidia_gpu() -> str | None:
-    """Returns the name of a GPU that the driver knows, whatever PyTorch can do with it."""
+    """Returns the name of a GPU that the driver sees, whether PyTorch can use it or not."""
     with contextlib.suppress(Exception):
         import pynvml
 
@@ -158,7 +158,7 @@ def _nvidia_gpu() -> str | None:
 
 
 def _cpu_flags() -> frozenset[str]:
-    """The instruction sets that the kernel reports; none where it has no /proc."""
+    """Returns the instruction sets that the kernel reports; none where there is no /proc."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

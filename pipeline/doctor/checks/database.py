@@ -1,4 +1,4 @@
-"""The database: reachable, writable, whole, of this program's version, on a disk where it can work."""
+"""Checks the database: reachable, writable, undamaged, of this program's version, on a suitable disk."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ _WHAT = "database"
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Looks at the configured database, and writes no row to it."""
+    """Checks the configured database without writing a row to it."""
     path = config.store.database
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         yield fail(_WHAT, f"{path}: there is no folder {folder}", "make it, or choose another --db")
         return
     yield _disk_kind(folder)
-    trouble = _cannot_write(folder)
+    trouble = _write_error(folder)
     if trouble:
         yield fail(
             _WHAT,
@@ -87,13 +87,13 @@ def _version(error: DatabaseVersionError) -> Finding:
 
 
 def _storage(error: StorageError) -> Finding:
-    """These messages end with what to do, after the last semicolon."""
+    """Returns a storage error as a finding: the part of its message after the last semicolon is the remedy."""
     found, _, remedy = str(error).rpartition("; ")
     return fail(_WHAT, found or str(error), remedy if found else "choose another --db")
 
 
 def _disk_kind(folder: str) -> Finding:
-    """SQLite's write-ahead log is shared memory: it does not work between hosts."""
+    """Checks that the disk is local: SQLite's write-ahead log uses shared memory and does not work between hosts."""
     mount = mount_of(folder)
     if mount is None:
         return note("database's disk", "the system does not say what kind it is")
@@ -104,8 +104,8 @@ def _disk_kind(folder: str) -> Finding:
     return ok("database's disk", f"{kind} ({point}), local")
 
 
-def _cannot_write(folder: str) -> str | None:
-    """Returns why no file can be made in a folder, tried with one without a name where the system has those."""
+def _write_error(folder: str) -> str | None:
+    """Returns why no file can be written in a folder, None if it can; tries an unnamed file where possible."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"\0" * 65536)

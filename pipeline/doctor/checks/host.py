@@ -1,4 +1,4 @@
-"""What the machine has left: disk space, memory, shared memory, descriptors."""
+"""Checks what the machine has left: disk space, memory, shared memory, descriptors."""
 
 import contextlib
 import multiprocessing
@@ -15,18 +15,18 @@ from pipeline.device.startup.loading import render_workers
 from pipeline.doctor.finding import Finding, fail, note, ok, size
 from pipeline.ingest.workers.shared_memory import Arena
 
-# A page's rows with its text twice, blocks, times and the search index: 10 to 30 kB.
+# A page takes 10 to 30 kB: its rows with its text twice, blocks, times and the search index.
 _PAGE_BYTES = 30_000
 _LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
 _TRIAL_BYTES = 16 << 20
-# Python, PyTorch, the shipped model and the eight pages that it reads at once; a page under way in a worker. The most
-# over 500 pages, measured by tests.benchmarks.memory.
+# Memory of Python, PyTorch, the shipped model and the eight pages that it reads at once; and of a page in a worker. The
+# most over 500 pages, measured by tests.benchmarks.memory.
 _PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
 _OPEN_FILES = 256
 
 
 def check_disk(config: Config) -> Iterator[Finding]:
-    """Free space where the database grows, and where temporary files and compiled kernels go."""
+    """Checks the free space for the database, and for temporary files and compiled kernels."""
     folder = os.path.dirname(os.path.realpath(config.store.database))
     places = {"disk of the database": folder, "disk of temporary files": tempfile.gettempdir()}
     for what, place in places.items():
@@ -50,7 +50,7 @@ def _space(what: str, place: str, free: int) -> Finding:
 
 
 def check_memory(config: Config) -> Iterator[Finding]:
-    """Memory for pages under way, shared memory, and the limits of this process."""
+    """Checks the memory for pages in flight, shared memory, and the limits of this process."""
     available = available_bytes()
     if available is not None:
         yield _memory(available, config)
@@ -60,7 +60,7 @@ def check_memory(config: Config) -> Iterator[Finding]:
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """Returns what can be allocated without swapping, the container's limit respected; None where nobody says."""
+    """Returns the bytes that can be allocated without swapping, within the container's limit; None if unknown."""
     found = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -82,7 +82,7 @@ def _memory(available: int, config: Config) -> Finding:
 
 
 def _shared() -> Iterator[Finding]:
-    """Rendered pages are in memory without a name, which /dev/shm's size does not bound; locks are in /dev/shm."""
+    """Checks shared memory: unnamed for rendered pages, which /dev/shm does not limit, and /dev/shm for locks."""
     arena = Arena.where_possible(_TRIAL_BYTES)
     if arena is None:
         yield note("shared memory", "not to be had here: rendered pages come through pipes, which is slower")

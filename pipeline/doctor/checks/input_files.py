@@ -1,4 +1,4 @@
-"""What the configuration names: inputs that can be read, passwords, and the other files that a run writes."""
+"""Checks the files that the configuration names: readable inputs, passwords, and the other files a run writes."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pipeline.errors import ConfigError
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Whether what the configuration names is there and can be read, or written."""
+    """Checks that the files which the configuration names exist and can be read or written."""
     if not config.ingest.paths:
         yield note("inputs", "none in the configuration: name them on the command line, or set ingest.paths")
     for path in config.ingest.paths:
@@ -40,7 +40,7 @@ def _input(path: str) -> Finding:
 
 
 def _passwords(config: Config) -> Finding:
-    """Counted, never shown."""
+    """Checks that passwords can be read; only their number is shown."""
     try:
         number = len(read_passwords(config.ingest))
     except ConfigError as error:

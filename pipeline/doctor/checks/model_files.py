@@ -1,4 +1,4 @@
-"""The model's files: there, whole, readable, and the ones that were published. Neither loads it nor imports torch."""
+"""Checks the model's files: present, complete, readable, and as published. Neither loads it nor imports torch."""
 
 import base64
 import os
@@ -24,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Files, weights, hashes, tokenizer, and whether anything would be fetched. Never downloads."""
+    """Checks files, weights, hashes and tokenizer, and whether anything would be downloaded. Never downloads."""
     try:
         directory = local_directory(config.model)
         if directory is None:
@@ -54,9 +54,9 @@ def _is_on_hub(model: str) -> bool:
 
 
 def local_directory(model: str) -> Path | None:
-    """Where the model's files are on this machine; None for one of the hub's that is not here.
+    """Returns the folder of the model's files on this machine; None for a hub model that is not here.
 
-    Raises: CheckpointError for what is no model's name.
+    Raises: CheckpointError for a name that is not a model's.
     """
     if not _is_on_hub(model) or "/" not in model or model.startswith(("/", ".", "~")):
         return find_directory(model)
@@ -88,7 +88,7 @@ def _network(model: str) -> Finding:
 
 
 def _weights(files: list[Path]) -> Iterator[Finding]:
-    """Whether the files are whole: their headers say how long they are."""
+    """Checks that the files are complete: their headers tell how long they are."""
     num_tensors = 0
     for file in files:
         try:
@@ -102,7 +102,7 @@ def _weights(files: list[Path]) -> Iterator[Finding]:
 
 
 def _hashes(model: str, files: list[Path]) -> Finding:
-    """Against what was recorded: in SHA256SUMS beside the files, by pip for the shipped model, by the hub's cache."""
+    """Compares hashes with those in SHA256SUMS beside the files, from pip for the shipped model, or the hub's cache."""
     recorded = {file: expected for file in files if (expected := _recorded(model, file))}
     wrong = [file for file, expected in recorded.items() if file_sha256(file).hex() != expected]
     if wrong:
@@ -117,13 +117,13 @@ def _hashes(model: str, files: list[Path]) -> Finding:
 
 
 def _recorded(model: str, file: Path) -> str | None:
-    """Returns the sha256 in hex; None where none is recorded."""
+    """Returns a file's recorded sha256 in hex; None if none is recorded."""
     with suppress(OSError, UnicodeDecodeError):
         for line in (file.parent / SUMS).read_text(encoding="utf-8").splitlines():
             expected, _, name = line.partition(" ")
             if name.lstrip(" *") == file.name and _SHA256.fullmatch(expected):
                 return expected
-    blob = os.path.basename(os.path.realpath(file))  # large files are named so in the hub's cache
+    blob = os.path.basename(os.path.realpath(file))  # the hub's cache names large files by their sha256
     if file.is_symlink() and _SHA256.fullmatch(blob):
         return blob
     if model != SHIPPED:

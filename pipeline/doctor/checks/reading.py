@@ -1,4 +1,4 @@
-"""A reading of the built-in page with the configured model, from the file to the row."""
+"""Checks reading: reads the built-in page with the configured model, from the file to the row."""
 
 import os
 import tempfile
@@ -18,7 +18,7 @@ _MOST_ERRORS = 0.1
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Runs the whole pipeline in a folder of its own. Takes seconds, with a large model a minute."""
+    """Runs the whole pipeline in a temporary folder. Takes seconds, with a large model a minute."""
     if local_directory(config.model) is None:
         yield fail("reading", f"{config.model} is not on this machine", "download it first")
         return
@@ -48,7 +48,7 @@ def check(config: Config) -> Iterator[Finding]:
 
 
 def _alone(config: Config, path: str, database: str) -> Config:
-    """The configuration with nothing but the sample to read, and nothing written elsewhere."""
+    """Returns the configuration changed to read only the sample and to write nothing elsewhere."""
     ingest = type(config.ingest)(paths=[path])
     store = config.store.model_copy(update={"database": database})
     limits = type(config.run)(inflight_mb=config.run.inflight_mb)

@@ -1,4 +1,4 @@
-"""Python, the packages and SQLite. Imports none of the packages: a broken one is found by the check that uses it."""
+"""Checks Python, the packages and SQLite. Imports no package: the check that uses a broken one will find it."""
 
 import sqlite3
 import tomllib
@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).parents[3] / "pyproject.toml"
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Versions against the ranges that this package declares."""
+    """Checks versions against the ranges that this package declares."""
     python, requirements = declared()
     yield _python(python)
     found = [(requirement, _version(requirement.name)) for requirement in requirements]
@@ -42,16 +42,16 @@ def check(config: Config) -> Iterator[Finding]:
 
 
 def _own_packages() -> Iterator[Finding]:
-    """A failure for each package that another project has under the same name, and that would be imported instead."""
+    """Yields a failure for each package that would be imported from another project of the same name instead."""
     for problem in foreign_packages():
         what, _, remedy = problem.partition("; ")
         yield fail("modules", what, remedy)
 
 
 def declared() -> tuple[str, list[Requirement]]:
-    """Returns the range of Python versions, and what is required without extras.
+    """Returns the range of Python versions, and the requirements without extras.
 
-    From pyproject.toml where this is a source tree, whose installed metadata may be older; else from the metadata.
+    They are read from pyproject.toml in a source tree, whose installed metadata may be older; else from the metadata.
     """
     if _SOURCE.is_file():
         project = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))["project"]

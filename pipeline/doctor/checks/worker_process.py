@@ -1,4 +1,4 @@
-"""A worker process: it starts, keeps to its limits, and renders a page whose typeface is not in the file."""
+"""Checks a worker process: it starts, limits itself, and renders a page whose typeface is not in the file."""
 
 import hashlib
 import sys
@@ -19,7 +19,7 @@ _TIMEOUT_S = 60.0
 
 
 def check(config: Config) -> Iterator[Finding]:
-    """Looks into the built-in page and renders it, as a run would."""
+    """Probes and renders the built-in page as a run would."""
     with tempfile.TemporaryDirectory(prefix="ocrbatch-doctor-") as folder:
         path = Path(folder, "sample.pdf")
         path.write_bytes(sample_pdf())
@@ -27,7 +27,7 @@ def check(config: Config) -> Iterator[Finding]:
 
 
 def _render(path: Path, config: Config) -> Iterator[Finding]:
-    tile = tile_settings(config if local_directory(config.model) else _without_parts(config))
+    tile = tile_settings(config if local_directory(config.model) else _without_crops(config))
     page = Page(
         path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
     )
@@ -56,8 +56,8 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
 _REMEDY = "see that processes can be started here, with memory and semaphores (/dev/shm)"
 
 
-def _without_parts(config: Config) -> Config:
-    """To know whether a model reads pages in parts it would have to be downloaded."""
+def _without_crops(config: Config) -> Config:
+    """Returns the configuration without crops: only the model's files tell whether it reads pages in crops."""
     return config.model_copy(update={"tile": config.tile.model_copy(update={"parts": "off"})})
 
 
@@ -73,7 +73,7 @@ def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) ->
 
 
 def _fonts(page: ReadablePage) -> Finding:
-    """Whether the text was drawn: a page without its typeface would be blank, or fail as illegible."""
+    """Checks that the text was drawn: a page without its typeface would be blank, or fail as illegible."""
     from pipeline.rereading.joining import readings
 
     layers = "".join(reading.text_layer or "" for reading in readings(page))

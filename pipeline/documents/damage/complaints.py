@@ -1,8 +1,9 @@
-"""What MuPDF could not use of a page, told from what it said while it drew the page. Runs in workers.
+"""Finds out from MuPDF's warnings which parts of a page it could not use while drawing it. Runs in workers.
 
-MuPDF draws on where something is damaged, and says so in a list of sentences that is kept for the process. An error
-that it got over is named first ("library error: zlib error: ..."), and then often what became of it ("padding truncated
-image", "ignoring broken ICC profile"): that sentence tells whether anything that can be seen is missing.
+Where something is damaged MuPDF draws on and adds a warning to a list that it keeps for the process. An error that it
+recovered from comes first ("library error: zlib error: ..."), often followed by the consequence ("padding truncated
+image", "ignoring broken ICC profile"): that line tells whether anything visible is missing.
+
 Source: fz_warn and fz_report_error in MuPDF 1.28; 3,220 pages of 720 manuals say nothing but harmless things.
 """
 
@@ -21,13 +22,13 @@ WORDS: dict[Kind, str] = {
     "font": "a font of the page cannot be used, and letters may be missing or wrong",
     "content": "not all of what the page draws can be used",
 }
-# Whatever went wrong before one of these, no text is missing because of it.
+# Errors that end in one of these do not cause missing text.
 _HARMLESS = re.compile(
     r"ignoring broken ICC|ICC colorspace N=|cannot create ICC link|falling back to fast color|ICC support"
     r"|cannot load ToUnicode|cannot create appearance stream|Ignoring (Page|XObject|invalid)|Attempt to read Output"
     r"|structure tree broken|Bad parent link|bogus font|PDF stream Length incorrect|gstate underflow|invalid marked"
 )
-# Of syntax errors: what is missing decides on colours and shades only, or the word is no operator that draws.
+# Syntax errors that affect colours and shades only, or that are about a word which is not a drawing operator.
 _COLOUR = re.compile(
     r"cannot find (ExtGState|ColorSpace|Pattern|Shading|Properties) resource|unknown keyword"
 )
@@ -63,17 +64,17 @@ SHORT_PICTURE = "padding truncated image"
 
 
 def forget() -> None:
-    """Drops what MuPDF said so far: before a page, or it would count for that, and be kept for ever."""
+    """Drops MuPDF's warnings so far. Called before each page: they would count for it, and be kept for ever."""
     pymupdf.TOOLS.reset_mupdf_warnings()
 
 
 def said() -> list[str]:
-    """Returns the sentences since `forget`, in their order."""
+    """Returns MuPDF's warnings since `forget`, in order."""
     return [line for line in pymupdf.TOOLS.mupdf_warnings(reset=0).split("\n") if line]
 
 
 def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:
-    """Returns what was lost -> MuPDF's words about it; nothing where all was got over, or hides no text."""
+    """Returns the kinds of loss with MuPDF's warnings about each; empty where no loss can hide text."""
     found: dict[Kind, list[str]] = {}
     errors: list[str] = []
     for line in lines:
@@ -95,7 +96,7 @@ def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:
 
 
 def sentence(found: dict[Kind, list[str]]) -> str:
-    """Returns what is missing, and MuPDF's words if there are any, each once; "" where nothing is."""
+    """Returns a sentence that says what is missing, with MuPDF's warnings, each once; "" where nothing is."""
     what = ", and ".join(WORDS[kind] for kind in WORDS if kind in found)
     words = "; ".join(dict.fromkeys(line for kind in WORDS for line in found.get(kind, ())))
     shown = one_line(words)
@@ -104,7 +105,7 @@ def sentence(found: dict[Kind, list[str]]) -> str:
 
 
 def suspicions(lines: Sequence[str]) -> list[str]:
-    """Returns all that is not known to be harmless: where a page looks blank, that may be why."""
+    """Returns the warnings that are not known to be harmless: they may be why a page looks blank."""
     return [line for line in lines if not _HARMLESS.search(line) and not line.startswith("... repeated")]
 
 

@@ -1,4 +1,7 @@
-"""Whether a file still holds what was hashed: no text is stored under another content's hash. Never imports torch."""
+"""Checks that a file still has the content that was hashed, so that no text is stored under another content's hash.
+
+Never imports torch.
+"""
 
 import hashlib
 import os
@@ -12,20 +15,20 @@ _CHUNK_BYTES = 1 << 20
 
 
 def stamp_of(found: os.stat_result) -> FileStamp:
-    """Returns what changes when a file's content does: device, inode, bytes, and both times in ns."""
+    """Returns the stamp that changes with a file's content: device, inode, size in bytes, and both times in ns."""
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 class Content:
-    """The content that a page was found in, held by a descriptor of its own, which no renaming or deleting changes.
+    """A page's file, held open by a descriptor of its own, which renaming or deleting the file does not affect.
 
-    The parsers open the file by its path; `check` says whether what they see is what was hashed. Pages without a stamp
+    The parsers open the file by its path; `check` verifies that they see what was hashed. Pages without a stamp
     are not checked. Raises: OSError, PageRenderError ("changed").
     """
 
     def __init__(self, page: Page) -> None:
         self._path, self._sha256, self._stamp = page.path, page.sha256, page.stamp
-        # Not blocking: the file may have become a pipe.
+        # Opened without blocking: the file may have become a pipe.
         self._descriptor = os.open(page.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
             if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
@@ -36,12 +39,12 @@ class Content:
             raise
 
     def check_path(self) -> None:
-        """Checks that the path leads to this content: for after a parser has opened it."""
+        """Checks that the path still leads to this file. Call it after a parser has opened the path."""
         if not os.path.samestat(os.stat(self._path), os.fstat(self._descriptor)):
             raise PageRenderError("changed", CHANGED)
 
     def check(self) -> None:
-        """Checks that the content is what it was. Where the stamp is another the hash decides."""
+        """Checks that the content has not changed; if the stamp has, the hash decides."""
         found = stamp_of(os.fstat(self._descriptor))
         if self._stamp is None or found == self._stamp:
             return
@@ -50,6 +53,7 @@ class Content:
         self._stamp = found
 
     def close(self) -> None:
+        """Closes the descriptor."""
         os.close(self._descriptor)
 
     def _hashed(self) -> str:

@@ -1,10 +1,10 @@
-"""How opening a file or rendering a page fails, in words for the person who will read the row."""
+"""Defines how opening a file or rendering a page fails, with messages for the person who will read the row."""
 
 from pipeline.types import DocumentStatus
 
 
 class DocumentError(Exception):
-    """A file that cannot be read. status: what its row will say; the message is the reason."""
+    """A file cannot be read. status: for its row; the message is the reason."""
 
     def __init__(self, status: DocumentStatus, reason: str) -> None:
         super().__init__(status, reason)
@@ -16,7 +16,7 @@ class DocumentError(Exception):
 
 
 class PageRenderError(Exception):
-    """A page that cannot be rendered. category: a short stable word ("broken", "oversized")."""
+    """A page cannot be rendered. category: a short stable word ("broken", "oversized")."""
 
     def __init__(self, category: str, message: str) -> None:
         super().__init__(category, message)

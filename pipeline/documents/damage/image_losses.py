@@ -1,10 +1,9 @@
-"""What an image file lacks of its picture although a decoder gave one. Runs in workers.
+"""Finds what is missing in an image file although a decoder returned a picture. Runs in workers.
 
-Cut files and wrong checksums raise errors (pipeline.documents.images). What decoders fill up without a word is found
-here: blocks of a file that were never written, JPEG data that breaks off, and lines of a fax that libtiff cannot make
-out. Pixels that were replaced by others, in a bitmap or in WebP, JPEG and JPEG 2000 data of the right form, cannot be
-told
-from a picture: these formats have no checksums.
+Truncated files and wrong checksums raise errors (pipeline.documents.images). This finds what decoders fill in silently:
+blocks of a file that were never written, JPEG data that breaks off, and fax lines that libtiff cannot decode. Pixels
+that were replaced by others, in a bitmap or in well-formed WebP, JPEG and JPEG 2000 data, cannot be told from a
+picture: these formats have no checksums.
 """
 
 import os
@@ -17,12 +16,12 @@ import numpy as np
 
 from pipeline.documents.damage import picture_data
 
-# File systems give out space by so many bytes, and leave zeros where a block was not written.
+# File systems allocate blocks of this many bytes, and leave zeros where a block was not written.
 _BLOCK_BYTES = 4096
 _CHUNK_BYTES = 256 * _BLOCK_BYTES
-# The data of a JPEG is looked through up to this; a page of 100 megapixels has some 50 MB.
+# JPEG data is searched up to this size; a page of 100 megapixels has some 50 MB.
 _MOST_BYTES = 64 << 20
-# Fewer lines of a fax, each lost for itself, hide no line of text: its small letters are twice as high.
+# Fewer fax lines than this, each lost on its own, hide no line of text: even small letters are twice as high.
 _FEWEST_LINES = 4
 _BAD_LINE = re.compile(r"^Fax(\d)\w*: Bad code word at line (\d+) of strip (\d+)", re.MULTILINE)
 _FAXES = ("group3", "group4", "tiff_ccitt")
@@ -35,9 +34,10 @@ Extents = Sequence[tuple[int, int]]
 
 @contextmanager
 def libtiff_words(image: Any) -> Iterator[list[str]]:
-    """Gives a list that holds what libtiff said in the block, for a fax; for other pictures nothing is listened to.
+    """Yields a list that, after the block, holds what libtiff printed in it; only for faxes, else it stays empty.
 
-    libtiff prints it: Pillow passes on only what ends the decoding. More than a pipe holds, 64 KiB, is dropped.
+    It reads what libtiff prints, as Pillow passes on only the errors that end decoding. Output beyond a pipe's 64 KiB
+    is dropped.
     """
     said: list[str] = []
     if image.format != "TIFF" or image.info.get("compression") not in _FAXES:
@@ -59,10 +59,10 @@ def libtiff_words(image: Any) -> Iterator[list[str]]:
             os.close(descriptor)
 
 
-def missing(path: str, image: Any, words: Sequence[str]) -> str:
-    """Returns what is wrong with the data of the frame that an image stands at, a sentence; "" where nothing is seen.
+def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
+    """Returns a sentence that says what is wrong with the data of an image's current frame; "" where nothing is found.
 
-    words: what libtiff_words gave of it. Raises: OSError.
+    words: from libtiff_words. Raises: OSError.
     """
     extents = _extents(image)
     jpegs = _jpegs(image, extents)
@@ -81,10 +81,11 @@ def missing(path: str, image: Any, words: Sequence[str]) -> str:
 
 
 def has_hole(file: Any, extents: Extents = ()) -> bool:
-    """Returns whether whole blocks of a file are zeros, from a block's boundary to another or to the file's end.
+    """Returns whether whole blocks of a file are zeros, from one block boundary to another or to the file's end.
 
-    file: open for reading bytes. extents: (start, end) in bytes of what counts, () for all of it. Zeros that belong to
-    a picture, its black or its white, begin just there in one of 4,096 files by chance, and end there in one of those.
+    file: open for reading bytes. extents: (start, end) in bytes of the data that counts, () for all of it. Zeros that
+    belong to a picture, its black or its white, start on a boundary by chance in one of 4,096 files, and also end on
+    one in one of 4,096 of those.
     """
     lowest = min((start for start, _ in extents), default=0) // _BLOCK_BYTES
     lowest = max(0, lowest - 1)  # the byte before a hole tells that it begins with its block
@@ -104,9 +105,9 @@ def has_hole(file: Any, extents: Extents = ()) -> bool:
 
 
 def _blocks(file: Any, end: int | None) -> tuple[Any, Any, Any, int]:
-    """Of each block from the file's position on: whether it is zeros, its first byte and its last; and all its bytes.
+    """Returns for each block from the file's position on whether it is zeros, its first and last byte; and the bytes.
 
-    end: up to the block after that one; None for all. What lacks of the last block counts as zeros.
+    end: stops after the block behind this position; None for all. The missing rest of the last block counts as zeros.
     """
     parts: list[tuple[Any, Any, Any]] = []
     num_bytes = 0
@@ -126,7 +127,7 @@ def _blocks(file: Any, end: int | None) -> tuple[Any, Any, Any, int]:
 
 
 def _extents(image: Any) -> Extents:
-    """Where the data of a TIFF's frame is; () for other files, which are one picture."""
+    """Returns where the data of a TIFF's frame is; () for other files, which are one picture."""
     if image.format != "TIFF":
         return ()
     tags = image.tag_v2
@@ -144,7 +145,7 @@ def _jpegs(image: Any, extents: Extents) -> Extents:
 
 
 def _has_lost_lines(words: str) -> bool:
-    """In group 4 each line hangs on that before it, so that one that is lost takes the rest of its strip along."""
+    """Returns whether lines of text may be lost: in group 4 a lost line takes the rest of its strip with it."""
     lines = set(_BAD_LINE.findall(words))
     return any(kind == "4" for kind, _, _ in lines) or len(lines) >= _FEWEST_LINES
 

@@ -1,6 +1,6 @@
-"""What a PDF page lacks of what its file meant it to show. Runs in workers.
+"""Finds what is missing on a drawn PDF page because its file is damaged. Runs in workers.
 
-MuPDF's complaints tell most of it; the data of the pictures tells what no decoder says
+MuPDF's warnings tell most of it; the pictures' data tells what no decoder reports
 (pipeline.documents.damage.picture_data).
 """
 
@@ -18,19 +18,19 @@ _MIN_PX = 100_000
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def missing(document: Any, index: int, *, from_pixels: bool = True) -> str:
-    """Returns what of a page that was drawn is not in its pixels, a sentence with MuPDF's words; "" for nothing.
+def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> str:
+    """Returns a sentence, with MuPDF's warnings, that says what is missing in a drawn page's pixels; "" for nothing.
 
-    For right after the drawing: it goes by what MuPDF has said since the document was given out. from_pixels: False
-    for what is not in its text layer, which holds the letters of a font that cannot be used.
+    Call it right after drawing: it uses MuPDF's warnings since the document was handed out. from_pixels: False asks
+    what is missing in the page's text layer, which has the letters even of a font that cannot be used.
     """
     lines = complaints.said()
     found = complaints.losses(lines)
     whole = _are_whole(document, index)
     if found.get("picture") == [complaints.SHORT_PICTURE] and whole is True:
-        del found["picture"]  # it has fewer rows than it claims, and all that were written
+        del found["picture"]  # it has fewer rows than it declares, but all that were written
     if whole is False and "picture" not in found:
-        found["picture"] = []  # nobody complained of it
+        found["picture"] = []  # no warning mentions it
     if complaints.CUT_FLATE in lines and "content" not in found and _is_content_cut(document, index):
         found["content"] = [complaints.CUT_FLATE]
     if not from_pixels:
@@ -38,8 +38,11 @@ def missing(document: Any, index: int, *, from_pixels: bool = True) -> str:
     return complaints.sentence(found)
 
 
-def hidden(document: Any, index: int) -> str:
-    """Returns what may be why a page looks blank, a sentence; "" where nothing points to that. For after `missing`."""
+def blank_reason(document: Any, index: int) -> str:
+    """Returns a sentence with the possible reason why a page looks blank; "" if there is none.
+
+    Call it after `missing_message`.
+    """
     suspicious = complaints.suspicions(complaints.said())
     if suspicious:
         return complaints.sentence({"content": suspicious})
@@ -47,7 +50,7 @@ def hidden(document: Any, index: int) -> str:
         content = bytes(document.load_page(index).read_contents())
     except _ERRORS:
         return complaints.sentence({"content": complaints.suspicions(complaints.said())})
-    # Zeros are white space to a PDF, but nobody writes them.
+    # PDF treats zeros as white space, but no program writes them.
     return f"{complaints.WORDS['content']}: its content is zeros" if _is_zeros(content) else ""
 
 
@@ -56,7 +59,7 @@ def _is_zeros(content: bytes) -> bool:
 
 
 def _are_whole(document: Any, index: int) -> bool | None:
-    """False where the data of a picture is damaged, True where all is whole, None where that cannot be told."""
+    """Returns False if a picture's data is damaged, True if all is whole, None if that cannot be told."""
     verdicts: set[bool | None] = set()
     try:
         for name, data in _pictures(document, index):
@@ -67,7 +70,7 @@ def _are_whole(document: Any, index: int) -> bool | None:
 
 
 def _pictures(document: Any, index: int) -> Iterator[tuple[str, bytes]]:
-    """Yields the filter and the data of every larger picture of a page; "" or a list for several filters."""
+    """Yields filter and data of every larger picture of a page; the filter is "" or a list where there are several."""
     listed = {picture[0]: picture for picture in document.get_page_images(index, full=True)}
     if len(listed) > _MOST_PICTURES:
         return

@@ -1,32 +1,32 @@
-"""Whether the data of a picture is whole, told from its form alone. Runs in workers.
+"""Tells from its structure alone whether a picture's data is whole. Runs in workers.
 
-For what no decoder says: libjpeg fills up with grey where the data breaks off at a marker that does not belong there,
-jbig2dec leaves out a segment that is cut, inflating stops at the last pixel, before the checksum, and zeros in place of
-a block that was never written go on as grey for ever.
+It finds what no decoder reports: libjpeg fills in grey where the data breaks off at a marker that does not belong
+there, jbig2dec leaves out a truncated segment, inflating stops at the last pixel, before the checksum, and zeros in
+place of a block that was never written decode as grey for ever.
 """
 
 import re
 import struct
 import zlib
 
-# A checksum is worth so much inflating, some 0.3 s.
+# The most bytes to inflate for checking a checksum, some 0.3 s.
 _MOST_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
 _NEVER_WRITTEN = bytes(64)
 _BLOCK_BYTES = 4096
-# In the data of a JPEG's scan, after 0xFF: nothing, a filler, or a restart.
+# Within a JPEG's scan, 0xFF may be followed by a zero, a filler byte or a restart marker; anything else is a marker.
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _END, _SCAN, _CODES = 0xD9, 0xDA, 0xC4
-# Frames whose scans are sequences of Huffman codes: in progressive ones whole scans are plain bits.
+# Frame types whose scans consist of Huffman codes only: in progressive ones whole scans are plain bits.
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _END_OF_BLOCK = 0
-# Between scans: tables, restart interval, lines, comment, applications' own.
+# Markers allowed between scans: tables, restart interval, number of lines, comment, application data.
 _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 
 
 def is_whole(filter_name: str, data: bytes) -> bool | None:
-    """Returns whether data of a PDF filter ("/DCTDecode", ...) came to its proper end; None if that cannot be told."""
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told."""
     if filter_name == "/DCTDecode":
         return _whole_jpeg(data)
     if filter_name == "/JBIG2Decode":
@@ -34,13 +34,13 @@ def is_whole(filter_name: str, data: bytes) -> bool | None:
     if filter_name == "/FlateDecode":
         return _whole_flate(data)
     if filter_name == "/JPXDecode":
-        # A white area may be packets of one zero byte each, but not so many.
+        # A white area may be packets of one zero byte each, but not this many.
         return False if bytes(_BLOCK_BYTES) in data else None
     return _ends_as_fax(data) or None if filter_name == "/CCITTFaxDecode" else None
 
 
 def is_cut(data: bytes) -> bool:
-    """Returns whether a zlib stream ends before its last block does; one that lacks its checksum alone is not cut."""
+    """Returns whether a zlib stream ends before its last block does; one that lacks only its checksum is not cut."""
     unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     try:
         rest, num_bytes = data[2:], 0
@@ -53,7 +53,7 @@ def is_cut(data: bytes) -> bool:
 
 
 def _whole_jpeg(data: bytes) -> bool | None:
-    """Source: ITU-T T.81, B.1 and B.2."""
+    """Returns whether JPEG data is whole, None if that cannot be told. Source: ITU-T T.81, B.1 and B.2."""
     at = data.find(b"\xff\xd8") + 2
     if at < 2:
         return False
@@ -65,12 +65,12 @@ def _whole_jpeg(data: bytes) -> bool | None:
             if not zeros_are_codes and data.find(_NEVER_WRITTEN, at, found.start() if found else None) >= 0:
                 return False
             if found is None:
-                return None  # without its end, which a decoder misses if it needs more
+                return None  # the end marker is missing; a decoder reports it if it needs more data
             at = found.start()
         elif data[at] != 0xFF:
             return False
         marker = data[at + 1]
-        if marker == 0xFF:  # a filler
+        if marker == 0xFF:  # a filler byte
             at += 1
             continue
         if marker == _END:
@@ -88,9 +88,9 @@ def _whole_jpeg(data: bytes) -> bool | None:
 
 
 def _has_zeros_for_white(tables: bytes) -> bool:
-    """Whether nothing but zeros may be a block without detail, as where the codes were made for the one picture.
+    """Returns whether a code of zeros may mean a block without detail, as in tables optimised for one picture.
 
-    The code of zeros alone is that of a table's first symbol. Source: ITU-T T.81, B.2.4.2 and C.2.
+    The code of only zeros belongs to a table's first symbol. Source: ITU-T T.81, B.2.4.2 and C.2.
     """
     at = 0
     while at + 17 < len(tables):
@@ -102,7 +102,7 @@ def _has_zeros_for_white(tables: bytes) -> bool:
 
 
 def _whole_jbig2(data: bytes) -> bool | None:
-    """Walks the segments' headers. Source: ITU-T T.88, 7.2."""
+    """Returns whether JBIG2 data is whole, by its segments' headers; None if unknown. Source: ITU-T T.88, 7.2."""
     at = 0
     while data[at:].strip(b"\0"):
         if len(data) < at + 6:
@@ -137,11 +137,11 @@ def _whole_flate(data: bytes) -> bool | None:
                 return None
     except zlib.error as error:
         return False if "incorrect data check" in str(error) else None
-    # Zeros where a block was never written go on as pixels for ever; compressed data has no such run.
+    # Zeros in place of a block that was never written decode as pixels for ever; compressed data has no such run.
     return unpacker.eof or (False if data.endswith(_NEVER_WRITTEN) else None)
 
 
 def _ends_as_fax(data: bytes) -> bool:
-    """Whether the last bytes hold the mark for the end of a group 4 picture, at any bit. Source: ITU-T T.6, 2.4."""
+    """Returns whether the last bytes hold a group 4 picture's end mark, at any bit. Source: ITU-T T.6, 2.4."""
     tail = int.from_bytes(data[-12:])
     return any(tail >> shift & 0xFFFFFF == 0x001001 for shift in range(8 * len(data[-12:]) - 23))

@@ -1,9 +1,9 @@
-"""The limits that a worker puts on itself, kept by the kernel. Torch-free.
+"""Sets the limits that a worker puts on itself and the kernel enforces. Torch-free.
 
-Address space, so that a bomb costs its page; no file may be written or grow, since what a worker makes goes through a
-pipe or into memory that is mapped and was sized by the run; no core dump, which would hold a page of somebody's; few
-open files; no program with more rights than the worker's own. Processes are not counted: RLIMIT_NPROC is the user's,
-not the worker's, and would count his other programs.
+Address space, so that a decompression bomb costs only its page; no file may be written or grow, as a worker's results
+go through a pipe or into mapped memory that the run has sized; no core dump, which would contain a user's page; few
+open files; no program with more privileges than the worker's own. Processes are not limited: RLIMIT_NPROC counts all of
+the user's programs, not only the worker's.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def limit_process(memory_bytes: int | None) -> None:
     """Limits this process for good. memory_bytes: what it may allocate from here on, None for no limit.
 
-    Memory and privileges are limited on Linux alone, nothing on Windows.
+    Memory and privileges are limited on Linux only, and nothing on Windows.
     """
     if sys.platform == "win32":
         return
@@ -45,9 +45,9 @@ def limit_process(memory_bytes: int | None) -> None:
 
 @contextlib.contextmanager
 def cpu_time(limit_s: float) -> Iterator[None]:
-    """Has the kernel end the process (SIGXCPU) if the block uses more CPU time than that, all threads together.
+    """Has the kernel kill the process (SIGXCPU) if the block uses more CPU time than limit_s, all threads together.
 
-    A wall clock alone lets a library's threads use many times as much.
+    A limit of wall time alone would let a library's threads use many times as much.
     """
     if sys.platform == "win32":
         yield
@@ -64,7 +64,7 @@ def cpu_time(limit_s: float) -> Iterator[None]:
 
 
 def _lower(kind: int, limit: int, *, for_good: bool = False) -> None:
-    """Lowers a limit, or leaves it where it is lower already. for_good: the process cannot raise it again."""
+    """Lowers a limit unless it is lower already. for_good: the process cannot raise it again."""
     if sys.platform == "win32":
         return
     import resource
@@ -75,10 +75,10 @@ def _lower(kind: int, limit: int, *, for_good: bool = False) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Has glibc keep memory that is freed for what is allocated next, up to 512 MiB.
+    """Makes glibc keep up to 512 MiB of freed memory for later allocations.
 
-    It gives large blocks back at once by default, and the kernel clears each page of them again when it is next
-    touched: a fifth of the CPU time of reading a page, and half of the system's share of rendering one.
+    By default it returns large blocks at once, and the kernel clears each of their pages again when it is next touched:
+    a fifth of the CPU time of reading a page, and half of the system time of rendering one.
     """
     if not sys.platform.startswith("linux"):
         return

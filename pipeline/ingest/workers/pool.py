@@ -1,8 +1,7 @@
-"""Worker processes that look into files and render pages: nothing a file holds can stop the run.
+"""Runs worker processes that probe files and render pages, so that no file's content can stop the run.
 
-Files are untrusted and their parsers are C. So every file is opened in a spawned process with a time limit
-and a memory limit; a crash, a hang or running out of memory costs that page alone. Torch-free, here and in
-the workers.
+Files are untrusted and their parsers are C. So every file is opened in a spawned process with a time limit and a memory
+limit; a crash, a hang or running out of memory costs that page alone. Torch-free, here and in the workers.
 """
 
 import multiprocessing
@@ -28,7 +27,7 @@ from pipeline.types import Document, Kind, Page, PageError, PageKind, ReadablePa
 
 Result = TypeVar("Result")
 
-# A worker is replaced after this many tasks: what C libraries leak is bounded.
+# A worker is replaced after this many tasks, which bounds what C libraries leak.
 _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
 _NO_WORKERS = "the worker processes that open files do not start"
@@ -39,10 +38,10 @@ _REMEDY = (
 
 
 class TaskPool:
-    """Spawned processes for tasks that may crash, hang, or be killed; a context manager.
+    """A pool of spawned processes for tasks that may crash, hang or be killed; a context manager.
 
-    max_workers: processes. initializer: called in each of them first, with initargs. tasks_per_worker: after so many a
-    process is replaced. starting: is told how long processes took to start.
+    max_workers: number of processes. initializer: called first in each of them, with initargs. tasks_per_worker: number
+    of tasks after which a process is replaced. starting: gets the time that processes took to start.
     """
 
     def __init__(
@@ -60,19 +59,19 @@ class TaskPool:
         self._starting = starting or Meter()
         self._lock = threading.Lock()
         self._pools: list[Any] = []
-        # Pools in a row that broke before they did anything, and whether the last one did.
+        # How many pools in a row broke before they completed a task, and whether the last one completed any.
         self._num_barren, self._is_fruitful = 0, True
         self._pending: set[Future[Any]] = set()
 
     def __enter__(self) -> Self:
-        """Raises: WorkersError."""
+        """Starts the processes. Raises: WorkersError."""
         self._pool()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the workers at once; what is not done is cancelled."""
+        """Ends the workers at once and cancels unfinished tasks."""
         with self._lock:
             pending, self._pending = self._pending, set()
         for future in pending:
@@ -92,7 +91,11 @@ class TaskPool:
         arena: Arena | None = None,
         meter: Meter | None = None,
     ) -> Future[Result]:
-        """arena: the task puts its result there; its last argument is a slot. meter: is told the time it takes."""
+        """Runs a task in a worker and returns the future of its result.
+
+        failed: makes the result from the error of a task that failed. arena: where the task puts its result; its last
+        argument is then a slot. meter: gets the time the task takes.
+        """
         outer: Future[Result] = Future()
         with self._lock:
             self._pending.add(outer)
@@ -101,14 +104,14 @@ class TaskPool:
         return outer
 
     def _attempt(self, job: "_Job[Any]", number: int) -> None:
-        """Nothing that it runs into may stay unsaid: somebody waits for the job."""
+        """Makes one attempt at a job. Whatever goes wrong must settle the job's future, as its caller waits for it."""
         try:
             slot = None if job.arena is None else job.arena.lend()
             lent = () if slot is None else (slot,)
             arguments = (job.task, *job.arguments, *lent)
             try:
                 inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
-            except RuntimeError:  # it broke since it was asked for
+            except RuntimeError:  # the pool broke since it was fetched
                 inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
             inner.add_done_callback(partial(self._settle, job, number, slot))
         except Exception as error:
@@ -121,7 +124,7 @@ class TaskPool:
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
         may_be_others = is_broken or _was_killed(error)
-        # A pool that breaks before it has done anything does so whatever the job is.
+        # A pool that breaks before it completed any task does so whatever the job is.
         in_vain = may_be_others and (number < _ATTEMPTS or (is_broken and not self._is_fruitful))
         if in_vain and job.outer in self._pending:
             self._attempt(job, number + 1)
@@ -129,7 +132,7 @@ class TaskPool:
             self._finish(job, error, slot, None if done is None else done.result)
 
     def _note(self, job: "_Job[Any]", error: BaseException | None, done: "tasks.Timed[Any] | None") -> None:
-        """How long a worker was at work, also where nothing came of it; of one that died nobody knows."""
+        """Adds the time a worker spent on a job to its meter, also after a timeout; of a crash the time is unknown."""
         meter = job.meter or Meter()
         with self._lock:
             if done is not None:
@@ -147,12 +150,12 @@ class TaskPool:
         try:
             if error is None and job.arena is not None and slot is not None:
                 result = job.arena.unpack(slot, result)
-        except Exception as failure:  # without memory, say: the page must end all the same
+        except Exception as failure:  # out of memory, say: the future must be settled all the same
             error = failure
         job.outer.set_result(result if error is None else job.failed(error))
 
     def _claim(self, future: Future[Any]) -> bool:
-        """Whether the caller is the one to settle the future."""
+        """Returns whether the caller is the one that has to settle the future."""
         with self._lock:
             if future not in self._pending:
                 return False
@@ -160,9 +163,9 @@ class TaskPool:
             return True
 
     def _pool(self) -> Any:
-        """Returns the running pool: a new one where the last broke because an idle worker was killed.
+        """Returns the running pool: a new one if the last broke because an idle worker was killed.
 
-        Raises: WorkersError where workers end before they have done anything, or cannot be started.
+        Raises: WorkersError where workers end before they complete a task, or cannot be started.
         """
         with self._lock:
             if not self._pools or not self._pools[-1].active:
@@ -189,13 +192,12 @@ class TaskPool:
 
 
 class WorkerPool(TaskPool):
-    """The processes that open files. The caller bounds how many pages are under way.
+    """The pool of processes that open files. The caller bounds how many pages are in flight.
 
-    page_timeout_s, probe_timeout_s: seconds that rendering a page, and looking into a file, may take. memory_bytes:
-    what a worker may allocate, None for no limit; enforced on Linux. page_bytes: what the views of a page take at most;
-    they come through shared memory where there is any, None through a pipe.
-
-    discovering, rendering: are told how long workers look into files, and do all else, their start included.
+    page_timeout_s, probe_timeout_s: seconds that rendering a page and probing a file may take. memory_bytes: what a
+    worker may allocate, None for no limit; enforced on Linux. page_bytes: the most that a page's views take; they come
+    through shared memory where available. None: through a pipe.
+    discovering, rendering: get the time that workers spend probing files, and on everything else, starting included.
     """
 
     def __init__(
@@ -226,25 +228,25 @@ class WorkerPool(TaskPool):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the workers at once; what is not done is cancelled."""
+        """Ends the workers at once and cancels unfinished tasks."""
         super().__exit__(kind, error, trace)
         if self.arena is not None:
             self.arena.close()
 
     @property
     def render_settings(self) -> RenderSettings:
-        """What a page is rendered with."""
+        """The settings that pages are rendered with by default."""
         return self._render
 
     def probe(self, path: str) -> Future[Document]:
-        """Returns the future of a look into the file; its result is a Document whatever happens to it.
+        """Probes a file; the future's result is a Document whatever goes wrong with the file.
 
-        Raises (the future): WorkersError where no worker can be started.
+        The future raises WorkersError where no worker can be started.
         """
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
-            reason = f"looking into the file {what_happened(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            reason = f"looking into the file {failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
             return failed_tasks.broken(path, reason)
 
         return self._submit(
@@ -252,7 +254,7 @@ class WorkerPool(TaskPool):
         )
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
-        """Returns the future of how many of the pages are of which kind, "unknown" whatever goes wrong."""
+        """Returns the future of how many of the pages are of each kind, "unknown" whatever goes wrong."""
         limit_s = self._probe_timeout_s
         arguments = (path, kind, indices, self._ingest, self.render_settings.text_layer, limit_s)
         return self._submit(
@@ -267,15 +269,15 @@ class WorkerPool(TaskPool):
         render: RenderSettings | None = None,
         tile: TileSettings | None = None,
     ) -> Future[ReadyPage | PageError]:
-        """Returns the future of the page's views; its result is a PageError whatever goes wrong with the page.
+        """Renders a page; the future's result is its views, or a PageError whatever goes wrong with the page.
 
-        cut: whether the page is cut into parts: where it holds too much, all the same and finely, or not at all.
-        render, tile: for this once, None for as always. Raises (the future): WorkersError.
+        cut: whether the page is cut into crops: where it holds too much, always and finely, or never.
+        render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
 
         def failed(error: BaseException) -> ReadyPage | PageError:
-            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            category, happened = failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(
                 stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}"
             )
@@ -286,14 +288,14 @@ class WorkerPool(TaskPool):
         return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
-        """Returns the future of a rendered page with its text layer judged; a PageError whatever goes wrong with it.
+        """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
 
-        ready: give it without its views, which go to the worker and back. Raises (the future): WorkersError.
+        ready: should be without views, as it is sent to the worker and back. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
 
         def failed(error: BaseException) -> ReadablePage | PageError:
-            category, happened = what_happened(error, limit_s, "render.page_timeout_s")
+            category, happened = failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(stage="layer", category=category, message=f"{failed_tasks.JUDGING} {happened}")
 
         return self._submit(
@@ -303,8 +305,10 @@ class WorkerPool(TaskPool):
 
 @dataclass(frozen=True, slots=True)
 class _Job(Generic[Result]):
-    """A task and who waits for it. It knows nothing of its attempts: in a cycle views would stay until garbage is
-    collected."""
+    """A task and the future of its result.
+
+    It has no reference to its attempts: in a reference cycle, views would live until the next garbage collection.
+    """
 
     task: Callable[..., Result]
     arguments: tuple[Any, ...]
@@ -316,12 +320,15 @@ class _Job(Generic[Result]):
 
 
 def _was_killed(error: BaseException | None) -> bool:
-    """Whether somebody else ended the worker, for want of memory, say: that tells nothing about the file."""
+    """Returns whether the worker was killed from outside, for lack of memory perhaps: the file is not to blame."""
     return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
 
 
-def what_happened(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
-    """Returns a category and how the sentence "rendering the page ..." goes on. key: of the limit, if it has one."""
+def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
+    """Returns an error's category, and how the sentence "rendering the page ..." continues.
+
+    key: the configuration key of the time limit, if it has one.
+    """
     if isinstance(error, TimeoutError):
         remedy = f"; raise {key} if the file deserves it" if key else ""
         return "timeout", f"took longer than {limit_s:g} s{remedy}"
@@ -331,6 +338,7 @@ def what_happened(error: BaseException, limit_s: float, key: str | None = None) 
 
 
 def _death(exit_code: int) -> str:
+    """Returns how a process ended, in words."""
     try:
         return signal.Signals(-exit_code).name
     except ValueError:

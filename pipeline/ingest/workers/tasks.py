@@ -1,7 +1,7 @@
-"""What worker processes are asked to do, by name: whoever asks them imports nothing of what they need for it.
+"""Names the tasks of worker processes, so that their caller imports nothing that only the workers need.
 
-A run's own process opens no file. Without PyMuPDF and all that draws, cuts and judges pages it starts a third of a
-second earlier. What the tasks do is in pipeline.ingest.workers.worker.
+A run's own process opens no files. Without PyMuPDF and everything that draws, cuts and judges pages it starts a third
+of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from pipeline.types import Document, Kind, LayerUse, Page, PageError, PageKind, 
 Result = TypeVar("Result")
 
 
-# CPU seconds that this process took to start, until its first task has told them.
+# The CPU seconds that this process took to start, until its first task has reported them.
 _start_s: list[float] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed(Generic[Result]):
-    """What a task gave, and the seconds it took. start_s: CPU time of the process's own start, told with its first."""
+    """A task's result and the seconds it took. start_s: CPU time of starting the process, with its first task only."""
 
     result: Result
     seconds: float
@@ -33,9 +33,9 @@ class Timed(Generic[Result]):
 
 
 def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
-    """Prepares a worker process: pipeline.ingest.workers.worker.start.
+    """Prepares a worker process: calls pipeline.ingest.workers.worker.start.
 
-    name: by which the system lists it, 15 letters at most.
+    name: the one that the system lists the process under, at most 15 letters.
     """
     from pipeline.ingest.workers import worker
 
@@ -46,7 +46,7 @@ def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
 
 
 def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
-    """Returns what the task gives, and how long it took."""
+    """Runs a task and returns its result with the time it took."""
     start_s = _start_s.pop() if _start_s else 0.0
     began = time.perf_counter()
     result = task(*arguments)
@@ -54,7 +54,7 @@ def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
 
 
 def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
-    """Returns what is in the file: pipeline.ingest.workers.worker.probe_task."""
+    """Probes a file: calls pipeline.ingest.workers.worker.probe_task."""
     from pipeline.ingest.workers import worker
 
     return worker.probe_task(path, settings, limit_s)
@@ -68,7 +68,7 @@ def survey_task(
     text_layer: LayerUse,
     limit_s: float,
 ) -> Counter[PageKind]:
-    """Returns what kind of pages these are: pipeline.ingest.workers.worker.survey_task."""
+    """Returns how many pages are of each kind: calls pipeline.ingest.workers.worker.survey_task."""
     from pipeline.ingest.workers import worker
 
     return worker.survey_task(path, kind, indices, settings, text_layer, limit_s)
@@ -77,14 +77,14 @@ def survey_task(
 def render_task(
     page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
 ) -> ReadyPage | PageError:
-    """Returns the page's views, or why there are none: pipeline.ingest.workers.worker.render_task."""
+    """Returns the page's views, or why there are none: calls pipeline.ingest.workers.worker.render_task."""
     from pipeline.ingest.workers import worker
 
     return worker.render_task(page, settings, layout, limit_s, slot)
 
 
 def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
-    """Returns a rendered page with its text layer judged: pipeline.ingest.workers.worker.layer_task."""
+    """Returns a rendered page with its text layer judged: calls pipeline.ingest.workers.worker.layer_task."""
     from pipeline.ingest.workers import worker
 
     return worker.layer_task(ready, settings, limit_s)

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: the tasks, and the limits it puts on itself. Never imports torch."""
+"""Runs inside a worker process: its tasks, and the limits it puts on itself. Never imports torch."""
 
 import multiprocessing
 import os
@@ -41,35 +41,35 @@ from pipeline.types import (
 
 Result = TypeVar("Result")
 
-# The process's own state: successive tasks are pages of the same file.
+# State of the process: successive tasks tend to be pages of the same file.
 _DOCUMENTS = OpenDocuments()
 _ORPHAN_GRACE_S = 10.0
-# Why a page has no pixels although its file is what it was: of a changed one its layer says nothing.
+# Reasons why a page of an unchanged file has no pixels; a changed file's text layer says nothing about the page.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
 
 def start(memory_bytes: int | None) -> None:
-    """Prepares the process: it ends at once when told to, and with its parent, and keeps to its limits."""
-    # Ctrl-C reaches the whole group; the parent decides when workers end.
+    """Prepares the process: it ends at once on SIGTERM and with its parent, and limits itself."""
+    # Ctrl-C reaches the whole process group; the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # By the kernel, not by a handler that waits for C code to return to Python.
+    # Handled by the kernel: a Python handler would wait for C code to return.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _silence()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # There is a process for each of its tasks: threads that wait for the next product, spinning, only take from others.
+    # Tasks run in parallel as processes: threads that spin while waiting for work would only take CPU from others.
     threadpool_limits(1)
     keep_freed_memory()
     limit_process(memory_bytes)
 
 
 def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
-    """Returns what is in the file; any failure makes it broken."""
+    """Returns the probed file; any failure makes it broken."""
     try:
         with _killed_if_hung(limit_s):
             return probe(path, settings)
     except MemoryError:
         return broken(path, "looking into the file took more memory than a worker may use")
-    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+    except Exception as error:  # exceptions of C parsers cannot be pickled
         return broken(path, f"looking into the file failed: {type(error).__name__}: {error}")
 
 
@@ -81,19 +81,19 @@ def survey_task(
     text_layer: LayerUse,
     limit_s: float,
 ) -> Counter[PageKind]:
-    """Returns what kind of pages these are; what fails leaves it unknown."""
+    """Returns how many pages are of each kind; after a failure all are unknown."""
     try:
         with _killed_if_hung(limit_s):
             takes_layers = text_layer in TAKEN_FIRST
             return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers)
-    except Exception:  # exceptions of C parsers do not survive the way to the parent
+    except Exception:  # exceptions of C parsers cannot be pickled
         return unknown(len(indices))
 
 
 def render_task(
     page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
 ) -> ReadyPage | PageError:
-    """Returns the page's views, or why there are none. slot: the views are put there, for Arena.unpack."""
+    """Returns the page's views, or why there are none. slot: where the views are put, for Arena.unpack."""
 
     def packed() -> ReadyPage:
         value: ReadyPage = pack(_ready(page, settings, layout), slot)
@@ -103,12 +103,12 @@ def render_task(
 
 
 def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
-    """Returns a page that was rendered with its text layer judged, or why that cannot be. It needs no views."""
+    """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
     return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
 
 
 def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:
-    """What a task gives, or the stage's error. doing: what the task does, as a sentence begins."""
+    """Runs a task and returns its result, or its failure as the stage's error. doing: how the error message begins."""
 
     def error_of(category: str, message: str) -> PageError:
         return PageError(stage=stage, category=category, message=message)
@@ -125,17 +125,17 @@ def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -
     except MemoryError:
         _DOCUMENTS.close()
         return error_of("memory", f"{doing} took more memory than a worker may use")
-    except Exception as error:  # exceptions of C parsers do not survive the way to the parent
+    except Exception as error:  # exceptions of C parsers cannot be pickled
         _DOCUMENTS.close()
         return error_of("internal", f"{doing} failed: {type(error).__name__}: {error}")
 
 
 def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
-    """Returns the page's views, or its text layer where that is to be preferred or is all that there is.
+    """Returns the page's views, or its text layer where that is preferred or is all there is.
 
-    Where it comes last, the layer of a page that can be read is not judged before somebody asks for it (layer_task).
+    Where layers are taken last, that of a page with views is only judged when it is asked for (layer_task).
     """
-    first_look = not layout.fine  # a page that is cut finely was read before, so its layer was turned down
+    first_look = not layout.fine  # a page that is cut finely was read before, so its layer had been rejected
     if settings.text_layer in TAKEN_FIRST and first_look:
         found = embedded_page(page, settings, _DOCUMENTS)
         if found is not None:
@@ -158,7 +158,7 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
-    """Returns the page with the text layer of each of its readings; layers: one each, or none at all."""
+    """Returns the page with the text layer of each of its readings. layers: one for each, or empty."""
     if not any(layers):
         return ready
     if isinstance(ready, RenderedPage):
@@ -171,9 +171,9 @@ def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> Reada
 
 
 def _end_with_parent() -> None:
-    """Ends the process soon after its parent, however that ended.
+    """Ends the process soon after its parent has ended, however that happened.
 
-    Not PR_SET_PDEATHSIG: that follows the parent's thread, and replacements are started by passing threads.
+    PR_SET_PDEATHSIG will not do: it follows the parent's thread, and short-lived threads start replacement workers.
     """
     parent = multiprocessing.parent_process()
     parent_pid = os.getppid()
@@ -183,7 +183,7 @@ def _end_with_parent() -> None:
 
 
 def _silence() -> None:
-    """Ends what the process and its C libraries print: damaged files are reported through their rows."""
+    """Silences what the process and its C libraries print: damaged files are reported through their rows."""
     warnings.simplefilter("ignore")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -193,7 +193,7 @@ def _silence() -> None:
 
 @contextmanager
 def _killed_if_hung(limit_s: float) -> Iterator[None]:
-    """Has the kernel end the process if the block hangs in C and no parent is left to end it."""
+    """Has the kernel kill the process if the block hangs in C and no parent is left to kill it."""
     if sys.platform == "win32":
         yield
         return

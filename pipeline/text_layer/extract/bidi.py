@@ -1,8 +1,8 @@
-"""Lines that run from right to left, put into the order in which they are read. Torch-free.
+"""Puts lines that run from right to left into reading order. Torch-free.
 
-MuPDF gives the letters of each word in their order, whichever way a program drew them; but a number, a word in Latin
-letters or another typeface parts a line into pieces that come in the order they were drawn in. Where they stand tells
-the order: it is that of the Unicode bidirectional algorithm (UAX 9), run backwards and without embeddings.
+MuPDF returns the letters of each word in order, whichever way a program drew them; but a number, a word in Latin
+letters or another typeface splits a line into runs that come in drawing order. Their positions tell the reading order:
+it is the Unicode bidirectional algorithm (UAX 9) run backwards, without embeddings.
 """
 
 import unicodedata
@@ -20,7 +20,7 @@ _TURNED_BACK = 0.1
 _OF_CLASS: dict[str, Direction] = {
     "R": "left", "AL": "left", "L": "right", "EN": "number", "AN": "number", "NSM": "mark", "BN": "mark",
 }  # fmt: skip
-# Letters in the shapes that they have in a word, as some programs store them: U+FB1D to U+FDFF, U+FE70 to U+FEFC.
+# Presentation forms of letters, which some programs store: U+FB1D to U+FDFF, U+FE70 to U+FEFC.
 _SHAPES = (("\ufb1d", "\ufdff"), ("\ufe70", "\ufefc"))
 _OPENING, _CLOSING = "([{«", ")]}»"
 _MIRRORED = str.maketrans(_OPENING + _CLOSING, _CLOSING + _OPENING)
@@ -29,11 +29,11 @@ Run = tuple[Direction, list[Glyph]]
 
 
 def in_reading_order(spans: Sequence[Span]) -> list[Span]:
-    """Returns the spans, each line with letters that run from right to left as one span in reading order."""
+    """Returns the spans, with each line that has right-to-left letters as one span in reading order."""
     num_left, num_right = _letters(spans)
     if not num_left:
         return list(spans)
-    is_leftward = num_left > num_right  # also a line of such a page that is mostly a name in Latin letters
+    is_leftward = num_left > num_right  # holds also for a line of such a page that is mostly a Latin name
     found: list[Span] = []
     for row in _rows(spans):
         here_left, here_right = _letters(row)
@@ -42,13 +42,13 @@ def in_reading_order(spans: Sequence[Span]) -> list[Span]:
 
 
 def _letters(spans: Sequence[Span]) -> tuple[int, int]:
-    """How many run to the left and to the right."""
+    """Returns how many letters run to the left and to the right."""
     directions = [_direction(char.text) for span in spans for char in span.glyphs]
     return directions.count("left"), directions.count("right")
 
 
 def backward_share(spans: Sequence[Span]) -> float:
-    """Returns how many of the neighbouring letters that run from right to left are stored otherwise, 0 to 1."""
+    """Returns the share of neighbouring right-to-left letters that are stored the other way round, 0 to 1."""
     pairs = backward = 0
     for span in spans:
         for before, char in pairwise(span.chars):
@@ -60,7 +60,7 @@ def backward_share(spans: Sequence[Span]) -> float:
 
 
 def _rows(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """The spans that follow each other on one line of print, without a gap as between columns."""
+    """Yields the spans of each printed line, split at gaps as wide as those between columns."""
     row: list[Span] = []
     for span in spans:
         if row and not _is_beside(row, span):
@@ -80,7 +80,7 @@ def _is_beside(row: Sequence[Span], span: Span) -> bool:
 
 
 def _read(row: Sequence[Span], is_leftward: bool) -> Span:
-    """One line, most of which runs to the left or to the right. Its typeface is that of most of its characters."""
+    """Returns a line, which mostly runs to the left or right, as one span in the typeface of most characters."""
     runs = [run for span in row for run in _runs(span.chars)]
     runs.sort(key=lambda run: min(char.middle[0] for char in run[1]), reverse=is_leftward)
     chars: list[Glyph] = []
@@ -97,7 +97,7 @@ def _read(row: Sequence[Span], is_leftward: bool) -> Span:
 
 
 def _with_brackets(chars: list[Glyph]) -> list[Glyph]:
-    """With brackets that open before they close. Some programs store them as they look, mirrored."""
+    """Returns the line with brackets that open before they close: some programs store them mirrored, as drawn."""
     brackets = [char.text for char in chars if char.text in _OPENING + _CLOSING]
     if len(brackets) < 2 or brackets[0] in _OPENING or brackets[-1] in _CLOSING:
         return chars
@@ -105,7 +105,7 @@ def _with_brackets(chars: list[Glyph]) -> list[Glyph]:
 
 
 def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
-    """Characters that go on in one direction. What is drawn on a letter stays with it, a space stands by itself."""
+    """Yields runs of characters in one direction. Marks stay with their letter; each space is a run of its own."""
     directions: list[Direction] = []
     for char in chars:
         own = _direction(char.text)
@@ -121,17 +121,17 @@ def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
 
 
 def _in_order(direction: Direction, chars: list[Glyph]) -> list[Glyph]:
-    """Numbers run from left to right in every script; MuPDF turns Arabic digits round with the letters."""
+    """Returns a run in reading order: numbers run left to right in every script, but MuPDF reverses Arabic ones."""
     return sorted(chars, key=lambda char: char.middle[0]) if direction == "number" else chars
 
 
 def _run_key(direction: Direction, number: int) -> tuple[Direction, int]:
-    """Spaces and punctuation are runs of their own: which neighbour they belong to is told by where they stand."""
+    """Returns the key to group runs by: spaces and punctuation are runs of their own, ordered by their position."""
     return direction, number if direction == "neutral" else -1
 
 
 def _other_way_round(runs: Sequence[Run], other: Direction) -> Iterator[Run]:
-    """The runs of a line, with the passages that run the other way turned round, and the numbers in them."""
+    """Yields the runs of a line, with passages in the other direction reversed, including the numbers in them."""
     start = 0
     while start < len(runs):
         end = start + 1
@@ -147,7 +147,7 @@ def _other_way_round(runs: Sequence[Run], other: Direction) -> Iterator[Run]:
 
 
 def _are_apart(before: Sequence[Glyph], run: Sequence[Glyph], size: float) -> bool:
-    """Whether there is room for a space between neighbours, and none is stored."""
+    """Returns whether two neighbours are far enough apart for a space but none is stored."""
     if before[-1].text.isspace() or run[0].text.isspace():
         return False
     (a0, a1), (b0, b1) = (

@@ -1,6 +1,6 @@
-"""A PDF page's own text layer, as a draft of what will be read. Runs in workers; never imports torch.
+"""Extracts a PDF page's own text layer as a draft for the decoder. Runs in workers; never imports torch.
 
-It only proposes: what is read are the pixels. So nothing here may fail a page, or take long.
+A draft only proposes text; the page is read from its pixels. So nothing here may fail a page or take long.
 """
 
 import logging
@@ -18,7 +18,7 @@ LOGGER = logging.getLogger("ocrbatch")
 MAX_CHARS = 50_000
 _MAX_LINES = 5_000
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
-# As the small model was taught to write; others differ little.
+# Replacements as in the small model's training text; other models differ little.
 _REPLACED = str.maketrans({
     **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\t", " "), **dict.fromkeys("\u2010\u2011\u00ad", "-"),
     "\u200a": "", "\u200b": "", "\ufeff": "",
@@ -34,10 +34,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerLine:
-    """A line of the text layer, or its part in one typeface.
+    """A line of the text layer, or the part of one in a single typeface.
 
-    x0, x1: from where to where; base: its baseline; size: its type size. All in points of the page as it is
-    shown, or whatever these were scaled to.
+    x0, x1: its left and right end; base: its baseline; size: its type size. All in points of the page as shown, or in
+    whatever unit these were scaled to.
     """
 
     text: str
@@ -48,12 +48,12 @@ class LayerLine:
 
 
 def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
-    """The lines of a page in the order of its text layer, none where that cannot be read."""
+    """Returns the lines of a page in the order of its text layer; none where that cannot be extracted."""
     try:
         display = document.load_page(index).get_displaylist()
         blocks = pymupdf.TextPage(display.get_textpage(_FLAGS)).extractDICT()["blocks"]
         return tuple(_lines(blocks))
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ()
 
@@ -76,6 +76,7 @@ def _lines(blocks: Iterable[Any]) -> list[LayerLine]:
 
 
 def clean(text: str) -> str:
+    """Returns text in NFC with ligatures resolved, spaces and hyphens simplified, and only printable characters."""
     ligatures = "".join(
         unicodedata.normalize("NFKC", letter) if "\ufb00" <= letter <= "\ufb06" else letter for letter in text
     )
@@ -84,9 +85,9 @@ def clean(text: str) -> str:
 
 
 def texts(lines: Sequence[LayerLine], plan: PartPlan, px_per_pt: float) -> tuple[str | None, ...]:
-    """The text of each of the page's readings: of its parts, or of the page. None where there is none.
+    """Returns the text of each of the page's readings: of its crops, or of the page. None where there is none.
 
-    px_per_pt: pixels of the plan's page to a point.
+    px_per_pt: pixels per point on the plan's page.
     """
     if not plan.parts:
         return (as_text(lines),)
@@ -101,7 +102,10 @@ def texts(lines: Sequence[LayerLine], plan: PartPlan, px_per_pt: float) -> tuple
 
 
 def as_text(lines: Sequence[LayerLine]) -> str | None:
-    """Line by line, a blank line where the next one is far below or elsewhere, a tab in wide gaps; None without any."""
+    """Returns the lines as text, with blank lines where the next is far below or elsewhere and tabs in wide gaps.
+
+    None where there is no text.
+    """
     text = ""
     previous: LayerLine | None = None
     for line in lines:
@@ -113,6 +117,7 @@ def as_text(lines: Sequence[LayerLine]) -> str | None:
 
 
 def between(before: LayerLine, line: LayerLine) -> str:
+    """Returns the white space between two successive lines or parts of a line, by their positions."""
     drop, size = line.base - before.base, max(line.size, before.size)
     if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * line.size:
         gap = (line.x0 - before.x1) / max(line.size, 1e-3)
@@ -121,9 +126,9 @@ def between(before: LayerLine, line: LayerLine) -> str:
 
 
 def _words(line: LayerLine, scale: float) -> list[LayerLine]:
-    """The words of a line, scaled; where each stands is told from its share of the letters.
+    """Returns the words of a line, scaled, with positions estimated from their share of the line's letters.
 
-    A blank that the line begins or ends with goes with its word.
+    A space at the beginning or end of the line stays with its word.
     """
     letter = (line.x1 - line.x0) / len(line.text)
     words = []
@@ -145,7 +150,7 @@ def _words(line: LayerLine, scale: float) -> list[LayerLine]:
 
 
 def _upright(points: Sequence[Point], plan: PartPlan) -> list[Point]:
-    """Where points of the page are after it was turned as the plan says."""
+    """Returns points of the page after rotating it by the plan's angle."""
     if not plan.angle_deg:
         return list(points)
     sine, cosine = math.sin(math.radians(plan.angle_deg)), math.cos(math.radians(plan.angle_deg))

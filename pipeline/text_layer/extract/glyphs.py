@@ -1,4 +1,4 @@
-"""What a PDF page's text layer holds, character by character, as MuPDF interprets it. Runs in workers; torch-free."""
+"""Extracts a PDF page's text layer character by character, as MuPDF interprets it. Runs in workers; torch-free."""
 
 import logging
 import re
@@ -11,14 +11,14 @@ import pymupdf
 from pipeline.text_layer.extract.draft_lines import MAX_CHARS, LayerLine, clean
 
 LOGGER = logging.getLogger("ocrbatch")
-# Unlike a draft, a judged layer shows characters without a meaning as what they are: U+FFFD.
+# Unlike a draft, a judged layer has U+FFFD for unmapped characters.
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
-_DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for what is invisible (text rendering mode 3)
-_LEAST_SIZE_PT = 1.0  # smaller type is there to be found by a search, not to be seen
-_TURNED = 0.1  # from which slope on a line is not one to be read from left to right
+_DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for invisible text (text rendering mode 3)
+_LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
+_TURNED = 0.1  # the slope from which on a line is not read from left to right
 # MuPDF's flags of a typeface, and of a character (FZ_STEXT_BOLD).
 _ITALIC, _MONOSPACED, _BOLD, _BOLD_CHAR = 2, 8, 16, 8
-# What typefaces are called whose descriptors say nothing.
+# Names that tell a typeface's style if its descriptor does not.
 _BOLD_NAME = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
@@ -28,24 +28,25 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyph:
-    """One character. box: (x0, y0, x1, y1) in points of the page as it is shown."""
+    """One character. box: (x0, y0, x1, y1) in points of the page as shown."""
 
     text: str
     box: Box
 
     @property
     def middle(self) -> tuple[float, float]:
+        """The middle of its box, (x, y)."""
         x0, y0, x1, y1 = self.box
         return (x0 + x1) / 2, (y0 + y1) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Characters in one typeface. line: as drafts have it, with text cleaned. box: as a glyph's.
+    """Characters of one line in one typeface. line: as in drafts, with cleaned text. box: in points, as a Glyph's.
 
     chars: all of them, spaces too. glyphs: those that leave a mark. grey: their colour, 0 black to 255 white. is_drawn:
-    not invisible by its rendering mode, its opacity or its size. is_turned: not from left to right. is_bold, is_italic,
-    is_monospaced: as the typeface says, or its name.
+    not invisible by rendering mode, opacity or size. is_turned: does not run from left to right. is_bold, is_italic,
+    is_monospaced: by the typeface's descriptor or its name.
     """
 
     line: LayerLine
@@ -75,9 +76,9 @@ class Span:
 
 
 def read_spans(display: Any) -> tuple[Span, ...]:
-    """The spans of a page in the order of its text layer. display: a pymupdf DisplayList.
+    """Returns the spans of a page in the order of its text layer. display: a pymupdf DisplayList.
 
-    At most text_layer.MAX_CHARS characters. Raises: whatever MuPDF does.
+    At most draft_lines.MAX_CHARS characters. Raises: whatever MuPDF does.
     """
     blocks = pymupdf.TextPage(display.get_textpage(_FLAGS)).extractRAWDICT()["blocks"]
     found, num_chars = [], 0
@@ -90,14 +91,14 @@ def read_spans(display: Any) -> tuple[Span, ...]:
 
 
 def read_text(document: Any, index: int) -> str:
-    """The characters alone, without their places, some forty times as fast as judging them; "" where that fails.
+    """Returns a page's characters without their positions, some forty times as fast as judging them; "" if it fails.
 
-    document: a pymupdf document. At most text_layer.MAX_CHARS characters.
+    document: a pymupdf document. At most draft_lines.MAX_CHARS characters.
     """
     try:
         display = document.load_page(index).get_displaylist()
         return str(pymupdf.TextPage(display.get_textpage(_FLAGS)).extractText())[:MAX_CHARS]
-    except Exception as error:  # C parsers raise anything, and the page can be read without
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ""
     finally:
@@ -140,6 +141,6 @@ def _span(line: Any, span: Any) -> Span:
 
 
 def _grey(colour: int) -> int:
-    """The grey level of a colour 0xRRGGBB."""
+    """Returns the grey level of a colour 0xRRGGBB."""
     red, green, blue = colour >> 16 & 255, colour >> 8 & 255, colour & 255
     return round(0.299 * red + 0.587 * green + 0.114 * blue)

@@ -1,6 +1,6 @@
-"""Blocks of a text layer as markdown: bold and italic print, links, lists, code, tables. Torch-free.
+"""Writes blocks of a text layer as markdown: bold and italic print, links, lists, code, tables. Torch-free.
 
-What stands in the text and would be markup is escaped, but for what storage.export.markup makes inert in every export.
+Text that would be markup is escaped, except for what storage.export.markup makes inert in every export.
 """
 
 import re
@@ -14,22 +14,23 @@ from pipeline.text_layer.extract.links import Link, address_at
 from pipeline.text_layer.extract.ruled_tables import FilledTable
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
-# Characters that would be emphasis, code or an escape; an underscore within a word is none, nor a backslash before one.
+# Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.
 _EMPHASIS = re.compile(r"[*`]|\\(?=[!-/:-@\[-`{-~\n]|$)|(?<![^\W_])_|_(?![^\W_])")
-# Names that an export leaves as tags, as tables are written with them.
+# Tags that an export keeps, as tables are written with them.
 _TAG = re.compile(
     r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
 )
-# What a line must not begin with: a heading, a quotation, a fence; or be, as it underlines the one above.
+# What a line must not start with (a heading, quotation or fence) or consist of (an underline, making a heading of the
+# line above).
 _LINE_START = re.compile(r"^\s*(?=#{1,6}(?:\s|$)|>|~{3}|(?:=+|-+)\s*$)")
 _BRACKETS = re.compile(r"[\[\]]")
-# Symbols and formulas are set in italics as well: only words are emphasised.
+# Only words count as emphasised: symbols and formulas are set in italics as well.
 _WORD = re.compile(r"[^\W\d_]{3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """Text in one style. address: of the link that it is."""
+    """Text in one style. address: where it links to, if it is a link."""
 
     text: str
     is_bold: bool = False
@@ -42,27 +43,27 @@ class _Piece:
 
 
 def heading(text: str, level: int) -> str:
-    """Returns a heading of one line."""
+    """Returns a heading in one line."""
     return f"{'#' * level} {_TAG.sub(_escaped, _EMPHASIS.sub(_escaped, ' '.join(text.split())))}"
 
 
 def code(text: str) -> str:
-    """Returns text as it stands, in a fence that it does not end."""
+    """Returns text unchanged in a code fence, longer than any in the text."""
     longest = max((len(ticks) for ticks in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def table(found: FilledTable) -> str:
-    """Returns a table as the model writes one."""
+    """Returns a table in HTML, as the model writes tables."""
     rows = ("".join(_cell(cell.num_rows, cell.num_columns, text) for cell, text in row) for row in found.rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is_bold: bool) -> str:
-    """Returns lines of print with their emphasis and links; those that begin with a bullet are items of a list.
+    """Returns printed lines with their emphasis and links; lines that start with a bullet become list items.
 
-    body_is_bold: most of the page is, which therefore emphasises nothing.
+    body_is_bold: most of the page is bold, so that bold emphasises nothing.
     """
     pieces: list[_Piece] = []
     for number, line in enumerate(lines):
@@ -80,7 +81,7 @@ def _cell(num_rows: int, num_columns: int, text: str) -> str:
 
 
 def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
-    """The line with a dash in place of its bullet, which may be in a typeface of its own."""
+    """Yields the line with a dash in place of its bullet, which may be in a typeface of its own."""
     yield _Piece(text="- ")
     to_drop = len(BULLET.match("".join(piece.text for piece in pieces))[0])  # type: ignore[index]
     for piece in pieces:
@@ -91,7 +92,7 @@ def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
 
 
 def _pieces(line: Sequence[Span], links: Sequence[Link], *, body_is_bold: bool) -> Iterator[_Piece]:
-    """A line of print in its styles, with the spaces between spans."""
+    """Yields a printed line in pieces of one style, with the spaces between spans."""
     before: Span | None = None
     for span in line:
         if before is not None and (gap := between(before.line, span.line)):
@@ -107,7 +108,7 @@ def _pieces(line: Sequence[Span], links: Sequence[Link], *, body_is_bold: bool) 
 
 
 def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None, str]]:
-    near = [link for link in links if link.touches(span.box)]  # a contents has hundreds
+    near = [link for link in links if link.touches(span.box)]  # a table of contents has hundreds
     if not near:
         yield None, span.line.text
         return
@@ -120,10 +121,11 @@ def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None,
 
 
 def _merged(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Neighbours in the same style as one, with the white space between them."""
+    """Returns the pieces with neighbours of the same style merged, along with the white space between them."""
     if not pieces:
         return []
-    following: list[_Piece | None] = [None]  # of each piece the next one that is no white space, last first
+    # For each piece the next one that is not white space, in reverse order.
+    following: list[_Piece | None] = [None]
     for piece in reversed(pieces[1:]):
         following.append(piece if piece.text.strip() else following[-1])
     merged: list[_Piece] = []
@@ -153,7 +155,7 @@ def _styled(piece: _Piece, before: str, after: str) -> str:
     lead, tail = piece.text[: piece.text.index(core[0])], piece.text[len(piece.text.rstrip()) :]
     text = _TAG.sub(_escaped, _EMPHASIS.sub(_escaped, core))
     stars = 2 * piece.is_bold + piece.is_italic if _WORD.search(core) else 0
-    # Where CommonMark would see no emphasis begin or end, stars would be text.
+    # Where CommonMark would not recognise the start or end of emphasis, stars would be text.
     opens = lead or not before or before.isspace() or (core[0].isalnum() and before != "*")
     closes = tail or not after or after.isspace() or core[-1].isalnum()
     if stars and opens and closes and "\n\n" not in core:

@@ -1,7 +1,7 @@
-"""The ruled tables of a PDF page, and the characters of its text layer in their cells. Runs in workers; torch-free.
+"""Finds the ruled tables of a PDF page and fills their cells from its text layer. Runs in workers; torch-free.
 
-MuPDF's search takes 60 to 400 ms, for characters in the first place, and grows with the square of the lines: so it is
-made only where there are rules of both directions, and not too many.
+MuPDF's search takes 60 to 400 ms, mostly for characters, and grows with the square of the number of lines: so it runs
+only where there are rules in both directions, and not too many.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,18 +12,19 @@ from typing import Any
 from pipeline.text_layer.extract.draft_lines import as_text
 from pipeline.text_layer.extract.glyphs import Box, Glyph, Span
 
-# Pieces of lines that a page draws: a small table has 4 rectangles or 6 lines, a plot or a map thousands.
+# The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000
-# Points: what is thinner is a rule, what is longer reaches along a cell.
+# In points: a drawing thinner than this is a rule, one longer than this may run along a cell.
 _THIN, _LONG = 3.0, 8.0
-# Of a table's cells those that are not empty, and the letters of one, from which on it is a frame around a page's text.
+# The least share of a table's cells that must not be empty, and the most characters in a cell: one with more is a frame
+# around a page's text.
 _FILLED, _LONGEST = 0.3, 1500
 _SAME = 2.0  # points between edges of the same row or column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """box: in points of the page as it is shown. row, column: where it begins, from 0; num_*: how many it spans."""
+    """A table's cell. box: in points of the page as shown. row, column: its first, from 0; num_*: how many it spans."""
 
     box: Box
     row: int
@@ -37,23 +38,23 @@ Table = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledTable:
-    """A table with its text. rows: the cells that begin in each row, with their texts. spans: all that is in it."""
+    """A table with its text. rows: the cells that begin in each row, with their texts. spans: all those in it."""
 
     rows: tuple[tuple[tuple[Cell, str], ...], ...]
     spans: tuple[Span, ...]
 
     @property
     def text(self) -> str:
-        """A line a row, a tab between cells."""
+        """The table's text, one line per row with tabs between cells."""
         return "\n".join("\t".join(text for _, text in row) for row in self.rows)
 
 
 def find_tables(page: Any) -> list[Table]:
-    """Returns the page's ruled tables of two cells and more, from top to bottom; none of a page that is turned.
+    """Returns the page's ruled tables of two or more cells, from top to bottom; none for a rotated page.
 
     page: a pymupdf Page. Raises: whatever MuPDF does.
     """
-    if page.rotation:  # MuPDF would give the places on another page than the one that is shown
+    if page.rotation:  # MuPDF would return positions on the unrotated page
         return []
     kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
     if not 0 < len(kinds) <= _MOST:
@@ -66,9 +67,9 @@ def find_tables(page: Any) -> list[Table]:
 
 
 def filled(spans: Sequence[Span], tables: Sequence[Table]) -> Iterator[Span | FilledTable]:
-    """Yields the spans in their order, and where the first one of a table was, the table; no character twice.
+    """Yields the spans in order, with each table in place of its first span; no character comes twice.
 
-    A frame around text, and a grid that is mostly empty, is no table: its spans stay.
+    A frame around text or a mostly empty grid is not a table: its spans stay.
     """
     parted = [list(_pieces(span, tables)) for span in spans] if tables else []
     made = {
@@ -96,7 +97,7 @@ def filled(spans: Sequence[Span], tables: Sequence[Table]) -> Iterator[Span | Fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """Characters of one span in one cell, or in none: -1."""
+    """Characters of one span in one cell. table, cell: -1 if they are in none."""
 
     table: int
     cell: int
@@ -104,7 +105,7 @@ class _Piece:
 
 
 def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
-    """A space goes with what stands before it."""
+    """Yields a span split by table cells; a space belongs to what precedes it."""
     if not any(_touches(span.box, cells) for cells in tables):
         yield _Piece(table=-1, cell=-1, span=span)
         return
@@ -148,7 +149,7 @@ def _text(spans: Sequence[Span]) -> str:
 
 
 def _may_be_ruled(drawings: Iterable[Any]) -> bool:
-    """Whether there are rules in both directions that could part cells, and few enough pieces of lines to look at."""
+    """Returns whether there are rules in both directions that could divide cells, and not too many line segments."""
     num_across = num_down = num_pieces = 0
     for drawing in drawings:
         num_pieces += len(drawing["items"])
@@ -167,7 +168,7 @@ def _may_be_ruled(drawings: Iterable[Any]) -> bool:
 
 
 def _cells(table: Any) -> Table:
-    """The cells row by row, with what they span."""
+    """Returns the cells row by row, with the rows and columns they span."""
     boxes = sorted(
         {tuple(box) for row in table.rows for box in row.cells if box is not None},
         key=lambda box: (box[1], box[0]),
@@ -195,5 +196,5 @@ def _edges(values: Iterable[float]) -> list[float]:
 
 
 def _from(edges: Sequence[float], value: float) -> int:
-    """The number of the edge at a value, counted from 0; beyond the last one, how many there are."""
+    """Returns the 0-based index of the edge at a value; beyond the last edge, their number."""
     return sum(edge < value - _SAME for edge in edges)

@@ -1,4 +1,4 @@
-"""A text layer as a transcript: its text, markdown and blocks with boxes, in the layer's own order. Torch-free."""
+"""Turns a text layer into a transcript: text, markdown and blocks with boxes, in the layer's own order. Torch-free."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from pipeline.text_layer.extract.links import Link
 from pipeline.text_layer.extract.markdown import BULLET
 from pipeline.text_layer.extract.ruled_tables import FilledTable, Table, filled
 
-# Type sizes, of the size that most of the page is set in.
+# Type sizes relative to the size of most of the page's text.
 _TITLE, _SUB_TITLE = 1.5, 1.15
 _SAME_SIZE = 1.1  # within a paragraph
 _LONGEST_TITLE, _LONGEST_BOLD_TITLE = 200, 100
@@ -28,7 +28,7 @@ Line = list[Span]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Body:
-    """What most of the page is set in, by which headings and code are told."""
+    """The type of most of the page's text, against which headings and code are recognised."""
 
     size: float
     is_bold: bool
@@ -54,10 +54,10 @@ def as_parsed(
     links: Sequence[Link] = (),
     tables: Sequence[Table] = (),
 ) -> ParsedText:
-    """Returns the layer's text in paragraphs. size_px: the page's width and height, which boxes do not leave.
+    """Returns the layer's text in paragraphs. size_px: the page's width and height, to which boxes are clipped.
 
-    Blocks are "title" and "sub_title" by their type, "table", "list", "code" and "text". Their texts are without marks
-    and make up the text; emphasis, links and tags are in the markdown alone.
+    Blocks are "title" and "sub_title" by their type size, "table", "list", "code" and "text". Their texts have no
+    markup and make up the text; emphasis, links and tags are only in the markdown.
     """
     shown = [span for span in in_reading_order(spans) if span.line.text]
     body = _Body.of(shown)
@@ -82,7 +82,7 @@ def _table(found: FilledTable) -> tuple[str, str, str]:
 
 
 def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tuple[str, str, str] | None:
-    """The label, text and markdown of a paragraph; None without text."""
+    """Returns the label, text and markdown of a paragraph; None if it has no text."""
     spans = [span for line in lines for span in line]
     text = as_text([span.line for span in spans])
     if not text:
@@ -97,7 +97,7 @@ def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tup
 
 
 def _parts(items: Iterable[Span | FilledTable]) -> Iterator[list[Line] | FilledTable]:
-    """The tables, and between them the paragraphs as lines of print."""
+    """Yields the tables, and between them the paragraphs as lists of printed lines."""
     spans: list[Span] = []
     for item in items:
         if isinstance(item, FilledTable):
@@ -131,7 +131,7 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
 
 
 def _begins_anew(above: Line, line: Line) -> bool:
-    """Whether a line is set otherwise than the one above it, as the text under a heading is."""
+    """Returns whether a line is in another type than the one above it, like the text under a heading."""
     sizes = sorted((_size(above), _size(line)))
     if sizes[1] > _SAME_SIZE * sizes[0] or _is_code(above) != _is_code(line):
         return True

@@ -1,6 +1,6 @@
-"""A page's pixels against its text layer: what shows no text although there should be some, and the other way round.
+"""Compares a page's pixels with its text layer: finds text without ink, and ink that looks like text without text.
 
-At one pixel a point letters can no longer be read, but a line of them is still a row of upright edges. Torch-free.
+At one pixel per point, letters are illegible, but a line of them is still a row of vertical edges. Torch-free.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ from pipeline.text_layer.extract.glyphs import Box
 GreyImage = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-_LONGEST_PX = 1600  # posters are looked at more coarsely
-# Grey levels between neighbours that make an edge: those of a blurred picture of text have 24, a surface less.
+_LONGEST_PX = 1600  # posters are drawn more coarsely
+# The grey levels between neighbours that make an edge: in a blurred picture of text they are 24, on a surface fewer.
 _EDGE_LEVELS = 24
 # Text of 6 to 14 pt has 0.25 to 0.5 edges a pixel; rules, frames and curves less than 0.1.
 _EDGES_OF_TEXT = 0.2
@@ -28,9 +28,9 @@ _AROUND_PX = 5
 _SEEN_LEVELS = 24
 # Lighter print needs a darker ground; of darker print the letters themselves may be most of a box.
 _LIGHT = 200
-# By how much a picture is reduced to look for larger letters, and the least it must be then.
+# The factors by which a picture is reduced to find larger letters, and the least size it must have then.
 _STEPS, _LEAST_STEPS = (1, 2, 4), 7
-# Of pages that are put together from thousands of pieces only the largest are looked at.
+# Some pages are assembled from thousands of pictures: only this many of the largest are checked.
 _MOST_PICTURES = 40
 _IMAGES = frozenset({"fill-image", "fill-imgmask", "clip-imgmask"})
 _TEXTS = frozenset({"fill-text", "stroke-text"})
@@ -38,14 +38,14 @@ _TEXTS = frozenset({"fill-text", "stroke-text"})
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """A page as grey levels [H, W], scale pixels to a point."""
+    """A page as grey levels [H, W] at `scale` pixels per point."""
 
     grey: GreyImage
     scale: float
 
     @classmethod
     def of(cls, display: Any) -> "Ink":
-        """display: a pymupdf DisplayList. Raises: whatever MuPDF does."""
+        """Draws a page. display: a pymupdf DisplayList. Raises: whatever MuPDF does."""
         longest_pt = max(display.rect.width, display.rect.height)
         scale = min(1.0, _LONGEST_PX / longest_pt)
         pixmap = display.get_pixmap(
@@ -55,9 +55,9 @@ class Ink:
         return cls(np.array(rows[:, : pixmap.width]), scale)
 
     def is_seen(self, box: Box, grey: int) -> bool:
-        """Whether print of a grey level stands out in a box (points), or beside it by a pixel.
+        """Returns whether print of a grey level can be seen in a box (points), or up to a pixel beside it.
 
-        White print is not where there is only black on white: its ground is what most of the box shows.
+        White print is not seen where there is only black on white: the box's median must differ from it.
         """
         x0, y0, x1, y1 = self._pixels(box, 1)
         inside = self.grey[y0:y1, x0:x1]
@@ -72,9 +72,9 @@ class Ink:
         return float(np.mean(_looks_like_text(self.grey) & ~covered))
 
     def uncovered_within_pt2(self, pictures: Iterable[Box], boxes: Iterable[Box]) -> float:
-        """Returns the largest area, in square points, that looks like text in a picture and outside of the boxes.
+        """Returns the largest area, in square points, that looks like text in a picture but is outside the boxes.
 
-        Looked at in steps: at a half and a quarter of the size, larger letters look like text as well.
+        The pictures are also checked at a half and a quarter of their size, at which larger letters look like text.
         """
         places = {self._pixels(picture, 0) for picture in pictures}
         if not places:
@@ -113,7 +113,7 @@ class Ink:
         return filled
 
     def _pixels(self, box: Box, around_px: int) -> tuple[int, int, int, int]:
-        """The pixels that a box touches, on the page."""
+        """Returns the pixel bounds of a box on the page, with a margin."""
         height, width = self.grey.shape
         x0, y0, x1, y1 = (edge * self.scale for edge in box)
         return (
@@ -126,14 +126,14 @@ class Ink:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Where a page draws images, in points of the page as it is shown; hidden_share: of its texts, under images."""
+    """Where a page draws images, in points of the page as shown. hidden_share: the share of its texts under images."""
 
     pictures: Sequence[Box]
     hidden_share: float
 
     @classmethod
     def of(cls, page: Any) -> "Drawn":
-        """page: a pymupdf Page. Raises: whatever MuPDF does."""
+        """Returns what a page draws. page: a pymupdf Page. Raises: whatever MuPDF does."""
         matrix = page.rotation_matrix
         pictures: list[Box] = []
         num_texts = num_hidden = 0
@@ -156,7 +156,7 @@ def _looks_like_text(grey: GreyImage) -> Flags:
 
 
 def _reduced(grey: GreyImage, step: int) -> GreyImage:
-    """The mean of squares of step x step pixels; what is left over at the edges is cut off."""
+    """Returns the means of squares of step x step pixels; incomplete squares at the edges are cut off."""
     height, width = grey.shape[0] // step, grey.shape[1] // step
     squares = grey[: height * step, : width * step].reshape(height, step, width, step)
     reduced: GreyImage = squares.mean(axis=(1, 3)).astype(np.uint8)
@@ -164,7 +164,7 @@ def _reduced(grey: GreyImage, step: int) -> GreyImage:
 
 
 def _mean(values: GreyImage, width: int, height: int) -> npt.NDArray[np.float32]:
-    """The mean over a window around each pixel, zero beyond the edges."""
+    """Returns the mean over a window around each pixel, with zeros beyond the edges."""
     padded = np.pad(values.astype(np.float32), ((height // 2 + 1, height // 2), (width // 2 + 1, width // 2)))
     sums = padded.cumsum(0, dtype=np.float64).cumsum(1)
     total = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]

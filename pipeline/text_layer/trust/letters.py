@@ -1,15 +1,15 @@
-"""Whether letters follow each other as they do in words: by it a wrong character map shows. Torch-free.
+"""Tells whether a text's letters form words, by how letters follow each other; this reveals wrong character maps.
 
-How often each letter follows each, over a mixture of 16 European languages and program code in equal shares (1.5
-million characters each; the texts that ocr.training.corpus gathers). Accents are left out. Of the languages themselves
-each costs 3.5 to 4.1 bits a letter, and one whose letters are shifted along the alphabet more than 5.
+The bigram costs are from a mixture of 16 European languages and program code in equal shares (1.5 million characters
+each; the texts that ocr.training.corpus gathers), without accents. Each of these languages costs 3.5 to 4.1 bits a
+letter, and a text whose letters are shifted along the alphabet more than 5. Torch-free.
 """
 
 import re
 import unicodedata
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-# For each of a to z and what is no letter: what the next one costs in half bits, as digits of base 36.
+# For each of a to z and for a word's edge: the cost of each next letter in half bits, as digits of base 36.
 _COSTS = (
     "bc9aiebfbeb7a6fcj687cbgjfc4",
     "6bfh4mkk6cj7if7iq7ce8gkp8h8",
@@ -45,7 +45,7 @@ _BITS = [[_BITS_A_DIGIT * _DIGITS.index(digit) for digit in row] for row in _COS
 _PLAIN = str.maketrans(
     {"ß": "s", "ø": "o", "æ": "a", "ł": "l", "đ": "d", "ı": "i", "œ": "o", "þ": "t", "ð": "d"}
 )
-# Cyrillic and Greek letters as Latin ones that behave alike; others of these alphabets are rare, and cost as a q does.
+# Cyrillic and Greek letters as Latin ones that behave alike; others of these alphabets are rare and cost what q does.
 _SPELLED = {
     **dict(
         zip(
@@ -67,15 +67,15 @@ _WORD = re.compile(r"[a-z]{2,}")
 
 
 def are_words(text: str) -> bool:
-    """Whether the letters are likely to be words of a language; True as well where they are too few to tell."""
+    """Returns whether the letters are likely to be words of a language; True also where there are too few to tell."""
     bits, num = bits_per_letter(text)
     return num < _ENOUGH_LETTERS or bits <= _MOST_BITS
 
 
 def bits_per_letter(text: str) -> tuple[float, int]:
-    """Returns what the words' letters cost on average, with the end of each word, and how many they are.
+    """Returns the average cost in bits of the words' letters, ends of words included, and how many they are.
 
-    Only words in Latin, Cyrillic or Greek letters count, of two letters or more; (0.0, 0) without any.
+    Only words of two or more Latin, Cyrillic or Greek letters count; (0.0, 0) if there are none.
     """
     bits, num = 0.0, 0
     for word in _WORD.findall(folded(text)):
@@ -90,7 +90,7 @@ def bits_per_letter(text: str) -> tuple[float, int]:
 
 
 def folded(text: str) -> str:
-    """In small Latin letters without accents; letters of other alphabets than these three stay."""
+    """Returns the text in lower-case Latin letters without accents; letters of other alphabets stay."""
     parts = unicodedata.normalize("NFD", text.lower()).translate(_PLAIN)
     return "".join(_spelled(letter) for letter in parts if not unicodedata.combining(letter))
 

@@ -1,7 +1,7 @@
-"""Whether a page's text layer says what stands on the page: everything known to go wrong with one is looked for.
+"""Judges whether a page's text layer matches the page, by checking for everything known to go wrong with layers.
 
-A layer that is turned down costs a reading, one that is believed wrongly costs the page: in doubt it is no. Thresholds
-are from tests.benchmarks.layers: pages of real documents, and the same with layers spoilt in every way. Torch-free.
+A layer that is rejected costs a reading, one that is trusted wrongly costs the page: in doubt it is rejected.
+Thresholds are from tests.benchmarks.layers: pages of real documents, also with layers damaged in every way. Torch-free.
 """
 
 import re
@@ -19,41 +19,40 @@ from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter
 from pipeline.text_layer.trust.widths import width_fit
 
-# Shares of a page's characters. A formula has a bracket without a meaning now and then.
+# Shares of a page's characters. Formulas have a few brackets that map to no character.
 _UNMAPPED = 0.01
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
-_UNSEEN = 0.05  # of words: a figure's white label on white is one
+_UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
 _TURNED = 0.1  # the stamp beside a preprint is 2%
-_COPIES = 8  # of a text, that are looked at
-_STACKED = 0.05  # on the place of the one before; accents that are drawn apart are 3% of a page
+_COPIES = 8  # most copies of a text that are compared
+_STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.
-_PICTURES = 0.5  # beyond, a page is a scan, or its text may be in the picture
+_PICTURES = 0.5  # beyond this a page is a scan, or its text may be in the picture
 _UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
 _UNCOVERED_OF_SCAN = 0.03
 _SMALL_PICTURE = 0.1  # a stamp, a logo, a letterhead
 _WORD_PT2 = 350.0  # a word of six letters in 10 pt
 _ENOUGH_LETTERS = 60
-_ONE_LETTER = 0.3  # of letters: the commonest has up to 0.17
-# The least width_fit: 0.87 and more on good pages.
+_ONE_LETTER = 0.3  # of letters: the most common one has up to 0.17
+# The least width_fit of a good layer; good pages have 0.87 and more.
 _WIDTHS = 0.6
 # Shares of words.
 _MIXED = 0.1  # with letters of two alphabets
 _MOJIBAKE = 0.02
 _SINGLE, _ENOUGH_WORDS = 0.6, 50  # of words that are one letter: "l i k e"
 _FOREIGN_ACCENTS = 0.5  # of letters: Vietnamese has 0.3, Cyrillic in the wrong code page nearly all
-_BACKWARD, _FEW_COLUMNS = (
-    0.2,
-    5,
-)  # of lines that stand above the one before: up to 0.08 on good pages, columns and tables too
+# The share of lines that are above the one before: up to 0.08 on good pages, also with columns and tables; and their
+# number up to which that is ignored.
+_BACKWARD, _FEW_COLUMNS = 0.2, 5
 _TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
-# What programs write in place of a character that they do not know.
+# Placeholders that programs write for a character they do not know.
 _UNKNOWN = re.compile(r"\(cid:\d+\)|\?{3,}")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A page's layer and what is drawn."""
+    """A page's text layer and its drawing, as evidence for the verdict."""
 
     spans: Sequence[Span]
     ink: Ink
@@ -65,33 +64,33 @@ class Evidence:
 
     @cached_property
     def text(self) -> str:
-        """A line a span, as it is in the layer."""
+        """The layer's text in its own order, one line per span."""
         return "\n".join(span.line.text for span in self.spans)
 
     @cached_property
     def words(self) -> list[str]:
-        """Without vowel signs and other marks, which are no letters and would part a word of Hindi or Thai."""
+        """The layer's words, without vowel signs and other marks, which would split words of Hindi or Thai."""
         return _WORD.findall(
             "".join(letter for letter in self.text if not unicodedata.category(letter).startswith("M"))
         )
 
     def share(self, is_counted: Callable[[Span], bool]) -> float:
-        """The share of the characters that are in spans of a kind."""
+        """Returns the share of the characters that are in spans of a kind."""
         counted = sum(len(span.glyphs) for span in self.spans if is_counted(span))
         return counted / max(len(self.glyphs), 1)
 
 
-def why_not(page: Evidence) -> str:
-    """Returns why a layer may not stand in for a reading, or "" where it may."""
+def distrust_reason(page: Evidence) -> str:
+    """Returns why a layer may not replace a reading, or "" where it may."""
     return next(_filtered(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)), "")
 
 
-def why_not_even_unread(page: Evidence) -> str:
-    """Returns why a layer is of no use even for a page that cannot be read, or "" where it is.
+def distrust_reason_if_unreadable(page: Evidence) -> str:
+    """Returns why a layer is useless even for a page that cannot be read, or "" where it is useful.
 
-    Here the text that another program recognised under a scan will do, if it looks like text and covers the page.
+    Here text that another program recognised under a scan is good enough, if it looks like text and covers the page.
     """
-    return next(_filtered(page, (*_OF_THE_TEXT, _is_out_of_order, _covers_little)), "")
+    return next(_filtered(page, (*_OF_THE_TEXT, _out_of_order_reason, _little_covered_reason)), "")
 
 
 def shows_any(page: Evidence) -> bool:
@@ -103,22 +102,22 @@ def _filtered(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> Ite
     return (reason for test in tests if (reason := test(page)))
 
 
-def _is_invisible(page: Evidence) -> str:
+def _invisible_reason(page: Evidence) -> str:
     share = page.share(lambda span: not span.is_drawn)
     return f"{share:.0%} of its characters are invisible, as under a scan" if share > _INVISIBLE else ""
 
 
-def _has_pictures(page: Evidence) -> str:
+def _pictures_reason(page: Evidence) -> str:
     share = page.ink.covered_share(page.drawn.pictures)
     return f"pictures cover {share:.0%} of the page" if share > _PICTURES else ""
 
 
-def _is_under_pictures(page: Evidence) -> str:
+def _under_pictures_reason(page: Evidence) -> str:
     share = page.drawn.hidden_share
     return f"{share:.0%} of its text lies under pictures" if share > _INVISIBLE else ""
 
 
-def _is_unmapped(page: Evidence) -> str:
+def _unmapped_reason(page: Evidence) -> str:
     unmapped = sum(unicodedata.category(glyph.text[0]) in ("Co", "Cn", "Cc", "Cs") for glyph in page.glyphs)
     unmapped += sum(glyph.text[0] == "\ufffd" for glyph in page.glyphs)
     unmapped += sum(len(match[0]) for match in _UNKNOWN.finditer(page.text))
@@ -126,15 +125,15 @@ def _is_unmapped(page: Evidence) -> str:
     return f"{unmapped} of {len(page.glyphs)} characters have no meaning" if unmapped > limit else ""
 
 
-def _is_stacked(page: Evidence) -> str:
+def _stacked_reason(page: Evidence) -> str:
     letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
     places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
     share = 1 - len(places) / max(len(letters), 1)
     return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
 
 
-def _is_doubled(page: Evidence) -> str:
-    """Shadows and bold print are made of copies that MuPDF drops only where they are next to each other."""
+def _doubled_reason(page: Evidence) -> str:
+    """Returns a reason if text is doubled, as for shadows or bold print; MuPDF drops only copies next to each other."""
     copies: defaultdict[str, list[Span]] = defaultdict(list)
     doubled = 0
     for span in page.spans:
@@ -145,7 +144,7 @@ def _is_doubled(page: Evidence) -> str:
     return f"{share:.0%} of its characters are copies beside others" if share > _STACKED else ""
 
 
-def _is_unlikely(page: Evidence) -> str:
+def _unlikely_reason(page: Evidence) -> str:
     if not are_words(page.text):
         return f"its letters do not form words ({bits_per_letter(page.text)[0]:.1f} bits a letter)"
     letters = Counter("".join(page.words).lower())
@@ -154,19 +153,19 @@ def _is_unlikely(page: Evidence) -> str:
     return f"{most} of {letters.total()} letters are {mark!r}" if alike else ""
 
 
-def _is_mismatched(page: Evidence) -> str:
+def _mismatched_reason(page: Evidence) -> str:
     fit = width_fit(page.spans)
     unfit = fit is not None and fit < _WIDTHS
     return f"its characters are not as wide as what is drawn (correlation {fit:.2f})" if unfit else ""
 
 
-def _is_mixed(page: Evidence) -> str:
+def _mixed_reason(page: Evidence) -> str:
     mixed = sum(len(_alphabets(word)) > 1 for word in page.words)
     limit = _MIXED * len(page.words) + 1
     return f"{mixed} of {len(page.words)} words mix alphabets" if mixed > limit else ""
 
 
-def _is_mojibake(page: Evidence) -> str:
+def _mojibake_reason(page: Evidence) -> str:
     twice = len(_TWICE_DECODED.findall(page.text))
     if twice > max(2, _MOJIBAKE * len(page.words)):
         return f"it was decoded wrongly ({twice} sequences as of UTF-8 read as Latin 1)"
@@ -178,7 +177,7 @@ def _is_mojibake(page: Evidence) -> str:
     )
 
 
-def _is_in_pieces(page: Evidence) -> str:
+def _in_pieces_reason(page: Evidence) -> str:
     single = sum(len(word) == 1 for word in page.words)
     broken = len(page.words) >= _ENOUGH_WORDS and single > _SINGLE * len(page.words)
     if broken and not {"Hani", "Jpan"} & script_shares(page.text).keys():
@@ -186,25 +185,25 @@ def _is_in_pieces(page: Evidence) -> str:
     return ""
 
 
-def _is_backward(page: Evidence) -> str:
-    """MuPDF turns words round that were drawn from left to right; where it did not, the letters say something else."""
+def _backward_reason(page: Evidence) -> str:
+    """Returns a reason if right-to-left letters are stored backwards, which MuPDF should have corrected."""
     share = backward_share(page.spans)
     return f"{share:.0%} of its letters from right to left are stored the other way" if share > _MIXED else ""
 
 
-def _is_turned(page: Evidence) -> str:
+def _turned_reason(page: Evidence) -> str:
     share = page.share(lambda span: span.is_turned)
     return f"{share:.0%} of its characters do not run from left to right" if share > _TURNED else ""
 
 
-def _is_out_of_order(page: Evidence) -> str:
+def _out_of_order_reason(page: Evidence) -> str:
     lines = [span.line for span in page.spans if span.glyphs and not span.is_turned]
     backward = sum(now.base < before.base - 0.5 * before.size for before, now in pairwise(lines))
     out_of_order = backward > _FEW_COLUMNS and backward > _BACKWARD * len(lines)
     return f"its lines are out of order ({backward} of {len(lines)} go back)" if out_of_order else ""
 
 
-def _is_unseen(page: Evidence) -> str:
+def _unseen_reason(page: Evidence) -> str:
     spans = [span for span in page.spans if span.glyphs]
     unseen = sum(len(span.glyphs) for span in spans if not _is_seen(page, span))
     share = unseen / max(len(page.glyphs), 1)
@@ -215,36 +214,42 @@ def _is_seen(page: Evidence, span: Span) -> bool:
     return page.ink.is_seen(_hull(span.glyphs), span.grey)
 
 
-def _leaves_text_out(page: Evidence) -> str:
-    return _uncovered(page, _UNCOVERED)
+def _left_out_reason(page: Evidence) -> str:
+    return _uncovered_reason(page, _UNCOVERED)
 
 
-def _has_words_in_a_picture(page: Evidence) -> str:
-    """Of a large picture the texture may look like as much text; a small one with words is there for the words."""
+def _words_in_picture_reason(page: Evidence) -> str:
+    """Returns a reason if a small picture has words in it; a large one's texture may look like as much text."""
     small = [box for box in page.drawn.pictures if page.ink.share_of(box) <= _SMALL_PICTURE]
     has_words = page.ink.uncovered_within_pt2(small, (glyph.box for glyph in page.glyphs)) > _WORD_PT2
     return "a picture on it looks like text that it does not hold" if has_words else ""
 
 
-def _covers_little(page: Evidence) -> str:
-    return _uncovered(page, _UNCOVERED_OF_SCAN)
+def _little_covered_reason(page: Evidence) -> str:
+    return _uncovered_reason(page, _UNCOVERED_OF_SCAN)
 
 
-def _uncovered(page: Evidence, limit: float) -> str:
+def _uncovered_reason(page: Evidence, limit: float) -> str:
     share = page.ink.uncovered_share(glyph.box for glyph in page.glyphs)
     return f"{share:.1%} of the page looks like text that it does not hold" if share > limit else ""
 
 
-_OF_THE_SCAN = (_is_invisible, _has_pictures, _is_under_pictures)
+_OF_THE_SCAN = (_invisible_reason, _pictures_reason, _under_pictures_reason)
 _OF_THE_TEXT = (
-    _is_unmapped, _is_stacked, _is_doubled, _is_mojibake, _is_unlikely, _is_mixed, _is_in_pieces, _is_backward,
-    _is_turned,
+    _unmapped_reason, _stacked_reason, _doubled_reason, _mojibake_reason, _unlikely_reason, _mixed_reason,
+    _in_pieces_reason, _backward_reason, _turned_reason,
 )  # fmt: skip
-_OF_THE_PAGE = (_is_mismatched, _is_out_of_order, _is_unseen, _leaves_text_out, _has_words_in_a_picture)
+_OF_THE_PAGE = (
+    _mismatched_reason,
+    _out_of_order_reason,
+    _unseen_reason,
+    _left_out_reason,
+    _words_in_picture_reason,
+)
 
 
 def _alphabets(word: str) -> frozenset[str]:
-    """The alphabets of a word's letters, by the first word of their names."""
+    """Returns the alphabets of a word's letters, by the first word of their Unicode names."""
     names = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in word)
     return frozenset(names) & {
         "LATIN",
@@ -259,7 +264,7 @@ def _alphabets(word: str) -> frozenset[str]:
 
 
 def _is_beside(span: Span, other: Span) -> bool:
-    """Whether two spans cover each other by half."""
+    """Returns whether two spans overlap by about half."""
     (a0, b0, a1, b1), (c0, d0, c1, d1) = span.box, other.box
     across, down = min(a1, c1) - max(a0, c0), min(b1, d1) - max(b0, d0)
     return across > 0.5 * (a1 - a0) and down > 0.4 * (b1 - b0)

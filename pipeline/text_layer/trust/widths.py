@@ -1,4 +1,4 @@
-"""Whether characters are as wide as what is drawn for them: by it a wrong character map shows, in any language.
+"""Compares characters' usual widths with those drawn for them; this reveals wrong character maps in any language.
 
 Typefaces differ, but in all of them an i is narrow and an m is wide. Torch-free.
 """
@@ -15,16 +15,16 @@ from pipeline.text_layer.extract.glyphs import Span
 
 Floats = npt.NDArray[np.float64]
 
-_REFERENCE = ("helv", "tiro")  # a sans serif and a serif that MuPDF brings along
+_REFERENCE = ("helv", "tiro")  # a sans serif and a serif that come with MuPDF
 _ENOUGH_KINDS = 12  # of characters in a typeface
 _ENOUGH = 20  # of a character, for its width to be known
 _MONOSPACED = 0.02  # spread of the widths, of their mean
 
 
 def width_fit(spans: Sequence[Span]) -> float | None:
-    """Returns how well the drawn widths fit the characters: the mean correlation of its typefaces' with ordinary ones'.
+    """Returns how well drawn widths fit the characters: the mean correlation of each typeface's with usual widths.
 
-    None without enough kinds of characters in any proportional typeface.
+    None if no proportional typeface has enough different characters.
     """
     widths: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for span in spans:
@@ -52,7 +52,7 @@ def _correlation(a: Floats, b: Floats, weight: Floats) -> float:
 
 @lru_cache(maxsize=4096)
 def _usual_width(mark: str) -> float | None:
-    """The mean of a sans serif's and a serif's width, in type sizes."""
+    """Returns the mean of a letter's width in a sans serif and in a serif, in type sizes."""
     if len(mark) != 1 or not mark.isalpha():
         return None
     fonts = _reference_fonts()
