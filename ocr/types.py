@@ -1,6 +1,5 @@
 """What decoding hands to the store. Torch-free."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,11 +36,6 @@ class Transcript:
     token_ids: tuple[int, ...]
     finish: Finish
     logprobs: tuple[float, ...] = ()
-
-    @property
-    def mean_probability(self) -> float | None:
-        """Geometric mean of the chosen tokens' probabilities, 0..1; None without tokens."""
-        return math.exp(sum(self.logprobs) / len(self.logprobs)) if self.logprobs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

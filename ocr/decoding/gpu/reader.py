@@ -47,12 +47,11 @@ class PagedReader:
         max_tokens: int,
         warm: bool = False,
         draft_pages: int | None = None,
-        kv_fp8: bool = False,
     ) -> "PagedReader":
         """After a trial: a page of nothing is read, so that what does not work here shows now.
 
         slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
-        without drafts now; else each when it is first needed. draft_pages, kv_fp8: see EngineSettings.
+        without drafts now; else each when it is first needed. draft_pages: see EngineSettings.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -64,7 +63,7 @@ class PagedReader:
                 f"whose width is a power of two from 16 on, here {width}"
             )
         settings = EngineSettings(
-            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages, kv_fp8=kv_fp8
+            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages
         )
         reader = cls(loaded, settings)
         reader._try(warm)

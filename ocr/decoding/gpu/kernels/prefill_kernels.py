@@ -72,7 +72,7 @@ def rotate_write(
         tl.store(turned_key + token * (H * D) + at, rotated.to(turned_key.dtype.element_ty), mask=real)
         tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
         states = tl.load(value + token * (H * D) + at, mask=real)
-        tl.store(values + target, states.to(values.dtype.element_ty), mask=real)
+        tl.store(values + target, states, mask=real)
         # Other names than above: those are of another width, and a branch may not change what a name stands for.
         at_q = tl.arange(0, WIDTH_Q)
         real_q = at_q < H * GROUP * D

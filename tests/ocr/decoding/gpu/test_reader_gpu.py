@@ -77,20 +77,6 @@ def test_the_shipped_model_reads_a_letter(
     warm.close()
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_with_keys_and_values_in_8_bits_a_letter_is_read_as_well() -> None:
-    loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
-    rates = {}
-    for kv_fp8 in (False, True):
-        paged = PagedReader.open(loaded, slots=32, max_tokens=8192, kv_fp8=kv_fp8)
-        (text, *_), _ = read_letters(loaded, paged, 4)
-        rates[kv_fp8] = character_edits(TRUTH, text).rate
-        paged.close()
-    print(f"character error rate: bf16 {rates[False]:.2%}, fp8 {rates[True]:.2%}")
-    assert rates[True] < rates[False] + 0.01
-
-
 def read_well(loaded: LoadedModel, paged: PagedReader, copies: int, *, drafts: bool = False) -> DecodeOutput:
     texts, output = read_letters(loaded, paged, copies, drafts=drafts)
     assert [page.finish for page in output.transcripts] == ["eos"] * copies
