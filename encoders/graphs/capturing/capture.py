@@ -152,13 +152,6 @@ class Capture(ABC):
         """How to replay the run, and how to free it."""
 
 
-class EagerCapture(Capture):
-    """Runs the forward on the padded static buffers, launch by launch: the same results and rules on any device."""
-
-    def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-        return run, lambda: None
-
-
 class CudaGraphCapture(Capture):
     """CUDA graphs out of one memory pool. They share it, so they must be replayed on one stream at a time.
 

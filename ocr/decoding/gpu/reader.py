@@ -12,7 +12,6 @@ from encoders.graphs.capturing.gate import working
 from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
-from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
 from ocr.decoding.requests import PageRead, PageRequest
@@ -45,13 +44,11 @@ class PagedReader:
         *,
         slots: int,
         max_tokens: int,
-        warm: bool = False,
         draft_pages: int | None = None,
     ) -> "PagedReader":
         """After a trial: a page of nothing is read, so that what does not work here shows now.
 
-        slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
-        without drafts now; else each when it is first needed. draft_pages: see EngineSettings.
+        slots: pages read at once. max_tokens: of one page, prompt included. draft_pages: see EngineSettings.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -66,7 +63,7 @@ class PagedReader:
             slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages
         )
         reader = cls(loaded, settings)
-        reader._try(warm)
+        reader._try()
         return reader
 
     @property
@@ -147,11 +144,9 @@ class PagedReader:
         """Frees cache and graphs."""
         self._engine = None
 
-    def _try(self, warm: bool) -> None:
+    def _try(self) -> None:
         assert self._engine is not None
         self._engine.try_prompts()
-        if warm:
-            self._engine.warm_up(BUCKETS)
         limits = DecodeSettings(max_tokens=min(_TRIAL_TOKENS, self._settings.max_tokens))
         with torch.inference_mode():
             table = self._loaded.model.language_model.get_input_embeddings().weight

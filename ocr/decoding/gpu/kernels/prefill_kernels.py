@@ -240,23 +240,3 @@ def down_tiles(
             sums = tl.dot(tl.load(rows + at), tl.trans(tl.load(outputs + at)), sums, input_precision="ieee")
         target = out + m.to(tl.int64)[:, None] * D + n[None, :]
         tl.store(target, sums.to(out.dtype.element_ty), mask=(m < end)[:, None])
-
-
-@triton.jit
-def gather_rows(x, order, out, D: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr):
-    """One program: the row of one pair's token. x: [T, D], out: [P, D] in the order of experts, contiguous."""
-    place = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, WIDTH)
-    token = (tl.load(order + place) // K).to(tl.int64)
-    tl.store(out + place * D + d, tl.load(x + token * D + d, mask=d < D), mask=d < D)
-
-
-@triton.jit
-def gated(products, out, INNER: tl.constexpr, WIDTH: tl.constexpr):
-    """One program: a row's silu(gate) * up. products: [P, 2 * INNER], gates first. out: [P, INNER]."""
-    row = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, WIDTH)
-    real = d < INNER
-    x = tl.load(products + row * (2 * INNER) + d, mask=real, other=0.0).to(tl.float32)
-    y = tl.load(products + row * (2 * INNER) + INNER + d, mask=real, other=0.0).to(tl.float32)
-    tl.store(out + row * INNER + d, (x / (1.0 + tl.exp(-x)) * y).to(out.dtype.element_ty), mask=real)

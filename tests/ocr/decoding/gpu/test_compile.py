@@ -73,8 +73,6 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**MEDIUM, "BLOCK_N": 128}),
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**LARGE, "BLOCK_N": 256}),
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**SMALL, "BLOCK_N": 128}),
-    (prefill_kernels.gather_rows, "bf16 int bf16", {"D": 1280, "WIDTH": 2048, "K": 6}),
-    (prefill_kernels.gated, "bf16 bf16", {"INNER": 896, "WIDTH": 1024}),
 ]  # fmt: skip
 TYPES = {
     "bf16": "*bf16",

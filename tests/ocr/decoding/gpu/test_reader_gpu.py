@@ -12,6 +12,7 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding import decode_pages as decoding
 from ocr.decoding.decode_pages import DecodeOutput, decode_pages
+from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.sequence.page_reading import settings_for
@@ -69,7 +70,9 @@ def test_the_shipped_model_reads_a_letter(
     assert opened.stats.accepted > 0
     assert opened.stats.steps - steps < 2 * max(map(len, (page.token_ids for page in output.transcripts)))
     opened.close()
-    warm = PagedReader.open(loaded, slots=32, max_tokens=8192, warm=True)
+    warm = PagedReader.open(loaded, slots=32, max_tokens=8192)
+    assert warm._engine is not None
+    warm._engine.warm_up(BUCKETS)
     # And nothing be captured again.
     monkeypatch.setattr(DeviceSteps, "capture", lambda *_: pytest.fail("captured while reading"))
     for copies in (3, 40):
