@@ -7,6 +7,7 @@ than one run is made of several, each started from the last one's weights and to
 import argparse
 import json
 import multiprocessing
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from tokenizers import Tokenizer
 
 from ocr.checkpoints import checkpoint
 from ocr.model.deepseek_ocr import OcrModel
-from ocr.training.sampling_pages.loader import Batch, Pages, batches
+from ocr.training.sampling_pages.loader import Batch, Pages, batches, echoed
 from ocr.training.small import small_config
 from ocr.training.trainer.batch_inputs import Rows, Views, make_rows, make_views, prompt_ids
 from ocr.training.trainer.curriculum import LEGS
@@ -96,6 +97,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--save-every", type=float, default=6.0, metavar="MINUTES", help="how often the weights are written"
     )
+    parser.add_argument(
+        "--tell-every", type=int, default=100, metavar="STEPS", help="how often losses are told"
+    )
+    parser.add_argument(
+        "--echo", type=int, default=1, help="how often each batch is trained on, every time worn anew"
+    )
+    parser.add_argument("--strength", type=float, default=1.0, help="of the wear: 1 leaves a third clean")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument(
         "--compile", action="store_true", help="compile the blocks (about a minute, then faster)"
@@ -109,17 +117,21 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def save_weights(model: OcrModel, folder: Path) -> None:
-    """The state dict in bfloat16, in shards small enough for any transport."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The state dict in bfloat16, in shards small enough for any transport. The folder is replaced at once."""
+    made = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
     shard: dict[str, torch.Tensor] = {}
     size = number = 0
     for name, tensor in [*model.state_dict().items(), ("", None)]:
         if tensor is None or size > SHARD_BYTES:
-            save_file(shard, folder / f"part-{number}.safetensors")
+            save_file(shard, made / f"part-{number}.safetensors")
             shard, size, number = {}, 0, number + 1
         if tensor is not None:
             shard[name] = tensor.to(torch.bfloat16).contiguous().cpu().clone()
             size += shard[name].numel() * 2
+    shutil.rmtree(folder, ignore_errors=True)
+    made.rename(folder)
 
 
 def load_weights(model: OcrModel, folder: Path) -> None:
@@ -214,8 +226,8 @@ class Trainer:
         self, batch: Batch, factor: float, clock: float = 0.0
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         """Returns what the objective reports and the first rank's clock, still on the device."""
-        views, rows = self.inputs(batch, strength=1.0)
-        with torch.autocast(self.device.type, torch.bfloat16):
+        views, rows = self.inputs(batch, strength=self.args.strength)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             loss, report = self.objective(views, rows)
         loss.backward()
         told = self.gradients.average(clock)
@@ -234,7 +246,7 @@ class Trainer:
         self.objective.corrupting = False
         correct = 0.0
         for batch in held_out:
-            with torch.autocast(self.device.type, torch.bfloat16):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
                 correct += self.objective(*self.inputs(batch, strength=0.0))[1]["acc"].item()
         self.objective.corrupting = True
         return correct / max(1, len(held_out))
@@ -250,7 +262,8 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         held_out = self.held_out() if first else []
         self.share.value = schedule.start
-        source, log, started = self.data("train", args.workers), Log(), time.monotonic()
+        fresh = self.data("train", args.workers)
+        source, log, started = echoed(fresh, args.echo, args.seed), Log(), time.monotonic()
         minutes, step, next_check, next_save = 0.0, 0, 2.0, args.save_every
         while minutes < args.minutes and not (args.steps and step >= args.steps):
             self.share.value = share = schedule.share(minutes)
@@ -263,7 +276,7 @@ class Trainer:
             log.count(batch, report if step % 25 == 0 or args.steps else {})
             if step % CLOCK_STEPS == 0 or self.ranks.world == 1:  # reading it waits for the device
                 minutes = told.item()
-            if first and (step % 100 == 0 or args.steps):
+            if first and (step % args.tell_every == 0 or args.steps):
                 log.tell(
                     f"{minutes:.2f} min step {step} share {share:.3f} lr x{schedule.factor(step, share):.2f}"
                 )

@@ -1,10 +1,10 @@
 """The summary file of a run, for monitoring: one JSON object, replaced as a whole when a run ends, however it ends.
 
-Keys: schema (1), finished_at (UTC), exit_code (README), end ("finished", "stopped", "failed"), reason (of an early
-end, else null), run_id (null if none was begun), database, seconds, pages_per_s (null without pages), pages {status:
-number}, documents {status: number}, counts (as `ocrbatch status --json` has them), left {pages, documents,
-all_documents_known}, versions {name: version}. Only a process that is killed leaves the file as it was: finished_at
-tells.
+Keys: schema (1), finished_at (UTC), exit_code (pipeline/run/NIGHTLY.md), end ("finished", "stopped", "failed"), reason
+(of an early end, else null), run_id (null if none was begun), database, seconds, pages_per_s (null without pages),
+pages {status: number}, documents {status: number}, counts (as `ocrbatch status --json` has them), left {pages,
+documents, all_documents_known}, versions {name: version}. Only a process that is killed leaves the file as it was:
+finished_at tells.
 """
 
 import contextlib

@@ -116,3 +116,12 @@ def test_a_run_is_reckoned_up(tmp_path: Path) -> None:
     assert isinstance(reported, dict)
     assert set(reported) == {"discover", "render", "encode", "decode", "place", "flow", "store"}
     assert reported["render"] > 0
+
+
+def test_a_process_start_is_its_stage_s() -> None:
+    """Fourteen of them beside a GPU took 16 s, which the stages reported and nobody saw."""
+    samples = ThreadSamples()
+    for name in ("python", "python", "ocrb-place", "ocrb-place"):
+        samples._see_process(7, name, 0.5)
+    samples._see_process(8, "python", 4.0)
+    assert samples.busy_s == {"place": 2.0}

@@ -49,6 +49,7 @@ class ThreadSamples:
         self.cpu_s: Counter[str] = Counter()
         self._last_cpu_s: dict[int, float] = {}
         self._last_name: dict[int, str] = {}
+        self._starting_s: Counter[int] = Counter()
         self.wall_s = 0.0
         self.num_samples = 0
         self._ended = threading.Event()
@@ -103,9 +104,17 @@ class ThreadSamples:
 
     def _see_processes(self, seconds: float) -> None:
         for pid in children():
-            stage = OF_PROCESSES.get(_text(f"/proc/{pid}/comm").strip())
-            if stage is not None and _runs(f"/proc/{pid}/stat"):
-                self.busy_s[stage] += seconds
+            self._see_process(
+                pid, _text(f"/proc/{pid}/comm").strip(), seconds if _runs(f"/proc/{pid}/stat") else 0.0
+            )
+
+    def _see_process(self, pid: int, name: str, seconds: float) -> None:
+        """A process has no name of its own until it has started, which takes it a second: its stage's, too."""
+        stage = OF_PROCESSES.get(name)
+        if stage is None:
+            self._starting_s[pid] += seconds
+        else:
+            self.busy_s[stage] += seconds + self._starting_s.pop(pid, 0.0)
 
 
 def is_waiting(frame: FrameType) -> bool:

@@ -42,6 +42,7 @@ def test_a_cpu_has_none() -> None:
         scaled(torch.ones(2), 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["encoders.deepseek.deep_encoder", "ocr.decoding.gpu.reader"])
 def test_no_compiler_is_imported(module: str) -> None:
     """torch._dynamo and transformers took 4 s, and 7 beside what else a start does."""

@@ -42,6 +42,7 @@ def mixed(docs: Path, make_pdf: MakePdf) -> Path:
     return docs
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_the_run_then_reads_and_makes_no_database(mixed: Path, config: Config) -> None:
     before = sorted(mixed.parent.rglob("*"))
     found = plan(config, Stop())
@@ -61,6 +62,7 @@ def test_a_plan_counts_what_the_run_then_reads_and_makes_no_database(mixed: Path
     assert summary.documents == found.documents
 
 
+@pytest.mark.slow
 def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, config: Config, make_pdf: MakePdf) -> None:
     summary = run_quietly(config)
     make_pdf(mixed / "new.pdf", ["four", "five"])
@@ -73,6 +75,7 @@ def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, config: Confi
     assert plan(changed(config, run={"force": True}), Stop()).num_to_read == 7
 
 
+@pytest.mark.slow
 def test_pages_that_need_no_reading_are_told_and_take_no_time(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -94,12 +97,14 @@ def test_pages_that_need_no_reading_are_told_and_take_no_time(
     assert again.num_pages == 4, "two of the first run, and the scans"
 
 
+@pytest.mark.slow
 def test_nothing_but_layers_needs_no_model(docs: Path, config: Config) -> None:
     shutil.copy(SAMPLES / "report.pdf", docs)
     found = plan(config.model_copy(update={"text_layer": "prefer"}), Stop())
     assert "time: a fraction of a second a page, without a model" in found.lines()
 
 
+@pytest.mark.slow
 def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one"])
     short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 1})
@@ -110,6 +115,7 @@ def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, ma
     assert plan(changed(short, run={"retry_failed": True}), Stop()).num_to_read == 1
 
 
+@pytest.mark.slow
 def test_selection_and_limits_count_as_in_the_run(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
     found = plan(changed(config, ingest={"pages": "2-", "max_pages_per_document": 1}), Stop())
@@ -155,6 +161,7 @@ def assert_stops_soon(config: Config, stop: Stop, server: Server) -> None:
         server.is_back.set()
 
 
+@pytest.mark.slow
 def test_the_pace_is_of_these_settings_or_else_of_this_model(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -170,6 +177,7 @@ def test_the_pace_is_of_these_settings_or_else_of_this_model(
         assert pace(db, "other settings", "other model") is None
 
 
+@pytest.mark.slow
 def test_the_command_prints_it(
     mixed: Path, reader: Path, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def messages(found: Verification) -> list[str]:
     return [problem.message for problem in found.problems]
 
 
+@pytest.mark.slow
 def test_what_a_run_stored_holds(read: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--db", read]) == ExitCode.OK
     text = capsys.readouterr().out
@@ -59,6 +60,7 @@ def test_what_a_run_stored_holds(read: str, capsys: pytest.CaptureFixture[str]) 
     assert "files" not in found["checked"]
 
 
+@pytest.mark.slow
 def test_changed_and_vanished_files_are_no_fault(read: str, docs: Path, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["other", "pages", "now"])
     os.unlink(docs / "b.pdf")
@@ -70,6 +72,7 @@ def test_changed_and_vanished_files_are_no_fault(read: str, docs: Path, make_pdf
     assert f"gone: {docs}/b.pdf: not there any more" in found.lines()
 
 
+@pytest.mark.slow
 def test_a_page_that_was_lost_is_a_fault(read: str, docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(read, "DELETE FROM pages WHERE page_index = 1")
     assert main(["verify", "--db", read]) == ExitCode.FAULTY
@@ -79,6 +82,7 @@ def test_a_page_that_was_lost_is_a_fault(read: str, docs: Path, capsys: pytest.C
     assert f"{docs}/a.pdf: has 2 pages, and 1 rows for them; `ocrbatch run {docs}/a.pdf` adds them" in line
 
 
+@pytest.mark.slow
 def test_the_file_has_the_last_word_on_its_pages(read: str, docs: Path) -> None:
     """Rows and count agree with each other, and both are wrong."""
     change(read, "UPDATE documents SET num_pages = 1 WHERE num_pages = 2")
@@ -87,6 +91,7 @@ def test_the_file_has_the_last_word_on_its_pages(read: str, docs: Path) -> None:
     assert not any("has 2 pages" in message for message in messages(verify(read, with_files=False)))
 
 
+@pytest.mark.slow
 def test_a_locked_file_is_counted_with_its_password_or_said_not_to_be(
     read: str, docs: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +126,7 @@ def test_a_missing_database_is_a_usage_error(tmp_path: Path) -> None:
     assert main(["verify", "--db", str(tmp_path / "none.db")]) == ExitCode.USAGE
 
 
+@pytest.mark.slow
 def test_pages_that_nobody_asked_for_have_their_rows_too(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -135,6 +141,7 @@ def test_pages_that_nobody_asked_for_have_their_rows_too(
         assert (status(db).pages, status(db).left_out_pages) == ({"ok": 1, "blank": 3}, 0)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_can_be_mended_as_it_says(read: str, docs: Path, config: Config) -> None:
     change(read, "UPDATE pages SET status = 'failed'")
     change(read, "DELETE FROM page_search_docsize")

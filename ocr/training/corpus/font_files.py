@@ -11,6 +11,7 @@ from fontTools.pens.recordingPen import DecomposingRecordingPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 
+from ocr.training.corpus.dots import dotted
 from ocr.training.corpus.packages import CorpusError, Package
 
 CLASSES = ("serif", "sans", "mono", "display")
@@ -30,7 +31,7 @@ UNKNOWN_TABLES = ("FFTM", "PfEd", "TeX ", "BDF ", "TTFA", "Silf", "Sill", "Glat"
 
 
 def load_table(path: Path) -> list[dict[str, object]]:
-    """Returns the families of a YAML table: family, class, split, packages, files by style.
+    """Returns the families of a YAML table: family, class, split, packages, files by style, perhaps dots.
 
     Raises CorpusError for a class, split or style that is not known.
     """
@@ -129,8 +130,14 @@ def _build_family(
     missing: set[str] = set()
     for style, file_name in files.items():
         data = _find(file_name, (packages[name] for name in names)).read_bytes()
-        small = subset_font(data, REQUIRED, ligatures=entry["class"] != "mono")
-        relative = Path(str(entry["split"])) / file_name.replace(" ", "")
+        name = file_name.replace(" ", "")
+        if entry.get("dots"):
+            height_px, radius = _dots(entry)
+            small = dotted(data, REQUIRED, height_px=height_px, radius=radius)
+            name = f"{Path(name).stem}-{height_px}-{radius * 100:.0f}.ttf"
+        else:
+            small = subset_font(data, REQUIRED, ligatures=entry["class"] != "mono")
+        relative = Path(str(entry["split"])) / name
         target = out / relative
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(small)
@@ -148,6 +155,13 @@ def _build_family(
         "styles": styles,
         "missing": [character for character in REQUIRED if character in missing],
     }
+
+
+def _dots(entry: Mapping[str, object]) -> tuple[int, float]:
+    """The pixels of a line of a printer that prints dots, and the radius of a dot in them."""
+    dots = entry["dots"]
+    assert isinstance(dots, dict)
+    return int(dots["height_px"]), float(dots["radius"])
 
 
 def _find(file_name: str, packages: Iterable[Package]) -> Path:

@@ -16,7 +16,7 @@ from ocr.training.pages.nested import notes, outline, plan, rulers
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.truth.page_truth import Sheet, UnreadableError
-from ocr.training.pages.words.text import TextSource
+from ocr.training.pages.words.text import BUSINESS, TextSource
 
 __all__ = ["Fonts", "compose", "compose_form"]
 MAX_CHARACTERS = 7500
@@ -50,10 +50,12 @@ def compose(
     """
     category = category or _category(rng, source, genre)
     category = "en_tech" if category == "code" else category
-    style = choose_style(rng, fonts, size_pt, category, mono=genre.mono, tight=columns > 1)
+    style = choose_style(
+        rng, fonts, size_pt, category, mono=genre.mono, tight=columns > 1, leading=genre.leading
+    )
     noted = furniture and columns == 1 and rng.random() < genre.margin_notes
     frame = _frame(rng, width_pt, height_pt, right=0.24 if noted else 0.0, margins=margins)
-    gap = rng.uniform(1.2, 3.0) * size_pt
+    gap = rng.uniform(*genre.gutter) * size_pt
     writer = Writer(
         rng=rng,
         source=source,
@@ -116,6 +118,8 @@ def _category(rng: random.Random, source: TextSource, genre: Genre) -> str:
     """The kind of text: of another language than English for a share of some genres, else as the source has it."""
     if source.languages and rng.random() < genre.foreign:
         return rng.choice(source.languages)
+    if BUSINESS in source.paragraphs and rng.random() < genre.business:
+        return BUSINESS
     return source.category(rng)
 
 

@@ -33,6 +33,7 @@ from ocr.training.pages.tabular.receipts import receipt
 from ocr.training.pages.tabular.records import form, invoice, letter
 from ocr.training.pages.tabular.repeats import described, parameters, repeating_lines, repeating_table, units
 from ocr.training.pages.tabular.rows import long_table
+from ocr.training.pages.tabular.slips import slip
 from ocr.training.pages.tabular.tables import figures, key_values, table
 
 A4, LETTER, A5, TRADE = (595, 842), (612, 792), (420, 595), (432, 648)
@@ -47,8 +48,9 @@ class Genre:
 
     sizes_pt: of the running text, drawn evenly on a logarithmic scale. blocks: makers with weights; first:
     makers whose blocks open a share of the pages, over all columns. fills: shares of the page that are written on.
-    foreign: share of pages that are surely in another language than English. footnotes, margin_notes: shares of
-    pages with them. mono: typewritten; nested: smaller pages drawn in the page; plain: no headers and footers.
+    foreign, business: shares of pages that are surely in another language than English, or of names, addresses and
+    goods. footnotes, margin_notes: shares of pages with them. leading: of lines, in type sizes; gutter: between
+    columns, likewise. mono: typewritten; nested: smaller pages drawn in the page; plain: no headers and footers.
     """
 
     name: str
@@ -61,6 +63,9 @@ class Genre:
     first_share: float = 1.0
     fills: tuple[float, ...] = (1.2, 1.2, 1.2, 0.7, 0.3)
     foreign: float = 0.0
+    business: float = 0.0
+    leading: tuple[float, float] = (1.05, 1.5)
+    gutter: tuple[float, float] = (1.2, 3.0)
     footnotes: float = 0.0
     margin_notes: float = 0.0
     mono: bool = False
@@ -90,7 +95,7 @@ _PORTRAIT = ((A4, 10.0), (LETTER, 8.0), (A5, 1.5), (TRADE, 1.0))
 _OFFICE = ((A4, 10.0), (LETTER, 8.0))
 
 MIXED = Genre(
-    name="mixed", share=0.19,
+    name="mixed", share=0.16,
     formats=((A4, 10), (LETTER, 8), (WIDE, 1.5), (A5, 2), (SLIDE, 0.7), (SQUARE, 0.7), ((330, 900), 0.5)),
     columns=(0.72, 0.24, 0.04), sizes_pt=(7.0, 13.5), fills=(1.2, 1.2, 1.2, 0.7, 0.3, 0.08), footnotes=0.06,
     margin_notes=0.05,
@@ -123,7 +128,7 @@ GENRES = (
         ),
     ),
     Genre(
-        name="manual", share=0.11, formats=_PORTRAIT, columns=(0.93, 0.07, 0.0), sizes_pt=(7.5, 11.5), footnotes=0.12,
+        name="manual", share=0.08, formats=_PORTRAIT, columns=(0.93, 0.07, 0.0), sizes_pt=(7.5, 11.5), footnotes=0.12,
         margin_notes=0.1,
         blocks=(
             (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2), (marked, 1), (bullets, 1), (table, 0.5),
@@ -141,7 +146,7 @@ GENRES = (
         ),
     ),
     Genre(
-        name="contents", share=0.12, formats=_PORTRAIT, columns=(0.62, 0.38), sizes_pt=(7.0, 12.0),
+        name="contents", share=0.08, formats=_PORTRAIT, columns=(0.62, 0.38), sizes_pt=(7.0, 12.0),
         blocks=((contents, 5), (heading, 0.5), (paragraph, 0.3), (names, 0.2)), fills=(1.2, 0.7, 0.4),
     ),
     Genre(
@@ -153,27 +158,46 @@ GENRES = (
         blocks=((entry, 8), (heading, 0.3), (figure, 0.1)),
     ),
     Genre(
-        name="newspaper", share=0.05, formats=((A4, 3), (LETTER, 3), ((640, 900), 3)), columns=(0.0, 0.35, 0.45, 0.2),
+        name="newspaper", share=0.08, formats=((A4, 3), (LETTER, 3), ((640, 900), 3)), columns=(0.0, 0.35, 0.45, 0.2),
         sizes_pt=(5.5, 9.0), first=(title,), first_share=0.6, fills=(1.2,),
         blocks=((paragraph, 7), (heading, 1), (figure, 0.7), (quotation, 0.3), (large_print, 0.1), (boxed, 0.3)),
     ),
     Genre(
-        name="letter", share=0.05, formats=_OFFICE, sizes_pt=(9.0, 12.5), first=(letter,), foreign=0.4,
+        name="letter", share=0.05, business=0.15, formats=_OFFICE, sizes_pt=(9.0, 12.5), first=(letter,), foreign=0.4,
         blocks=((paragraph, 1), (small_print, 0.3), (logo, 0.1)), fills=(0.3, 0.5, 0.05),
     ),
     Genre(
-        name="receipt", share=0.04, plain=True, mono=True, sizes_pt=(7.0, 11.0), fills=(0.02,),
+        name="receipt", share=0.08, plain=True, mono=True, sizes_pt=(6.0, 11.0), fills=(0.02,), business=0.75,
+        leading=(1.0, 1.5),
         formats=(
             ((200, 420), 2), ((230, 560), 2), ((220, 760), 2), ((180, 900), 1), ((300, 420), 1), ((165, 950), 0.5),
+            ((300, 760), 1.5), ((320, 560), 1.5),
         ),
-        blocks=((receipt, 5), (logo, 0.3), (form, 0.3)),
+        blocks=((slip, 6), (receipt, 3), (logo, 0.3), (form, 0.3)),
     ),
     Genre(
-        name="form", share=0.03, formats=_OFFICE, sizes_pt=(7.5, 11.0),
+        name="typescript", share=0.05, mono=True, sizes_pt=(9.0, 12.5), leading=(1.0, 2.3), foreign=0.3, business=0.1,
+        formats=((A4, 10), (LETTER, 8), (A5, 1.5)), fills=(1.2, 1.2, 0.7, 0.3),
+        blocks=(
+            (paragraph, 7), (heading, 0.8), (short_lines, 0.7), (capitals, 0.5), (key_values, 0.4), (form, 0.4),
+            (letter, 0.5), (marked, 0.4), (names, 0.3), (figures, 0.3), (quotation, 0.3), (rule, 0.1),
+        ),
+    ),
+    Genre(
+        name="spread", share=0.04, formats=((WIDE, 5), ((780, 540), 3), ((900, 620), 2)), columns=(0.0, 0.8, 0.0, 0.2),
+        sizes_pt=(5.5, 8.5), gutter=(3.0, 9.0), fills=(1.2, 1.2, 0.9),
+        blocks=(
+            (paragraph, 8), (long_paragraph, 2), (heading, 0.8), (quotation, 0.4), (short_lines, 0.4), (figure, 0.4),
+            (table, 0.2), (marked, 0.2), (definitions, 0.2),
+        ),
+    ),
+    Genre(
+        name="form", share=0.03, business=0.35, formats=_OFFICE, sizes_pt=(7.5, 11.0),
         blocks=((form, 4), (key_values, 2), (heading, 1), (small_print, 0.7), (table, 0.5), (boxed, 0.4), (logo, 0.2)),
     ),
     Genre(
-        name="invoice", share=0.03, formats=_OFFICE, sizes_pt=(8.0, 11.0), first=(invoice,), fills=(0.02, 0.2),
+        name="invoice", share=0.04, business=0.6, formats=_OFFICE, sizes_pt=(8.0, 11.0), first=(invoice,),
+        fills=(0.02, 0.2),
         blocks=((small_print, 1), (paragraph, 0.5), (key_values, 0.5), (logo, 0.3)),
     ),
     Genre(
@@ -196,7 +220,7 @@ GENRES = (
         ),
     ),
     Genre(
-        name="tables", share=0.19, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5), foreign=0.1,
+        name="tables", share=0.16, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5), foreign=0.1,
         blocks=(
             (table, 3), (wrapped, 7), (long_table, 5), (units, 2), (parameters, 2), (repeating_table, 3),
             (described, 3), (figures, 3), (key_values, 1), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),

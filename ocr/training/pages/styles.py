@@ -62,14 +62,18 @@ def choose_style(
     *,
     mono: bool = False,
     tight: bool = False,
+    leading: tuple[float, float] = (1.05, 1.5),
 ) -> Style:
-    """A style drawn at random. mono: all of it typewritten. tight: justified, hyphenated, as in columns."""
+    """A style drawn at random. mono: all of it typewritten. tight: justified, hyphenated, as in columns.
+
+    leading: the least and largest height of a line, in type sizes.
+    """
     body = fonts.choose(rng, *(["serif"] if rng.random() < 0.5 else ["sans", "display", "serif"]))
     if mono or rng.random() < 0.06:
         body = fonts.choose(rng, "mono")
     head = body if rng.random() < 0.6 else fonts.choose(rng, "serif", "sans", "display")
     code = body if mono else fonts.choose(rng, "mono")
-    justify = rng.random() < (0.85 if tight else 0.5)
+    justify = rng.random() < (0.85 if tight else 0.15 if mono else 0.5)
     hyphens = justify and not mono and rng.random() < (0.85 if tight else 0.6)
     language = category if category in HYPHENATED else "en"
     scale = rng.uniform(0.78, 0.95)
@@ -77,7 +81,9 @@ def choose_style(
         font_face("body", body)
         + font_face("head", head)
         + font_face("mono", code)
-        + _text(rng, size_pt, "justify" if justify else rng.choice(["left", "left", "left", "center"]))
+        + _text(
+            rng, size_pt, "justify" if justify else rng.choice(["left", "left", "left", "center"]), leading
+        )
         + ("p{hyphens:auto}" if hyphens else "")
         + _headings(rng)
         + _CLASSES
@@ -94,13 +100,13 @@ def choose_style(
     )
 
 
-def _text(rng: random.Random, size_pt: float, align: str) -> str:
+def _text(rng: random.Random, size_pt: float, align: str, leading: tuple[float, float]) -> str:
     indent = f"text-indent:{rng.choice([1, 1.5, 2])}em;margin:0;" if rng.random() < 0.4 else ""
     slant = "font-style:italic;" if rng.random() < 0.05 else ""
     weight = "font-weight:bold;" if rng.random() < 0.05 else ""
     colour = f"color:#{''.join(rng.choices('01234567', k=6))};" if rng.random() < 0.15 else ""
     return (
-        f"body{{margin:0;font-family:body;font-size:{size_pt:.2f}pt;line-height:{rng.uniform(1.05, 1.5):.2f};"
+        f"body{{margin:0;font-family:body;font-size:{size_pt:.2f}pt;line-height:{rng.uniform(*leading):.2f};"
         f"{slant}{weight}{colour}}}"
         f"p{{text-align:{align};margin:{rng.uniform(0.2, 1.0):.2f}em 0;{indent}}}"
     )

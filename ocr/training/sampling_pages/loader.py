@@ -1,8 +1,9 @@
 """Worker processes that draw samples, and batches of samples of one view, short texts with short texts."""
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,28 @@ class Pages(IterableDataset[Batch]):
             pool.sort(key=lambda s: len(s.ids))
             yield collate(pool[: self.sizes[view]])
             yield collate(pool[self.sizes[view] :])
+
+
+def echoed(source: Iterator[Batch], times: int, seed: int, held: int = 24) -> Iterator[Batch]:
+    """The batches, each followed by `times - 1` drawn from the last `held`: for a GPU faster than what draws pages.
+
+    Source: Choi et al. 2019, Faster Neural Network Training with Data Echoing. With one seed all ranks repeat alike.
+    """
+    rng, pool = random.Random(seed), deque[Batch](maxlen=held)
+    for batch in source:
+        yield batch
+        if times > 1:
+            # A copy: what workers send lies in shared memory, which is scarce.
+            pool.append(
+                replace(
+                    batch,
+                    canvas=batch.canvas.clone(),
+                    ids=batch.ids.clone(),
+                    token_index=batch.token_index.clone(),
+                    cells=batch.cells.clone(),
+                )
+            )
+            yield from (rng.choice(pool) for _ in range(times - 1))
 
 
 def batches(dataset: Pages, workers: int) -> Iterator[Batch]:

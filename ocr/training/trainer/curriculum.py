@@ -21,4 +21,9 @@ def further_leg(share: float) -> Mix:
     return Mix(tile=0.08, page=0.85, whole=0.07, short=0.15, real=0.5, grounded=0.15)
 
 
-LEGS = {"first": first_leg, "further": further_leg}
+def paper_leg(share: float) -> Mix:
+    """From weights that read manuals: composed pages of every kind above all, fewer real ones."""
+    return Mix(tile=0.06, page=0.86, whole=0.08, short=0.15, real=0.25, empty=0.02, grounded=0.06)
+
+
+LEGS = {"first": first_leg, "further": further_leg, "paper": paper_leg}

@@ -15,8 +15,11 @@ _FUSED = ("qkv.weight", "qkv_proj.weight")
 
 
 def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    """[N, R, C] -> matrices with singular values near 1, by the quintic Newton-Schulz iteration in bfloat16."""
-    x = g.to(torch.bfloat16)
+    """[N, R, C] -> matrices with singular values near 1, by the quintic Newton-Schulz iteration in bfloat16.
+
+    In float32 on a CPU, most of which have no such products.
+    """
+    x = g.to(torch.bfloat16) if g.is_cuda else g.float()
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)

@@ -77,6 +77,7 @@ def test_kernels_are_off_only_within_the_switch() -> None:
 ON_A_GPU = "torch.cuda.is_available = lambda: True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "triton", ["None", "types.ModuleType('triton')"], ids=["no Triton", "one without what is needed"]
 )
@@ -87,6 +88,7 @@ def test_nothing_but_pytorch_is_needed(triton: str) -> None:
     subprocess.run([sys.executable, "-c", without], check=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_triton_before_3_4_leaves_the_operators() -> None:
     pytest.importorskip("triton")
     without = f"import sys, torch; sys.modules['triton.tools.tensor_descriptor'] = None\n{ON_A_GPU}"

@@ -24,6 +24,7 @@ from encoders.attention.fused_windows import WindowConfig, default_window_config
 from encoders.attention.switch import power_of_two
 
 
+@pytest.mark.slow
 @not_interpreted
 def test_through_the_interpreter() -> None:
     run_interpreted(__file__)

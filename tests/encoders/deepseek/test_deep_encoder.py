@@ -37,6 +37,7 @@ def random_page(seed: int, *, size: int = 512, grid: tuple[int, int] = (1, 1)) -
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [512, 640, 1024, 1280])
 def test_vision_tower_equals_transformers(
     encoder: DeepEncoder, reference: UnlimitedOcrForConditionalGeneration, size: int
@@ -53,6 +54,7 @@ def test_vision_tower_equals_transformers(
     assert apart > 0.1, "two images must not look alike to this model, or equality shows nothing"
 
 
+@pytest.mark.slow
 def test_assembled_pages_equal_transformers(
     encoder: DeepEncoder, reference: UnlimitedOcrForConditionalGeneration
 ) -> None:

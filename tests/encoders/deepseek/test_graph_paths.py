@@ -79,6 +79,7 @@ def reading_encoder() -> DeepEncoder:
     return encoder.requires_grad_(False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_head", [True, False])
 def test_pages_through_graphs_equal_the_encoder(
     reading_encoder: DeepEncoder, pages: list[PageViews], with_head: bool
@@ -97,6 +98,7 @@ def test_pages_through_graphs_equal_the_encoder(
     assert through.encode([]) == []
 
 
+@pytest.mark.slow
 def test_without_graphs_the_same_bits_as_the_encoder(
     reading_encoder: DeepEncoder, pages: list[PageViews]
 ) -> None:
@@ -112,6 +114,7 @@ def test_without_graphs_the_same_bits_as_the_encoder(
     assert manager.stats()["local"].eager_batches == 1
 
 
+@pytest.mark.slow
 def test_views_that_share_a_batch_differ_by_rounding_alone(
     reading_encoder: DeepEncoder, pages: list[PageViews]
 ) -> None:

@@ -33,6 +33,7 @@ def assert_as_alone(path: GraphPath, units: list[Unit], encoded: list[EncodedUni
             assert torch.allclose(value, alone[name], atol=1e-5), name
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=20, deadline=None)
 @given(
     sides=st.lists(st.sampled_from([8, 12]), max_size=20),

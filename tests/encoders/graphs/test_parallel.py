@@ -99,6 +99,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_two_ranks_with_uneven_and_empty_shares(tmp_path: Path) -> None:
     torch.multiprocessing.spawn(encode_on_rank, (free_port(), str(tmp_path)), nprocs=2)
     told = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2)]

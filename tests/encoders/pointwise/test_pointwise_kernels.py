@@ -17,6 +17,7 @@ from encoders.pointwise import torch_operators
 from encoders.pointwise.fused import NormConfig, default_norm_config
 
 
+@pytest.mark.slow
 @not_interpreted
 def test_through_the_interpreter() -> None:
     run_interpreted(__file__)

@@ -48,6 +48,7 @@ def test_any_cells_are_taken(cells):
     assert isinstance(head_text(cells, CHARACTERS), str)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.6))
 def test_a_damaged_page_is_taken(seed, share):

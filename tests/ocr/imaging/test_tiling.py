@@ -76,6 +76,7 @@ def test_grids_are_sorted_by_product():
     assert len(grids(6)) == 13
 
 
+@pytest.mark.slow
 @given(st.integers(30, 1500), st.integers(30, 1500), st.integers(2, 6))
 @settings(max_examples=25, deadline=None)
 def test_tiles_put_together_are_the_stretched_page(width, height, max_tiles):

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pymupdf
+import pytest
 from PIL import Image
 
 from ocr.imaging.ink import find_ink
@@ -50,11 +51,13 @@ def test_an_index_has_columns_though_its_entries_are_long() -> None:
     assert columns.bottom - columns.top > 49 * 13 * pages.DPI / 72
 
 
+@pytest.mark.slow
 def test_rows_that_all_start_alike_are_a_tables() -> None:
     assert found(index(indent_pt=0)) is None
     assert found(index(indent_pt=25, entries=(0,))) is None, "below a head"
 
 
+@pytest.mark.slow
 def test_the_dots_of_leaders_are_no_gutter() -> None:
     page = pages.new_page()
     for row in range(40):
@@ -99,6 +102,7 @@ def test_gaps_are_filled_as_one_by_one() -> None:
     assert num_dots > 20
 
 
+@pytest.mark.slow
 def test_what_was_found_once_is_found_again() -> None:
     picture = Image.fromarray(pages.pixels(index(indent_pt=25))).convert("L")
     ink = find_ink(picture)

@@ -72,6 +72,7 @@ def test_usual_type_stays_as_it_is_and_still_shows_print() -> None:
     assert not found.parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dpi", [100, 200])
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in empty_sheets.KINDS])
 def test_what_scanners_leave_on_empty_sheets_is_no_print(kind: str, dpi: float) -> None:

@@ -50,6 +50,7 @@ def plainly(side: Mask, texture: Texture, min_lines: int = 5) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texture", [RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT])
 def test_sides_are_judged_as_if_each_were_looked_at(texture: Texture) -> None:
     verdicts = []

@@ -105,6 +105,7 @@ def test_a_text_with_errors_still_helps():
     assert tokens_a_step(draft(worn), text) > 6
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=200), WORDS.map(" ".join)), st.data())
 def test_any_text_and_any_tokens_are_taken(text, data):

@@ -220,6 +220,7 @@ def test_nothing_that_is_stored_is_taken_for_sql(tmp_path: Path) -> None:
     assert main(["status", "--db", str(tmp_path / "a.db")]) == ExitCode.OK
 
 
+@pytest.mark.slow
 def test_a_run_on_a_terminal(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     """Bar, failures and summary as a terminal gets them."""
     folder = tmp_path / "docs"

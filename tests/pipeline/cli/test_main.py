@@ -83,6 +83,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert modules & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_to_read_never_imports_torch(
     reader: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_run_with_nothing_to_read_never_imports_torch(
     assert modules & {"torch", "transformers"} == set()
 
 
+@pytest.mark.slow
 def test_a_run_imports_only_what_it_uses(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     make_pdf(tmp_path / "new.pdf", ["one"])
     arguments = ["run", str(tmp_path), "--db", str(tmp_path / "a.db"), "--model", str(reader), *SETS]
@@ -269,6 +271,7 @@ def test_a_search_says_how_many_hits_there_are(database: str, capsys: pytest.Cap
     assert (found["num_hits"], [hit["page"] for hit in found["hits"]]) == (2, [1, 3])
 
 
+@pytest.mark.slow
 def test_files_are_chosen_by_options(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     for name in ("a.pdf", "b.pdf", "old.pdf"):
         make_pdf(tmp_path / name, ["one"])
@@ -287,6 +290,7 @@ def test_files_are_chosen_by_options(reader: Path, tmp_path: Path, make_pdf: Mak
         assert [Path(path).name for (path,) in db.conn.execute("SELECT path FROM files")] == ["a.pdf"]
 
 
+@pytest.mark.slow
 def test_a_plan_fetches_no_model(
     tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,6 +354,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, ExitCode.STOPPED)]
 )
@@ -373,6 +378,7 @@ def test_an_ended_run_is_finished_by_the_next_and_nothing_is_read_twice(
     assert found.num_attempts == 24
 
 
+@pytest.mark.slow
 def test_an_error_that_ends_the_run_has_its_exit_code_although_the_interpreter_cannot_be_taken_down(
     tmp_path: Path,
 ) -> None:

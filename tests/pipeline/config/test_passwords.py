@@ -82,6 +82,7 @@ def test_settings_never_show_them() -> None:
     assert all(one.passwords == (SECRET,) for one in settings)
 
 
+@pytest.mark.slow
 def test_an_encrypted_file_is_read_with_its_password_which_is_stored_nowhere(
     docs: Path, config: Config, database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

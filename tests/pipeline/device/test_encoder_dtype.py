@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from pipeline.config import sources
 from pipeline.evaluate import character_edits
 from pipeline.reports.progress import Silent
@@ -13,6 +15,7 @@ from storage.export.rows import export_rows
 TESTS = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_bfloat16_encoder_reads_for_a_float32_decoder(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     values = {

@@ -56,6 +56,7 @@ def in_arena(arena: Arena, views: PageViews) -> PageViews:
     return found
 
 
+@pytest.mark.slow
 def test_a_process_gives_what_the_thread_gives(arena: Arena, pool: PlacerPool) -> None:
     thread = PlacerThread(wording_of(loaded_reader()))
     ours = read_page()
@@ -107,12 +108,14 @@ def test_its_time_at_work_is_measured(pool: PlacerPool, monkeypatch: pytest.Monk
     assert thread.meter.use("place", 1.0).busy >= 0.05
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_nothing(pool: PlacerPool) -> None:
     (worker,) = pool._pools[-1]._pool_manager.worker_manager.workers
     os.kill(worker, signal.SIGKILL)
     assert pool.place(read_page()).result(WAIT_S).status == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_processes_read_the_wording_as_they_start(arena: Arena, *, is_shared: bool) -> None:
     """A pipe holds 64 KiB: with a tokenizer in it whoever starts a process waits until that has begun to read."""

@@ -76,6 +76,7 @@ def test_on_a_cpu_everything_is_eager_and_counted(loaded: LoadedModel) -> None:
     assert record["global"]["replays"] == 0
 
 
+@pytest.mark.slow
 def test_graphs_that_the_user_lists_are_captured_at_once_and_replayed(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_graphs_that_the_user_lists_are_captured_at_once_and_replayed(
     assert encoder.capture_s > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budgets", ["null", "auto"])
 def test_a_trickle_of_small_batches_gets_its_graphs(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, budgets: str
@@ -147,6 +149,7 @@ def test_off_captures_nothing(loaded: LoadedModel, monkeypatch: pytest.MonkeyPat
     assert encode(encoder)[1] == [["eager"]] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breaks", ["warm_up", "capture_due"])
 def test_graphs_that_fail_are_done_without(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, breaks: str
@@ -223,6 +226,7 @@ def test_an_interrupt_ends_the_warm_up(loaded: LoadedModel, monkeypatch: pytest.
         open_encoder(loaded, config()).warm_up()
 
 
+@pytest.mark.slow
 def test_graphs_are_given_back_for_other_work(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

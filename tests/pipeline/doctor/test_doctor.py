@@ -86,6 +86,7 @@ def test_a_check_that_breaks_is_a_finding_and_the_others_go_on(monkeypatch: pyte
     assert "KeyError" in findings[1].found
 
 
+@pytest.mark.slow
 def test_lines_are_printed_as_they_are_found() -> None:
     """The first line comes through a pipe while later checks have not begun."""
     command = [sys.executable, "-m", "pipeline.cli", "doctor", "--model", "./nowhere"]
@@ -100,6 +101,7 @@ def test_lines_are_printed_as_they_are_found() -> None:
     assert process.returncode == ExitCode.FAULTY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "state"), [(TEXT, "ok"), ("very very good very", "FAIL")])
 def test_reading_compares_with_what_the_page_says(
     text: str, state: str, reader: Path, config: Config, monkeypatch: pytest.MonkeyPatch

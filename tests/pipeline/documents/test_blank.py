@@ -177,6 +177,7 @@ def test_light_print_on_a_dark_bar_at_the_edge_is_a_mark() -> None:
     assert not is_blank(np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["black_edges", "skewed_edges", "grey_edges", "streaked", "coloured"])
 @pytest.mark.parametrize("dpi", [100, 200])
 def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -> None:
@@ -187,6 +188,7 @@ def test_what_scanners_leave_on_empty_sheets_is_no_mark(kind: str, dpi: float) -
     assert not is_blank(onto(sheet, small))
 
 
+@pytest.mark.slow
 def test_the_look_at_one_place_finds_nothing_that_the_whole_page_hides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -40,6 +40,7 @@ def shipped_config(model: Path, docs: Path, database: str) -> Config:
     return sources.load(None, ["tile.mode=small", "render.workers=1"], [("test", values)])
 
 
+@pytest.mark.slow
 def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
     model: Path, shipped_config: Config, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
         assert hash_of(shipped_config) != before, f"{file.name} is opened, and not part of the settings' hash"
 
 
+@pytest.mark.slow
 def test_a_model_that_was_calibrated_anew_reads_its_pages_again(
     model: Path, shipped_config: Config, database: str
 ) -> None:

@@ -107,6 +107,7 @@ def config(tmp_path: Path, reader: Path) -> Config:
     return sources.load(None, READS_TEXT, [("test", values)])
 
 
+@pytest.mark.slow
 def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
     dense_pdf: Path, tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
     assert [text for text in row["text"].splitlines() if text] == [TEXT] * (num_parts - 1)
 
 
+@pytest.mark.slow
 def test_the_shipped_model_reads_small_print_in_parts(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()

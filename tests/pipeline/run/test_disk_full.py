@@ -33,6 +33,7 @@ def limit_growth(monkeypatch: pytest.MonkeyPatch, num_pages: int) -> None:
     monkeypatch.setattr(store, "open_for_writing", open_small)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_pages", [0, 2, 9])
 def test_finished_pages_stay_and_the_next_run_goes_on(
     num_pages: int,

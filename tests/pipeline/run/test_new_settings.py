@@ -22,6 +22,7 @@ def no_model(config: Config) -> None:
     pytest.fail("the model was loaded for nothing")
 
 
+@pytest.mark.slow
 def test_the_text_stays_until_the_new_settings_read_the_page(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def _files(database: str) -> list[tuple[str, str]]:
         return db.execute("SELECT path, status FROM files ORDER BY path").fetchall()
 
 
+@pytest.mark.slow
 def test_a_file_by_three_names_is_one_row(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -37,6 +38,7 @@ def test_a_file_by_three_names_is_one_row(
     assert [row["page"] for row in rows(database)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_rows_of_earlier_versions_take_the_file_s_one_name(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +67,7 @@ def test_rows_of_earlier_versions_take_the_file_s_one_name(
     ]
 
 
+@pytest.mark.slow
 def test_export_finds_files_by_the_end_of_their_path(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,6 +80,7 @@ def test_export_finds_files_by_the_end_of_their_path(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_verify_works_from_any_folder(
     docs: Path,
     config: Config,
@@ -94,6 +98,7 @@ def test_verify_works_from_any_folder(
     assert (found.exit_code, found.checked["files"], found.gone) == (ExitCode.OK, 1, [])
 
 
+@pytest.mark.slow
 def test_a_verify_that_could_compare_no_file_proves_nothing(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -112,6 +117,7 @@ def _share(docs: Path, make_pdf: MakePdf) -> Path:
     return docs
 
 
+@pytest.mark.slow
 def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
     docs: Path, config: Config, make_pdf: MakePdf, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +141,7 @@ def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
     assert run_quietly(config).exit_code == ExitCode.OK
 
 
+@pytest.mark.slow
 def test_a_share_beside_a_folder_that_is_there(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     share = docs.with_name("share")
     share.mkdir()
@@ -148,6 +155,7 @@ def test_a_share_beside_a_folder_that_is_there(docs: Path, config: Config, make_
     assert run_quietly(config).exit_code == ExitCode.OK, "nobody asked for the share"
 
 
+@pytest.mark.slow
 def test_files_that_vanish_one_by_one_are_no_fault(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     _share(docs, make_pdf)
     run_quietly(config)
@@ -156,6 +164,7 @@ def test_files_that_vanish_one_by_one_are_no_fault(docs: Path, config: Config, m
     assert (summary.exit_code, summary.num_missing, summary.empty_paths) == (ExitCode.OK, 1, [])
 
 
+@pytest.mark.slow
 def test_an_inbox_with_new_files_is_no_fault(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     _share(docs, make_pdf)
     run_quietly(config)
@@ -166,6 +175,7 @@ def test_an_inbox_with_new_files_is_no_fault(docs: Path, config: Config, make_pd
     assert (summary.exit_code, summary.num_missing, summary.empty_paths) == (ExitCode.OK, 2, [])
 
 
+@pytest.mark.slow
 def test_files_left_out_by_a_pattern_are_not_gone(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     _share(docs, make_pdf)
     run_quietly(config)

@@ -38,6 +38,7 @@ def events(config: Config) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(config.run.log_file).read_text(encoding="ascii").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_well(docs: Path, reported: Config, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one", ""])
     (docs / "b.pdf").write_bytes(b"nonsense")
@@ -61,6 +62,7 @@ def test_a_run_that_ends_well(docs: Path, reported: Config, make_pdf: MakePdf) -
     assert told[-1]["exit_code"] == ExitCode.INCOMPLETE
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_says_what_is_left(
     docs: Path, reported: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

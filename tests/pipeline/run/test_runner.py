@@ -100,12 +100,14 @@ def test_a_second_run_reads_only_what_is_new(
     ]
 
 
+@pytest.mark.slow
 def test_force_reads_again(docs: Path, config: Config, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one"])
     run_quietly(config)
     assert run_quietly(changed(config, run={"force": True})).pages == {"ok": 1}
 
 
+@pytest.mark.slow
 def test_truncated_pages_are_tried_again_up_to_the_limit(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_failure_costs_its_page_only(
     assert failed["text"] is None
 
 
+@pytest.mark.slow
 def test_a_page_whose_numbers_are_none_costs_itself_only(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +177,7 @@ def test_a_page_whose_numbers_are_none_costs_itself_only(
     assert {"encode_global", "render"} <= set(found[1]["timings"])
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_finished_by_the_next(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +200,7 @@ def test_a_stopped_run_is_finished_by_the_next(
     assert status(open_for_reading(database)).num_attempts == 3
 
 
+@pytest.mark.slow
 def test_a_run_records_what_its_encoder_did(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +232,7 @@ def test_a_run_records_what_its_encoder_did(
     assert idle.encoder is None, "nothing was read"
 
 
+@pytest.mark.slow
 def test_a_stopped_run_frees_its_graphs_and_records_them(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +260,7 @@ def test_a_stopped_run_frees_its_graphs_and_records_them(
     assert stored.encoder["global"]["eager"] >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [RuntimeError("no memory for graphs"), DeviceLostError("the GPU is gone")])
 def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
     docs: Path,
@@ -282,6 +289,7 @@ def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
     assert stored.encoder is not None
 
 
+@pytest.mark.slow
 def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
     docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +308,7 @@ def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
     assert sizes == [3, 1, 2, 1, 1]
 
 
+@pytest.mark.slow
 def test_graphs_give_their_memory_up_before_batches_shrink(
     docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def no_model(config: Config) -> None:
     pytest.fail("the model was loaded for nothing")
 
 
+@pytest.mark.slow
 def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
     docs: Path, config: Config, database: str, make_pdf: MakePdf
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
     assert run_quietly(looping).num_done_before == 1
 
 
+@pytest.mark.slow
 def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
     assert rows(database)[0]["text"] == TEXT
 
 
+@pytest.mark.slow
 def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
     docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +138,7 @@ def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
         assert audit(db).problems == []
 
 
+@pytest.mark.slow
 def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
     docs: Path, config: Config, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +151,7 @@ def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
     assert summary.load_s == 0
 
 
+@pytest.mark.slow
 def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(
     docs: Path, config: Config, database: str
 ) -> None:
@@ -165,6 +170,7 @@ def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(
     assert len(found["text"]) > 100
 
 
+@pytest.mark.slow
 def test_what_is_read_can_be_compared_with_the_text_layer(docs: Path, config: Config, database: str) -> None:
     shutil.copy(SAMPLES / "report.pdf", docs)
     run_quietly(changed(config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
@@ -188,6 +194,7 @@ class Refusing:
         monkeypatch.setattr(Store, "record_page", record)
 
 
+@pytest.mark.slow
 def test_a_result_that_the_database_refuses_costs_its_page_alone(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +206,7 @@ def test_a_result_that_the_database_refuses_costs_its_page_alone(
     assert error["message"].endswith("IntegrityError: CHECK constraint failed")
 
 
+@pytest.mark.slow
 def test_a_page_of_which_nothing_can_be_stored_ends_the_run_with_its_name(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +222,7 @@ def dies(*_: Any) -> None:
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_workers_that_never_start_end_the_run_and_mark_no_file(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

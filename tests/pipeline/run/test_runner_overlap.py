@@ -177,6 +177,7 @@ def inline(monkeypatch: pytest.MonkeyPatch, inputs: Callable[[], Iterator[Candid
     return models
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 40), max_size=5), st.integers(1, 8))
 def test_every_page_is_stored_once_and_within_the_budget(
@@ -290,6 +291,7 @@ def test_a_page_that_hangs_in_its_worker_holds_up_no_other(
     assert [row["status"] for row in rows(database)] == ["ok", "failed", "ok", "ok"]
 
 
+@pytest.mark.slow
 def test_a_stop_while_pages_are_read_ends_soon_and_keeps_what_is_finished(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

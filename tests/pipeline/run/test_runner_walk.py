@@ -78,6 +78,7 @@ def test_what_was_found_before_is_read_and_stored(
     assert [row["status"] for row in rows(database)] == ["ok"]
 
 
+@pytest.mark.slow
 def test_a_stop_does_not_wait_for_what_is_not_found_any_more(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

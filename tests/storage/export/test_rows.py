@@ -3,6 +3,8 @@
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, one_line, shortfall
 from storage.records.store import Store
@@ -91,6 +93,7 @@ def test_order_is_by_path_then_page_and_equal_content_is_there_twice(store: Stor
     assert found == sorted(expected, key=lambda item: (item[0].encode(), item[1]))
 
 
+@pytest.mark.slow
 def test_rows_are_streamed_without_sorting(store: Store, path: Path) -> None:
     run_id = new_run(store)
     for index in range(200):

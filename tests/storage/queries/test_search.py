@@ -106,12 +106,14 @@ ALPHABET = st.sampled_from([*"\"'*-+^(){}:;,.\\/%_&|!?~`@#$<>=[] \t\n\0aé漢1",
 QUERIES = st.text() | st.text(st.characters(codec=None)) | st.lists(ALPHABET, max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(query=QUERIES)
 def test_any_input_is_safe(db: Database, query: str) -> None:
     list(search(db, query))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     words=st.lists(st.sampled_from(["panic", "coffee", "town", "kg"]), min_size=1),

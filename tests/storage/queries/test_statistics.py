@@ -128,6 +128,7 @@ def test_a_killed_run_ends_with_its_last_page(path: Path) -> None:
     assert (run.state, run.seconds, run.pages_per_s) == ("interrupted", 4.0, 0.25)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(shares=st.lists(st.floats(0.001, 100), min_size=1, max_size=130))
 def test_stage_statistics_are_those_of_the_standard_library(

@@ -206,6 +206,7 @@ READINGS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(readings=READINGS)
 def test_plan_and_index_agree_with_the_attempts(

@@ -123,6 +123,7 @@ for index in range(100_000):
 """
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_whole_pages_and_no_lock(path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     process = subprocess.Popen(

@@ -200,6 +200,7 @@ prune.prune(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_kill_amid_pruning_loses_nothing(path: Path) -> None:
     with Store(path) as store:
         run_id = new_run(store)
@@ -226,6 +227,7 @@ READINGS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(readings=READINGS, keep_runs=st.integers(0, 3))
 def test_nothing_that_is_shown_or_planned_changes(

@@ -28,6 +28,7 @@ def filled(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_file_shrinks_and_its_content_stays(filled: Path) -> None:
     shown = rows(filled, "SELECT * FROM results")
     prune(str(filled))

@@ -47,6 +47,7 @@ def assert_laid(pieces: Pieces, targets: dict[str, Tensor]) -> None:
         assert (targets[name][len(whole) :] == torch.tensor(9).to(whole.dtype)).all(), "rows behind stay"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eager_copies", [False, True])
 @given(
     batches=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4), max_size=9),

@@ -62,6 +62,7 @@ def engine_reads(
     return Engine(reader, prompt=PROMPT, num_slots=num_slots, **limits).read(requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "knowing", "erring", "malicious"])
 @pytest.mark.parametrize("num_slots", [1, 3, 8])
 def test_every_page_equals_plain_greedy_decoding(
@@ -75,6 +76,7 @@ def test_every_page_equals_plain_greedy_decoding(
         assert_same(read.transcript, *plain[order[read.index]])
 
 
+@pytest.mark.slow
 def test_a_knowing_draft_saves_steps(reader: Reader, plain: Plain) -> None:
     order = list(range(len(PAGES)))
     written = sum(len(transcript.token_ids) for transcript, _ in plain)
@@ -86,6 +88,7 @@ def test_a_knowing_draft_saves_steps(reader: Reader, plain: Plain) -> None:
     assert 0.9 * written < steps["malicious"] <= steps["none"] <= written
 
 
+@pytest.mark.slow
 def test_pages_are_pulled_when_slots_are_free_and_come_as_they_finish(reader: Reader) -> None:
     pulled: list[int] = []
 
@@ -105,6 +108,7 @@ def test_pages_are_pulled_when_slots_are_free_and_come_as_they_finish(reader: Re
     ]
 
 
+@pytest.mark.slow
 def test_a_source_that_is_not_ready_does_not_hold_up_the_others(reader: Reader, plain: Plain) -> None:
     engine = Engine(reader, prompt=PROMPT, num_slots=4)
     being_read: list[int] = []
@@ -122,6 +126,7 @@ def test_a_source_that_is_not_ready_does_not_hold_up_the_others(reader: Reader, 
     assert_same(reads[1].transcript, *plain[4])
 
 
+@pytest.mark.slow
 def test_keys_and_values_stay_within_their_bytes(reader: Reader, plain: Plain) -> None:
     """Room for two pages of up to 256 tokens."""
     engine = Engine(reader, prompt=PROMPT, num_slots=8, kv_bytes=2 * 256 * 3 * 2 * 2 * 16 * 4)
@@ -193,6 +198,7 @@ def scans(small: checkpoint.LoadedModel) -> list[VisionTokens]:
     return [seen_by(small, name) for name in ("letter.png", "fax.tiff", "photo.jpg")]
 
 
+@pytest.mark.slow
 def test_the_shipped_model_reads_real_pages_as_plain_decoding_does(
     small: checkpoint.LoadedModel, scans: list[VisionTokens]
 ) -> None:
@@ -221,6 +227,7 @@ class _Ban(LogitsProcessor):  # type: ignore[misc]
         return scores
 
 
+@pytest.mark.slow
 def test_tokens_equal_transformers_generate(
     small: checkpoint.LoadedModel, scans: list[VisionTokens], tmp_path: Path
 ) -> None:

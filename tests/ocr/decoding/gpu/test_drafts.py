@@ -74,6 +74,7 @@ def halves_of_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "_LEAST_HALVED", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slots", "lag"), [(1, 1), (3, 0), (3, 1), (8, 1)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_draft_leaves_the_text_as_it_is(
@@ -91,6 +92,7 @@ def test_every_draft_leaves_the_text_as_it_is(
             assert stats.accepted > 0.8 * stats.drafted, "but for bans"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_cache_too_small_for_all_pages(lag: int) -> None:
     """Pages are taken off and go on, and drafts make do with what blocks there are."""

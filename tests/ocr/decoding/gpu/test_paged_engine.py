@@ -91,6 +91,7 @@ def expected(stopping: Reader) -> list[Transcript]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("slots", [1, 3, 8])
 def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots: int, lag: int) -> None:
@@ -100,6 +101,7 @@ def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots
     assert engine.stats.tokens == sum(len(page.token_ids) + (page.finish == "eos") for page in expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 def test_pages_without_end_and_their_own_limits(lag: int) -> None:
     reader = random_reader(eos_id=-1)
@@ -111,6 +113,7 @@ def test_pages_without_end_and_their_own_limits(lag: int) -> None:
     assert expected[1].token_ids == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 def test_pages_that_are_sampled_beside_those_that_are_not(stopping: Reader, lag: int) -> None:
     limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(PAGES))]
@@ -123,6 +126,7 @@ def test_pages_that_are_sampled_beside_those_that_are_not(stopping: Reader, lag:
     same(in_order(engine, items(stopping, PAGES, limits)), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_cache_too_small_for_all_slots(lag: int) -> None:
     """Pages are taken off and go on later, to the same text."""
@@ -302,6 +306,7 @@ def test_no_pages() -> None:
     assert list(PagedEngine(reader, SMALL).read([])) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
     width = small.model.config.language.hidden_size

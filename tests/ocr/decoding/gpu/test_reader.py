@@ -35,6 +35,7 @@ def no_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "Engine", unused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 3, 8])
 @pytest.mark.parametrize("eos_id", [-1, 20])
 def test_the_same_pages_batch_after_batch(slots: int, eos_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +78,7 @@ def test_memory_that_runs_out_reaches_the_caller_and_the_next_batch_has_an_engin
     same(decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged).transcripts, expected)
 
 
+@pytest.mark.slow
 def test_without_room_for_an_engine_pages_are_read_all_the_same(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +126,7 @@ def requests(limits: Any = LIMITS) -> list[PageRequest]:
     return [PageRequest(vision=page, settings=limit) for page, limit in zip(PAGES, limits, strict=True)]
 
 
+@pytest.mark.slow
 def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", time.thread_time)  # what other processes take is left out
     expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
@@ -156,6 +159,7 @@ def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.Monke
     assert 0.7 * wall_s < shared < wall_s
 
 
+@pytest.mark.slow
 def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -> None:
     expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
     paged = PagedReader(reader, SMALL)

@@ -38,6 +38,7 @@ def test_noise_is_of_the_seed_and_the_place_alone() -> None:
     assert torch.equal(2 * sampler.noise(7, 50), Sampler(temperature=2.0, seed=1).noise(7, 50))
 
 
+@pytest.mark.slow
 def test_a_page_is_drawn_the_same_alone_and_beside_greedy_ones() -> None:
     reader = random_reader(eos_id=-1)
     warm = replace(FREE, temperature=1.0, seed=5)

@@ -62,6 +62,7 @@ def read(small: checkpoint.LoadedModel, pixels: np.ndarray) -> tuple[PageViews, 
         return page, small.model.encoder.encode([page])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rotation", [0.0, 1.5])
 def test_known_texts_get_their_boxes(small: checkpoint.LoadedModel, rotation: float) -> None:
     pixels, boxes = drawn(rotation)
@@ -92,6 +93,7 @@ def test_without_a_head_or_names_everything_stays(small: checkpoint.LoadedModel)
     assert placed(parsed, seen, small.characters, page, 10, 10) == parsed, "nothing is seen: the box stays"
 
 
+@pytest.mark.slow
 def test_a_page_that_is_read_has_boxes_in_the_database(tmp_path: Path) -> None:
     pixels, boxes = drawn()
     file, database, output = tmp_path / "page.png", str(tmp_path / "read.db"), tmp_path / "pages.jsonl"

@@ -78,6 +78,7 @@ def test_small_print_is_cut_between_lines_until_its_letters_are_large_enough() -
     assert all(x_height_px * part.scale > MIN_X_HEIGHT_PX for part in found.parts)
 
 
+@pytest.mark.slow
 def test_a_tables_rows_stay_together() -> None:
     picture = pages.table()
     found = plan(picture, 6)
@@ -95,6 +96,7 @@ def test_a_turned_page_is_levelled_before_it_is_cut(angle: float) -> None:
     assert len(found.parts) >= 4
 
 
+@pytest.mark.slow
 def test_grain_and_print_from_the_back_do_not_close_the_gaps() -> None:
     page = pages.two_columns().astype(np.float64)
     back = np.roll(page[:, ::-1], 7, axis=0)
@@ -153,6 +155,7 @@ def test_parts_that_were_read_badly_are_cut_further_each() -> None:
         assert y0 <= part.box_px[1] < part.box_px[3] <= y1
 
 
+@pytest.mark.slow
 def test_a_list_in_two_columns_is_read_across_first_and_by_columns_then() -> None:
     page = pages.new_page()
     for column in range(2):

@@ -13,6 +13,7 @@ PAGES_OF_A_KIND = 2
 DPI = 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_parts_of_a_page_come_in_reading_order(kind: str) -> None:
     first = list(KINDS).index(kind)
@@ -59,6 +60,7 @@ def test_kendalls_tau_is_that_of_the_book() -> None:
     assert kendall_tau([7]) == 1
 
 
+@pytest.mark.slow
 def test_the_program_prints_a_row_for_each_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert reading_order.main(["--pages", "2", "--dpi", "110"]) == 0
     head, plain, crossed, every = capsys.readouterr().out.splitlines()

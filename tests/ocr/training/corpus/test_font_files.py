@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pymupdf
 import pytest
 import yaml
 
@@ -68,3 +69,15 @@ def test_required_characters_are_distinct_enough() -> None:
     for character in "Aäßœąőțﬁ“”—…€≤αΩ→":
         assert character in REQUIRED
     assert "Я" not in REQUIRED
+
+
+def test_a_family_of_dots_is_drawn_from_a_bitmap_face(tmp_path: Path) -> None:
+    (tmp_path / "face.ttf").write_bytes(pymupdf.Font("cour").buffer)
+    package = Package(name="p", version="1", licence="free", root=tmp_path)
+    entry = {
+        "family": "D", "class": "mono", "split": "train", "packages": ["p"], "files": {"regular": "face.ttf"},
+        "dots": {"height_px": 16, "radius": 0.45},
+    }  # fmt: skip
+    [made] = build_fonts([entry], {"p": package}, tmp_path / "out")
+    assert made["styles"] == {"regular": "train/face-16-45.ttf"}
+    assert draws(tmp_path / "out/train/face-16-45.ttf")

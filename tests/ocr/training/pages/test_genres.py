@@ -1,3 +1,4 @@
+import lzma
 import random
 from collections import Counter
 from pathlib import Path
@@ -5,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from ocr.imaging.tiling import choose_grid
-from ocr.training.pages.compose import compose
+from ocr.training.pages.compose import _category, compose
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, Genre, draw_form
 from ocr.training.pages.truth.page_truth import UnreadableError, extract
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
+from tests.ocr.training.sources import make_corpus
 
 
 @pytest.mark.parametrize("genre", GENRES, ids=lambda genre: genre.name)
@@ -48,3 +50,17 @@ def test_forms_are_as_varied_as_they_should_be() -> None:
     assert sizes[0] < 7 < 16 < sizes[-1]
     assert 8 < sizes[len(sizes) // 2] < 11
     assert {form.genre.name for form in forms} == {genre.name for genre in GENRES}
+
+
+def test_pages_of_shops_are_of_names_and_goods(tmp_path: Path) -> None:
+    folder = make_corpus(tmp_path / "data")
+    (folder / "text" / "business.txt.xz").write_bytes(
+        lzma.compress(("Zyx & Co, 12 Qwv Lane\n\n" * 40).encode())
+    )
+    source, rng = TextSource(folder / "text"), random.Random(2)
+    assert "business" not in source.languages
+    [genre] = [g for g in GENRES if g.name == "receipt"]
+    drawn = Counter(_category(rng, source, genre) for _ in range(400))
+    assert 0.65 < drawn["business"] / 400 < 0.9
+    [genre] = [g for g in GENRES if g.name == "book"]
+    assert Counter(_category(rng, source, genre) for _ in range(400))["business"] < 60

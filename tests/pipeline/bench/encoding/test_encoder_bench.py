@@ -40,6 +40,7 @@ def test_the_table_adds_up() -> None:
     assert list(comparison([slow, arm]))[-1].split() == ["eager", "200.00", "200.00", "298.00", "2.00x"]
 
 
+@pytest.mark.slow
 def test_arms_run_and_agree(tmp_path: Path) -> None:
     save(tiny_model(), tmp_path / "tiny", tokenizer=tiny_tokenizer())
     output = tmp_path / "bench.json"
@@ -82,6 +83,7 @@ class Winning(EagerCapture):
         return 1.0 / self._timed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budgets", "sizes"), [(None, [100, 200, 400]), ("auto", [400])])
 def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, sizes: list[int]) -> None:
     settings = GraphSettings(max_items=4, budgets=budgets)

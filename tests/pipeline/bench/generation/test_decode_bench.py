@@ -44,6 +44,7 @@ def test_arms_agree_on_random_prompts(tmp_path: Path) -> None:
     assert "engine: 0 of 3 pages differ from generate's" in result.output
 
 
+@pytest.mark.slow
 def test_drafts_take_fewer_steps_on_a_real_page(tmp_path: Path) -> None:
     pages = tmp_path / "pages"
     pages.mkdir()

@@ -18,6 +18,7 @@ def loaded(tmp_path: Path) -> LoadedModel:
     return checkpoint.load(str(tmp_path / "tiny"), device="cpu", dtype=torch.float32)
 
 
+@pytest.mark.slow
 def test_pages_come_with_their_text_layers(tmp_path: Path, loaded: LoadedModel) -> None:
     (tmp_path / "pages").mkdir()
     document = pymupdf.open()

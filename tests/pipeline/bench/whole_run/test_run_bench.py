@@ -44,6 +44,7 @@ def shape(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     pages = make_pdf(tmp_path / "a.pdf", ["one", "", "three"])
     output = tmp_path / "bench.json"
@@ -74,6 +75,7 @@ def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf:
     assert "first page stored" in said
 
 
+@pytest.mark.slow
 def test_random_weights_write_as_many_tokens_as_are_asked_for(
     shape: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
@@ -138,12 +140,14 @@ def test_the_random_model_is_the_published_one_at_full_size(
     assert (device.type, dtype) == ("cpu", torch.float32)
 
 
+@pytest.mark.slow
 def test_nothing_to_read_is_said(reader: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no page")
     with pytest.raises(ConfigError, match="no page was read"):
         bench(str(tmp_path), "--model", str(reader), *SETS)
 
 
+@pytest.mark.slow
 def test_the_gpu_and_its_bound_are_printed(
     reader: Path, tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def of_models() -> list[str]:
     return [process.name for process in active_children() if process.name.startswith("model")]
 
 
+@pytest.mark.slow
 def test_pages_are_shared_among_the_processes_and_read_as_by_one(
     config: Config, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,6 +113,7 @@ def test_pages_are_shared_among_the_processes_and_read_as_by_one(
     assert of_models() == []
 
 
+@pytest.mark.slow
 def test_a_run_stores_the_same_whichever_process_reads(
     config: Config, docs: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
@@ -133,6 +135,7 @@ def test_a_run_stores_the_same_whichever_process_reads(
     assert TEXT in stored[0][0][3]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_ends_the_run_and_its_pages_are_known(config: Config) -> None:
     model = Replicas(config, 2)
 
@@ -155,6 +158,7 @@ def test_a_process_that_is_killed_ends_the_run_and_its_pages_are_known(config: C
     assert of_models() == []
 
 
+@pytest.mark.slow
 def test_a_run_whose_model_was_killed_says_so_and_the_next_one_reads_all(
     config: Config, docs: Path, database: str, make_pdf: MakePdf
 ) -> None:
@@ -173,6 +177,7 @@ def test_a_run_whose_model_was_killed_says_so_and_the_next_one_reads_all(
     assert [row["status"] for row in rows(database)] == ["ok"] * 3
 
 
+@pytest.mark.slow
 def test_one_that_finds_no_memory_is_done_without_where_another_reads(
     config: Config, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,6 +220,7 @@ def test_a_second_one_is_not_for_a_small_gpu_unless_it_was_asked_for(
     _check_room(16 << 30)
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_while_it_loads_ends_the_run(config: Config) -> None:
     broken = config.model_copy(update={"model": str(Path(config.model) / "nowhere")})
     model = Replicas(broken, 1)
@@ -251,6 +257,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_process_that_asks_however_that_ends(reader: Path, tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(_PARENT, encoding="utf-8")

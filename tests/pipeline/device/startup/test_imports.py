@@ -64,6 +64,7 @@ def test_a_collector_that_was_off_stays_off() -> None:
         gc.unfreeze()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="loads shared objects")
 def test_the_libraries_of_pytorch_are_loaded_without_it() -> None:
     code = """
@@ -93,6 +94,7 @@ def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
     assert not loading.is_sure_to_read(Config.model_validate({"store": store}))
 
 
+@pytest.mark.slow
 def test_a_new_run_imports_the_model_s_libraries_first(tmp_path: Path) -> None:
     """They take the longest; the rest of the start goes on beside them."""
     code = f"""
@@ -113,6 +115,7 @@ def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert begun == []
 
 
+@pytest.mark.slow
 def test_a_run_s_first_imports_are_without_collections() -> None:
     """PyTorch's too, in whichever thread; and all is as it was when they are over."""
     code = """

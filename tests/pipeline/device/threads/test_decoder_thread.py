@@ -224,6 +224,7 @@ def test_a_page_that_nobody_waits_for_any_more_is_no_error() -> None:
     assert text(tickets[1]) == TEXT
 
 
+@pytest.mark.slow
 def test_a_page_whose_logits_are_no_numbers_fails_alone() -> None:
     """The real engine and text model: what one row computes does not reach the others."""
     loaded = LoadedReader(model=RandomReader(), tokenizer=tokenizer())
@@ -254,6 +255,7 @@ def test_a_fault_costs_its_page_only_and_its_timings_are_kept(monkeypatch: pytes
     assert made.batches == [[0, 1, 2], [0], [1], [2], [3, 4, 5]]
 
 
+@pytest.mark.slow
 def test_without_memory_graphs_are_freed_then_slots_halved(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,6 +276,7 @@ def test_without_memory_graphs_are_freed_then_slots_halved(
     assert loop.num_tokens == 16 * 3
 
 
+@pytest.mark.slow
 def test_a_page_that_does_not_fit_alone_fails_for_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     tickets = [ticket(number) for number in range(4)]
     made = engines(monkeypatch, tickets, bad(2, error=MemoryError()))
@@ -368,6 +371,7 @@ def test_a_loop_that_is_abandoned_while_pages_are_tried_alone_ends(monkeypatch: 
     assert not any(its.outcome.done() for its in tickets[1:])
 
 
+@pytest.mark.slow
 def test_the_real_engine_takes_part_in_all_this(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out in the middle of pages: those that are finished stay so, the others begin again."""
     tickets = [ticket(number) for number in range(8)]

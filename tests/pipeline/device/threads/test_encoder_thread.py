@@ -128,6 +128,7 @@ def test_pages_that_wait_for_a_full_batch_at_the_end_are_encoded() -> None:
     assert flow.encoder.batches == [[0, 1]]
 
 
+@pytest.mark.slow
 def test_one_bad_page_costs_itself_only() -> None:
     flow = Encoding(FakeEncoder(fault=bad(3)), 6)
     tickets = flow.run(*range(6))
@@ -139,12 +140,14 @@ def test_one_bad_page_costs_itself_only() -> None:
     assert [len(batch) for batch in flow.encoder.batches] == [6, 3, 3, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_bug_does_not_make_batches_smaller() -> None:
     flow = Encoding(FakeEncoder(fault=bad(0)), 2)
     flow.run(0, 1, 2, 3)
     assert flow.encoder.batches == [[0, 1], [0], [1], [2, 3]]
 
 
+@pytest.mark.slow
 def test_without_memory_graphs_are_freed_and_then_batches_are_halved() -> None:
     def too_many(batch: list[int]) -> Exception | None:
         return RuntimeError(OUT_OF_MEMORY) if len(batch) > 2 else None
@@ -156,6 +159,7 @@ def test_without_memory_graphs_are_freed_and_then_batches_are_halved() -> None:
     assert flow.handed_on() == list(range(8))
 
 
+@pytest.mark.slow
 def test_a_page_that_is_too_large_alone_fails_for_want_of_memory() -> None:
     flow = Encoding(FakeEncoder(fault=bad(1, message=OUT_OF_MEMORY)), 2)
     tickets = flow.run(0, 1, 2)
@@ -187,6 +191,7 @@ def test_a_page_on_which_the_head_sees_nothing_is_not_read() -> None:
     assert {timing.stage for timing in blank.timings} == {"render", "encode_global", "encode_local"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("characters", [None, CHARACTERS])
 def test_a_page_without_a_request_costs_itself_only(
     characters: str | None, monkeypatch: pytest.MonkeyPatch

@@ -89,6 +89,7 @@ def test_a_real_gpu() -> None:
     assert {findings[what].state for what in ("GPU", "GPU product", "Triton", "CUDA graph")} == {"ok"}
 
 
+@pytest.mark.slow
 @not_interpreted
 def test_through_the_interpreter() -> None:
     pytest.importorskip("triton")

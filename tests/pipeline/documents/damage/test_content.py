@@ -156,6 +156,7 @@ def test_a_file_that_is_being_written_is_left_for_the_next_run(
     assert document.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "category"), [(replaced, "changed"), (lambda path, other: path.unlink(), "unreadable")]
 )

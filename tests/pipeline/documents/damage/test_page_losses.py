@@ -179,6 +179,7 @@ def test_nothing_read_of_what_could_not_be_drawn_is_a_failure() -> None:
     assert (failed.error.category, failed.error.message) == ("unreadable", "a picture is lost")
 
 
+@pytest.mark.slow
 def test_a_run_stores_no_lost_page_as_fine(docs: Path, config: Config, database: str) -> None:
     (docs / "lost.pdf").write_bytes(lost_pictures.lost()["jpeg-rotten"])
     (docs / "part.pdf").write_bytes(lost_pictures.in_part()["jpeg-half"])

@@ -96,6 +96,7 @@ def test_pages_still_come_through_shared_memory(pool):
     assert isinstance(pool.render(page()).result(timeout=60), RenderedPage)
 
 
+@pytest.mark.slow
 def test_too_much_cpu_time_costs_the_page_alone(pool, monkeypatch):
     error = done(pool, monkeypatch, burn)
     assert isinstance(error, PageError)

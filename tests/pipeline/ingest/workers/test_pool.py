@@ -93,6 +93,7 @@ def process_name(*_) -> str:
     return Path("/proc/self/comm").read_text().strip()
 
 
+@pytest.mark.slow
 def test_all_that_workers_do_is_measured(monkeypatch):
     """Looking into files, rendering and judging, also in vain or for too long; and once what their start takes."""
     probing, rest = Meter(), Meter()
@@ -154,6 +155,7 @@ def test_workers_never_import_torch(pool, monkeypatch):
     assert modules.isdisjoint({"torch", "transformers", "pydantic", "click"})
 
 
+@pytest.mark.slow
 def test_crash_costs_its_page_alone(pool, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tasks, "render_task", crash)
@@ -169,6 +171,7 @@ def test_crash_costs_its_page_alone(pool, monkeypatch):
     assert all(isinstance(future.result(timeout=WAIT_S), RenderedPage) for future in kept)
 
 
+@pytest.mark.slow
 def test_hang_costs_its_page_alone(pool, monkeypatch):
     with little_time(pool, "render_task", hang):
         lost = pool.render(page())
@@ -181,6 +184,7 @@ def test_hang_costs_its_page_alone(pool, monkeypatch):
     assert isinstance(kept.result(timeout=WAIT_S), RenderedPage)
 
 
+@pytest.mark.slow
 def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
     """As by the kernel, for want of memory. A page that always ends its worker so has failed."""
     whole, deadly = tmp_path / "whole.pdf", tmp_path / "deadly.pdf"
@@ -197,6 +201,7 @@ def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool, tmp_path, monkeypatch):
     path = tmp_path / "a.pdf"
     path.write_bytes(Path(page().path).read_bytes())
@@ -220,6 +225,7 @@ def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool,
     assert found[2].layer.text.startswith("The Hillside Reading Room"), "a kill costs nothing"
 
 
+@pytest.mark.slow
 def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tasks, "render_task", worker_pid)
@@ -230,6 +236,7 @@ def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
     assert isinstance(pool.render(page()).result(timeout=WAIT_S), RenderedPage)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory limit is enforced on Linux")
 def test_memory_limit_costs_the_page_alone(tmp_path):
     Image.new("1", (14_000, 14_000), 1).save(tmp_path / "a.tif", compression="group4")
@@ -295,6 +302,7 @@ if __name__ == "__main__":  # workers import this file as well, and have the rea
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("fate", ["hang", "hang_in_c"])
 def test_workers_end_with_a_killed_parent(fate, tmp_path):
@@ -337,6 +345,7 @@ def end_at_once(*_) -> None:
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_workers_that_never_start_are_no_file_s_fault(monkeypatch):
     monkeypatch.setattr(tasks, "start", end_at_once)
     with WorkerPool(max_workers=2, **SETTINGS) as pool:

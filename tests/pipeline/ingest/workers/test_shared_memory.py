@@ -33,6 +33,7 @@ def used_bytes(arena: Arena) -> int:
     return os.fstat(arena._file).st_blocks * 512
 
 
+@pytest.mark.slow
 def test_a_value_comes_back_as_it_was_and_its_slot_is_used_again() -> None:
     arena = Arena(1 << 16)
     slot = arena.lend()
@@ -126,6 +127,7 @@ def rendered(future: "Future[object]") -> RenderedPage:
     return page
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_pages_through_it(pools: tuple[WorkerPool, WorkerPool]) -> None:
     piped, shared = pools
     page = Page(path=str(SAMPLES / "report.pdf"), sha256="0" * 64, kind="pdf", page_index=1)

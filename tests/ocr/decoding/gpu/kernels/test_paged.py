@@ -38,6 +38,7 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
 from tests.ocr.tiny_reader import RandomReader
 
 
+@pytest.mark.slow
 @not_interpreted
 def test_through_the_interpreter() -> None:
     run_interpreted(__file__)
