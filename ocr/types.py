@@ -1,6 +1,5 @@
 """Types of the text that a page was read as. Torch-free."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -36,11 +35,6 @@ class Transcript:
     token_ids: tuple[int, ...]
     finish: Finish
     logprobs: tuple[float, ...] = ()
-
-    @property
-    def mean_probability(self) -> float | None:
-        """The geometric mean of the chosen tokens' probabilities, 0..1; None without tokens."""
-        return math.exp(sum(self.logprobs) / len(self.logprobs)) if self.logprobs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ BUSY_TIMEOUT_S = 30.0
 
 
 def open_for_writing(path: str) -> Database:
-    """Returns the database, created or migrated where needed. The caller holds the run lock.
+    """Returns the database, created or brought up to date where needed. The caller holds the run lock.
 
     Raises: NotADatabaseError, DatabaseVersionError (both leave the file as it was), DatabaseAccessError.
     """
@@ -36,9 +36,9 @@ def open_for_writing(path: str) -> Database:
             _check_writable_version(db, path)
             db.conn.execute("PRAGMA journal_mode = WAL")
             db.conn.execute("PRAGMA synchronous = NORMAL")
-            # A migration may rebuild a table: dropping the old one must not delete the rows that refer to it.
+            # A step may rebuild a table: dropping the old one must not delete the rows that refer to it.
             db.conn.execute("PRAGMA foreign_keys = OFF")
-            _migrate(db)
+            _bring_up_to_date(db)
             db.conn.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             db.close()
@@ -215,10 +215,11 @@ def _check_readable_version(db: Database, path: str) -> None:
     if _is_empty(db):
         raise NotADatabaseError(f"{path}: an empty file, not a database of ocrbatch; check --db")
     _check_ours(db, path)
-    if schema.migrations.pending(db):
+    version = _number(db, "PRAGMA user_version")
+    if version < schema.VERSION:
         raise DatabaseVersionError(
-            f"{path}: schema version {_number(db, 'PRAGMA user_version')} is older than this program's "
-            f"({len(schema.NAMES)}); update it with `ocrbatch run PATH --db {path}`"
+            f"{path}: schema version {version} is older than this program's "
+            f"({schema.VERSION}); update it with `ocrbatch run PATH --db {path}`"
         )
 
 
@@ -227,25 +228,33 @@ def _check_ours(db: Database, path: str) -> None:
         raise NotADatabaseError(
             f"{path}: a database of another program; it was left untouched; choose another --db"
         )
-    known = schema.NAMES
     version = _number(db, "PRAGMA user_version")
-    unknown = [m.name for m in schema.migrations.applied(db) if m.name not in known]
-    if unknown or version > len(known):
+    if version < schema.OLDEST:
         raise DatabaseVersionError(
-            f"{path}: schema version {version} ({', '.join(unknown) or 'unnamed'}) is newer than this "
-            f"program's, {len(known)} ({known[-1]}); upgrade ocrbatch, or use another --db"
+            f"{path}: schema version {version} is too old for this program, which updates {schema.OLDEST} and later; "
+            "the file was left untouched; keep it, and start a new database with another --db"
+        )
+    if version > schema.VERSION:
+        raise DatabaseVersionError(
+            f"{path}: schema version {version} is newer than this program's, {schema.VERSION}; upgrade ocrbatch, or "
+            "use another --db"
         )
 
 
-def _migrate(db: Database) -> None:
-    """Applies what is pending. One transaction around all, so a file is ours and complete, or empty."""
-    if not schema.migrations.pending(db):
+def _bring_up_to_date(db: Database) -> None:
+    """Creates the schema, or takes the steps to it. One transaction: a file is ours and complete, or as it was."""
+    version = _number(db, "PRAGMA user_version")
+    if version == schema.VERSION:
         return
+    scripts = (
+        [schema.STEPS[number] for number in range(version, schema.VERSION)] if version else [schema.SCHEMA]
+    )
     db.conn.execute("BEGIN IMMEDIATE")
     try:
-        schema.migrations.apply(db)
+        for script in scripts:
+            db.executescript(script)
         db.conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-        db.conn.execute(f"PRAGMA user_version = {len(schema.NAMES)}")
+        db.conn.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.conn.execute("COMMIT")
     except BaseException:
         if db.conn.in_transaction:

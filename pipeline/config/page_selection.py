@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-PageRanges = Sequence[tuple[int, int]]
-
 _OPEN_END = 2**31
 
 

@@ -126,7 +126,7 @@ class RunEncoder(PathsEncoder):
         except PipelineError:  # ends the run whatever the graphs are
             raise
         except Exception as error:
-            self._go_on_eagerly("captured", error)
+            self._go_on_eagerly(error)
 
     def begin_batch(self) -> None:
         """Captures graphs for sizes that have come often enough. Call it before each batch."""
@@ -136,7 +136,7 @@ class RunEncoder(PathsEncoder):
         except PipelineError:
             raise
         except Exception as error:
-            self._go_on_eagerly("captured", error)
+            self._go_on_eagerly(error)
         else:
             if captured:
                 LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
@@ -175,11 +175,10 @@ class RunEncoder(PathsEncoder):
         self._manager = EncoderGraphManager(self._paths, settings, self._device)
         self._pages = PagesEncoder(self._encoder, self._paths, self._manager)
 
-    def _go_on_eagerly(self, failed_to_be: str, error: Exception) -> None:
+    def _go_on_eagerly(self, error: Exception) -> None:
         LOGGER.warning(
-            "the encoder's graphs could not be %s: %s; going on without them, only slower; "
+            "the encoder's graphs could not be captured: %s; going on without them, only slower; "
             "encoder.graphs: off does so from the start",
-            failed_to_be,
             " ".join(str(error).split())[:300],
         )
         self._do_without()

@@ -50,13 +50,11 @@ def search(
     query: str,
     *,
     limit: int = 20,
-    marks: tuple[str, str] = ("[", "]"),
     doubtful: bool = False,
 ) -> Iterator[Hit]:
     """Yields the best hits, best first (bm25); a page of several files yields one for each.
 
-    marks: strings before and after each match in the snippet. doubtful: also searches pages whose text is in doubt.
-    Any query is valid.
+    Matches stand in brackets in the snippet. doubtful: also searches pages whose text is in doubt. Any query is valid.
     """
     match = to_match(query)
     if not match:
@@ -64,8 +62,6 @@ def search(
     values = {
         "match": match,
         "limit": limit,
-        "before": marks[0],
-        "after": marks[1],
         "doubtful": doubtful,
     }
     with explained(database_path(db)):
@@ -95,7 +91,7 @@ def num_doubtful(db: Database, query: str) -> int:
 
 _SEARCH = """
 SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
-    snippet(page_search, 0, :before, :after, '…', 16) AS snippet
+    snippet(page_search, 0, '[', ']', '…', 16) AS snippet
 FROM page_search JOIN results r ON r.page_id = page_search.rowid
 WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 ORDER BY bm25(page_search), r.path, r.page LIMIT :limit

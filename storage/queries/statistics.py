@@ -63,7 +63,6 @@ class Status:
     """
 
     database: str
-    schema_version: int
     runs: list[RunStatus]
     pages: dict[str, int]
     documents: dict[str, int]
@@ -87,7 +86,6 @@ def status(db: Database) -> Status:
         try:
             return Status(
                 database=path,
-                schema_version=_number(db, "PRAGMA user_version"),
                 runs=runs(db),
                 pages=pages_by_status(db),
                 documents=_documents_by_status(db),
@@ -123,11 +121,9 @@ def pages_by_status(db: Database) -> dict[str, int]:
     return {name: counts[name] for name in PAGE_STATUSES if name in counts}
 
 
-def stages(db: Database, run_id: int | None = None) -> list[StageStatus]:
-    """Returns the stages by total time, longest first, of one run or of all."""
-    where = "" if run_id is None else "WHERE run_id = :run_id"
-    rows = db.query(_STAGES.format(where=where), {"run_id": run_id})
-    return [StageStatus(**row) for row in rows]
+def stages(db: Database) -> list[StageStatus]:
+    """Returns the stages of all runs by total time, longest first."""
+    return [StageStatus(**row) for row in db.query(_STAGES)]
 
 
 def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
@@ -194,7 +190,7 @@ JOIN attempts a ON a.id = p.current_attempt_id WHERE a.settings_hash <> l.settin
 # within the attempt). The median is the middle value or the mean of the two middle ones, p99 the nearest rank.
 _STAGES = """
 WITH shares AS (
-    SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings {where} GROUP BY stage, attempt_id),
+    SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings GROUP BY stage, attempt_id),
 ranked AS (
     SELECT stage, share_s, count(*) OVER (PARTITION BY stage) AS n,
         row_number() OVER (PARTITION BY stage ORDER BY share_s) AS rank FROM shares)

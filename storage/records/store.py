@@ -17,7 +17,7 @@ from storage.records import attempts, files
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.masking import mask_secrets
-from storage.types import DONE_STATUSES, FileRecord, PagePlan, PageRecord, RunRecord
+from storage.types import FileRecord, PagePlan, PageRecord, RunRecord
 
 
 class Store:
@@ -175,16 +175,6 @@ class Store:
                 force=force,
                 retry_failed=retry_failed,
             )
-
-    def done_pages(self, sha256: str, settings_hash: str) -> set[int]:
-        """Returns the indices of the pages that were read to their end under these settings, in doubt or not."""
-        rows = self._db.conn.execute(
-            "SELECT DISTINCT p.page_index FROM documents d JOIN pages p ON p.document_id = d.id"
-            " JOIN attempts a ON a.page_id = p.id"
-            " WHERE d.sha256 = ? AND a.settings_hash = ? AND a.status IN (?, ?, ?, ?)",
-            (sha256, settings_hash, *DONE_STATUSES),
-        )
-        return {index for (index,) in rows}
 
     def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
         """Writes a run's attempts at one page, with blocks, timings and search text, in one transaction.

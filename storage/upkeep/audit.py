@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage import schema
 from storage.database import explained
 from storage.lock import is_locked
 from storage.queries.statistics import database_path
@@ -118,11 +117,6 @@ def _file(conn: sqlite3.Connection) -> Found:
     for (line,) in conn.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield f"SQLite finds the file damaged: {line}", _RESTORE
-    marks = [("application_id", schema.APPLICATION_ID), ("user_version", len(schema.NAMES))]
-    for name, expected in marks:
-        (value,) = conn.execute(f"PRAGMA {name}").fetchone()
-        if value != expected:
-            yield f"{name} is {value}, not {expected}", _CHANGED
 
 
 def _references(conn: sqlite3.Connection) -> Found:

@@ -1,15 +1,13 @@
-"""Measures the gain from drafts, and from 8-bit keys and values; sections of tests.benchmarks.decode_figures.
+"""Measures the gain from drafts in the paged engine; sections of tests.benchmarks.decode_figures.
 
-draft_steps: a captured step of the full-size model by rows and tokens a row, the figures that
-ocr.decoding.gpu.forward.step_costs.step_cost assumes. drafts: the shipped model reads the sample pages, in as many
-copies as fill the slots, with and without drafts.
-fp8: a step of the full-size model, and the shipped model's readings of the sample pages.
+draft_steps: a captured step of the full-size model by rows and tokens a row, which is what
+ocr.decoding.gpu.forward.step_costs.step_cost assumes. drafts: the shipped model reads the sample pages, as many copies
+as fill the slots, with and without drafts.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +27,8 @@ from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.speculative.page_draft import drafts_for
-from ocr.transcript import grounding
 from pipeline.bench.real_pages import first_pages
 from pipeline.documents.settings import TileSettings
-from pipeline.evaluate import character_edits
 from pipeline.types import RenderedPage
 
 Found = dict[str, Any]
@@ -74,14 +70,11 @@ def draft_steps(rig: Any, found: Found) -> Found:
     return results
 
 
-def filled(
-    rig: Any, batch: int, pool: BlockPool | None = None, dtype: torch.dtype | None = None
-) -> tuple[BlockPool, DeviceSteps]:
-    """Returns steps whose rows all hold the mean length. dtype: of keys and values, None the model's."""
+def filled(rig: Any, batch: int, pool: BlockPool | None) -> tuple[BlockPool, DeviceSteps]:
+    """Returns steps whose rows all hold the mean length."""
     length = rig.effort.prompt + rig.effort.output // 2
-    shape = replace(rig.shape, dtype=dtype or rig.shape.dtype)
-    most = shape.blocks(length + 64)
-    pool = pool or BlockPool(shape, (1 + batch * most) * shape.block_bytes, rig.device)
+    most = rig.shape.blocks(length + 64)
+    pool = pool or BlockPool(rig.shape, (1 + batch * most) * rig.shape.block_bytes, rig.device)
     device = DeviceSteps(rig.model, pool, slots=batch, max_tokens=length + 64)
     for row in range(batch):
         device.plan[row, 0] = length
@@ -130,34 +123,6 @@ def drafts(rig: Any, found: Found) -> Found:
     return results
 
 
-def fp8(rig: Any, found: Found) -> Found:
-    """Returns milliseconds a step of each batch in the model's number format and in 8 bits, and error rates."""
-    results: Found = {}
-    for batch in rig.effort.batches:
-        for name, dtype in (("16 bits", rig.shape.dtype), ("8 bits", torch.float8_e4m3fn)):
-            pool, device = filled(rig, batch, dtype=dtype)
-            results[f"batch {batch}, {name}, ms"] = rig.ms(partial(device.step, batch), rig.effort.repeats)
-            del device, pool
-            rig.tidy()
-    quick = not rig.on_cuda
-    loaded = checkpoint.load("small", device=rig.device, dtype=torch.float32 if quick else torch.bfloat16)
-    pages = sample_pages(quick=quick)
-    requests = page_requests(loaded, pages, most_tokens=48 if quick else None)
-    texts = {}
-    for kv_fp8 in (False, True):
-        settings = EngineSettings(slots=8, max_tokens=8192, kv_share=0.5, kv_fp8=kv_fp8)
-        paged = PagedReader(loaded, settings)
-        _, reads = read(loaded, paged, requests, 1, drafts=False)
-        texts[kv_fp8] = [read_text(page, one) for page, one in zip(pages, reads, strict=True)]
-        results[f"character error rate, {'8' if kv_fp8 else '16'} bits"] = [
-            round(character_edits(truth_of(page), text).rate, 4)
-            for page, text in zip(pages, texts[kv_fp8], strict=True)
-        ]
-        paged.close()
-    results["pages that differ"] = sum(one != other for one, other in zip(*texts.values(), strict=True))
-    return results
-
-
 def sample_pages(*, quick: bool) -> list[RenderedPage]:
     """Returns the sample pages.
 
@@ -165,15 +130,6 @@ def sample_pages(*, quick: bool) -> list[RenderedPage]:
     """
     tile = TileSettings(mode="tiny") if quick else TileSettings()
     return first_pages([str(SAMPLES)], tile, 2 if quick else 20)
-
-
-def truth_of(page: RenderedPage) -> str:
-    folder = SAMPLES.parent / "truth" / Path(page.page.path).name
-    return (folder / f"{page.page.page_number}.txt").read_text(encoding="utf-8")
-
-
-def read_text(page: RenderedPage, read: PageRead) -> str:
-    return grounding.parse(read.transcript.raw, width_px=page.width_px, height_px=page.height_px).text
 
 
 def page_requests(

@@ -15,18 +15,19 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, EagerCapture
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
+from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.imaging.tiling import Mode, views
 from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.encoder_arms import (
     Arm,
-    ArmSettings,
     EagerArm,
     GraphArm,
     ReferenceArm,
     load_model,
 )
+from tests.encoders.graphs.eager_capture import EagerCapture
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 A4_PX = (2339, 1654)  # height and width at 200 dpi
@@ -103,10 +104,14 @@ class Rig:
                 self._arms[name] = ReferenceArm(self.model)
         return self._arms[name]
 
-    def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> ArmSettings:
-        return ArmSettings(max_items=self.effort.max_items, budgets=budgets, repeats=self.effort.repeats)
+    def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> GraphSettings:
+        return GraphSettings(
+            max_items=self.effort.max_items,
+            budgets="auto" if budgets == "auto" else None,
+            repeats=self.effort.repeats,
+        )
 
-    def graph_arm(self, settings: ArmSettings, capture: Capture | None = None) -> GraphArm:
+    def graph_arm(self, settings: GraphSettings, capture: Capture | None = None) -> GraphArm:
         """Returns a new graph arm, warmed up."""
         arm = GraphArm(self.model, settings, capture or self.capture())
         arm.prepare([[self.page]])

@@ -370,7 +370,7 @@ def ways(rig: Rig) -> dict[str, Way]:
     """Returns several ways to compute one layer's experts."""
     found: dict[str, Way] = {"the layer itself": the_layer, "torch._grouped_mm": sorted_products}
     if kernels_take(rig.device, rig.shape.head_dim):
-        found |= {"tiles": ours(prompts.experts_tiles), "grouped": ours(prompts.experts_grouped)}
+        found |= {"tiles": ours(prompts.experts_tiles)}
     return found
 
 

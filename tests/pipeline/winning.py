@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from encoders.graphs.capturing.capture import EagerCapture
 from encoders.graphs.manager import EncoderGraphManager
 from pipeline.device import run_encoder
+from tests.encoders.graphs.eager_capture import EagerCapture
 
 
 class Winning(EagerCapture):

@@ -153,13 +153,6 @@ class Capture(ABC):
         """Records the run; returns functions that replay it and free it."""
 
 
-class EagerCapture(Capture):
-    """Runs the forward eagerly on the padded static buffers: the same results and rules on any device."""
-
-    def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-        return run, lambda: None
-
-
 class CudaGraphCapture(Capture):
     """Captures CUDA graphs into one memory pool. They share it, so they must be replayed on one stream at a time.
 

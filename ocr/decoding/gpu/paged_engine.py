@@ -51,8 +51,7 @@ class PagedEngine:
         weight: Tensor = loaded.model.lm_head.weight
         self.device = weight.device
         self._dtype = weight.dtype
-        kept = torch.float8_e4m3fn if self.settings.kv_fp8 else weight.dtype
-        self._shape = PoolShape.of(self._language, kept, self.settings.block_tokens)
+        self._shape = PoolShape.of(self._language, weight.dtype, self.settings.block_tokens)
         positions = int(self._language.config.max_position_embeddings)
         self._max_tokens = min(self.settings.max_tokens, positions)
         self._kv_bytes = self.settings.kv_bytes or self._default_bytes()

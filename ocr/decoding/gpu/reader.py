@@ -12,7 +12,6 @@ from encoders.graphs.capturing.gate import working
 from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
-from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
 from ocr.decoding.requests import PageRead, PageRequest
@@ -45,14 +44,11 @@ class PagedReader:
         *,
         slots: int,
         max_tokens: int,
-        warm: bool = False,
         draft_pages: int | None = None,
-        kv_fp8: bool = False,
     ) -> "PagedReader":
         """Returns a reader that has passed a trial: it reads a dummy page, so that any failure shows now.
 
-        slots: pages read at once. max_tokens: of one page, prompt included. warm: captures the graphs of all steps
-        without drafts now; else each when it is first needed. draft_pages, kv_fp8: see EngineSettings.
+        slots: pages read at once. max_tokens: of one page, prompt included. draft_pages: see EngineSettings.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -64,10 +60,10 @@ class PagedReader:
                 f"whose width is a power of two from 16 on, here {width}"
             )
         settings = EngineSettings(
-            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages, kv_fp8=kv_fp8
+            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages
         )
         reader = cls(loaded, settings)
-        reader._try(warm)
+        reader._try()
         return reader
 
     @property
@@ -149,11 +145,9 @@ class PagedReader:
         """Frees the engine's cache and graphs."""
         self._engine = None
 
-    def _try(self, warm: bool) -> None:
+    def _try(self) -> None:
         assert self._engine is not None
         self._engine.try_prompts()
-        if warm:
-            self._engine.warm_up(BUCKETS)
         limits = DecodeSettings(max_tokens=min(_TRIAL_TOKENS, self._settings.max_tokens))
         with torch.inference_mode():
             table = self._loaded.model.language_model.get_input_embeddings().weight

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,18 +25,6 @@ ARMS = ("reference", "eager", "graph")
 
 # The statistics that are counted over the measured requests; the others are of the manager as a whole.
 _COUNTED = ("hits", "misses", "eager", "replays", "eager_batches", "replayed_tokens", "padding_tokens")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmSettings:
-    """The settings of an arm. max_items: most views in a batch. repeats: timed runs of a graph that decide on its use.
-
-    budgets: "default" are sizes that double; "auto" chooses them from the requests.
-    """
-
-    max_items: int = 32
-    budgets: Literal["default", "auto"] = "default"
-    repeats: int = GraphSettings().repeats
 
 
 class Arm:
@@ -91,7 +78,7 @@ class EagerArm(Arm):
 
     name = "eager"
 
-    def __init__(self, model: OcrModel, settings: ArmSettings) -> None:
+    def __init__(self, model: OcrModel, settings: GraphSettings) -> None:
         self._encoder = model.encoder
         self._max_items = settings.max_items
 
@@ -108,16 +95,12 @@ class GraphArm(Arm):
 
     name = "graph"
 
-    def __init__(self, model: OcrModel, settings: ArmSettings, capture: Capture | None = None) -> None:
+    def __init__(self, model: OcrModel, settings: GraphSettings, capture: Capture | None = None) -> None:
         self._settings = settings
         self.paths = deepseek_paths(model.encoder)
         self.manager = EncoderGraphManager(
             self.paths,
-            GraphSettings(
-                max_items=settings.max_items,
-                budgets="auto" if settings.budgets == "auto" else None,
-                repeats=settings.repeats,
-            ),
+            settings,
             model.encoder.image_newline.device,
             capture,
         )
@@ -197,11 +180,8 @@ def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
     return model
 
 
-def build(
-    name: str, model: OcrModel, settings: ArmSettings | None = None, capture: Capture | None = None
-) -> Arm:
+def build(name: str, model: OcrModel, settings: GraphSettings, capture: Capture | None = None) -> Arm:
     """Returns the arm with this name, one of ARMS."""
-    settings = settings or ArmSettings()
     if name == "eager":
         return EagerArm(model, settings)
     return GraphArm(model, settings, capture) if name == "graph" else ReferenceArm(model)

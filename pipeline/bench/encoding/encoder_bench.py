@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import torch
 
+from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
-from pipeline.bench.encoding.encoder_arms import ARMS, Arm, ArmSettings, build, load_model
+from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build, load_model
 from pipeline.bench.encoding.latency_table import ArmTimes
 from pipeline.bench.encoding.requests import Request, Size, page_requests, random_requests
 
@@ -76,11 +77,14 @@ def bench(settings: BenchSettings) -> BenchResult:
         if settings.pages is None
         else page_requests(settings.pages, settings.num_prompts, settings.max_tiles)
     )
+    graphs = GraphSettings(
+        max_items=settings.max_items, budgets="auto" if settings.budgets == "auto" else None
+    )
     measured: list[ArmTimes] = []
     errors: dict[str, float] = {}
     expected: list[torch.Tensor] | None = None
     for name in settings.arms:
-        arm = build(name, model, ArmSettings(max_items=settings.max_items, budgets=settings.budgets))
+        arm = build(name, model, graphs)
         measured.append(_measure(arm, requests, settings, device))
         outputs = arm.encode([request.views for request in requests[: settings.batch_size]])
         arm.close()

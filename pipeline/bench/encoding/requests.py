@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.views import PageViews
-from ocr.imaging.tiling import Mode, views
+from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
 from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
@@ -46,9 +46,7 @@ def parse_buckets(text: str) -> dict[Size, float]:
     return found
 
 
-def random_requests(
-    buckets: Mapping[Size, float], count: int, seed: int, max_tiles: int, mode: Mode = "gundam"
-) -> list[Request]:
+def random_requests(buckets: Mapping[Size, float], count: int, seed: int, max_tiles: int) -> list[Request]:
     """Returns requests for images of random pixels, with sizes drawn from the buckets."""
     rng = np.random.default_rng(seed)
     sizes, shares = list(buckets), np.array(list(buckets.values()))
@@ -58,7 +56,7 @@ def random_requests(
         height, width = sizes[index]
         pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
         start = time.perf_counter()
-        cut = views(pixels, mode, max_tiles)
+        cut = views(pixels, "gundam", max_tiles)
         requests.append(Request(views=cut, seconds={"tile": time.perf_counter() - start}))
     return requests
 

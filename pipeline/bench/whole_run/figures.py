@@ -53,7 +53,6 @@ class Memory:
 
     host_peak: int
     main_peak: int
-    workers_peak: int
     main_at: int | None
     main_end: int
     workers_at: int | None
@@ -100,7 +99,6 @@ def memory_of(measured: Measured) -> Memory:
     return Memory(
         host_peak=measured.host.peak_bytes,
         main_peak=peak.main_bytes,
-        workers_peak=peak.worker_bytes,
         main_at=flat.main_bytes if flat else None,
         main_end=pages[-1].host.main_bytes,
         workers_at=flat.worker_bytes if flat else None,

@@ -81,7 +81,7 @@ def _integrity(conn: sqlite3.Connection, path: str) -> Finding:
 def _version(error: DatabaseVersionError) -> Finding:
     if "older" in str(error):
         return note(
-            "schema", f"older than this program's ({len(schema.NAMES)})", "the next run brings it up to date"
+            "schema", f"older than this program's ({schema.VERSION})", "the next run brings it up to date"
         )
     return _storage(error)
 

@@ -10,13 +10,14 @@ from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder, EncoderConfig
 from encoders.deepseek.graph_paths import PagesEncoder, deepseek_paths
 from encoders.deepseek.sam import SamConfig
-from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, EagerCapture
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
 from tests.encoders.deepseek.test_deep_encoder import random_page
+from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.ocr.tiny import TINY, relative_error, tiny_model
 
 CPU = torch.device("cpu")

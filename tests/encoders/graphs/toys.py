@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Sequence
 import torch
 from torch import Tensor, nn
 
-from encoders.graphs.capturing.capture import EagerCapture
 from encoders.graphs.path import GraphPath, Tensors, UniformPath, Unit, watch
+from tests.encoders.graphs.eager_capture import EagerCapture
 
 CPU = torch.device("cpu")
 

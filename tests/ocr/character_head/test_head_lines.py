@@ -3,8 +3,6 @@ import numpy as np
 from ocr.character_head.head_lines import find_lines
 from tests.ocr.character_head.cells import drawn
 
-_GAP = "·" * 10
-
 
 def rows(*lines: str) -> list[tuple[float, int, int]]:
     return [(line.row, line.x0, line.rows) for line in find_lines(drawn(*lines))]

@@ -78,7 +78,6 @@ def test_status_shows_them_below_their_run() -> None:
     shown = status_lines(
         Status(
             database="a.db",
-            schema_version=3,
             runs=[run],
             pages={},
             documents={},

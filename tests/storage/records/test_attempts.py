@@ -47,8 +47,6 @@ def test_new_pages_are_pending_and_to_read(store: Store, path: Path) -> None:
 def test_ok_and_blank_pages_are_done_for_their_settings_only(store: Store, status: str) -> None:
     store.record_page(new_run(store), a_page("", 1, status=status))
     assert plan(store) == PagePlan(to_read=(0, 2), done=(1,), given_up=())
-    assert store.done_pages(SHA_A, SETTINGS) == {1}
-    assert store.done_pages(SHA_A, OTHER) == store.done_pages(SHA_B, SETTINGS) == set()
     assert plan(store, OTHER).to_read == (0, 1, 2)
     assert plan(store, force=True) == PagePlan(to_read=(0, 1, 2), done=(), given_up=())
 
@@ -406,7 +404,6 @@ def test_a_first_reading_is_there_at_once_and_the_page_still_to_be_read(store: S
     assert current(path)[0] == ("ok", "the first word")
     assert found(path, "first") == [1]
     assert plan(store).to_read == (0, 1, 2), "a run that is killed now leaves it to the next one"
-    assert store.done_pages(SHA_A, SETTINGS) == set()
     with open_for_reading(str(path)) as db:
         assert audit(db).problems == []
 

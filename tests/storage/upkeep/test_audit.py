@@ -110,7 +110,6 @@ DAMAGE = {
     "DELETE FROM page_search_docsize WHERE id = 1": ("search", "does not hold the current texts"),
     "INSERT INTO page_search (rowid, text) VALUES (9, 'x')": ("search", "does not hold the current texts"),
     "UPDATE runs SET state = 'running'": ("runs", "2 runs are marked as running"),
-    "PRAGMA user_version = 4": ("file", "user_version is 4, not 7"),
 }
 
 

@@ -93,22 +93,4 @@ class BlockPool:
             room = blocks_NB.shape[1] * self.shape.block_tokens
             padded = torch.nn.functional.pad(states, (0, 0, 0, room - length))
             pieces = padded.view(count, heads, -1, self.shape.block_tokens, width).transpose(1, 2)
-            put(pool, (blocks_NB.flatten(),), pieces.flatten(0, 1))
-
-
-def put(pool: Tensor, places: tuple[Any, ...], states: Tensor) -> None:
-    """pool[places] = states, which are rounded to what the pool keeps."""
-    if pool.dtype.itemsize > 1:
-        pool[places] = states.to(pool.dtype)
-        return
-    # Indexing knows no 8-bit floats. What is beyond them would become no number.
-    most = torch.finfo(pool.dtype).max
-    rounded = states.clamp(-most, most).to(pool.dtype)
-    pool.view(torch.uint8)[places] = rounded.view(torch.uint8)
-
-
-def pick(pool: Tensor, places: Tensor, dtype: torch.dtype) -> Tensor:
-    """pool[places] in that number format."""
-    if pool.dtype.itemsize > 1:
-        return pool[places].to(dtype)
-    return pool.view(torch.uint8)[places].view(pool.dtype).to(dtype)
+            pool[blocks_NB.flatten()] = pieces.flatten(0, 1)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ocr.decoding.gpu.forward.block_pool import BlockPool, pick, put
+from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.model.text_attention import ATTENTION, sdpa_attention
 
 try:
@@ -96,8 +96,8 @@ def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
     positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
     blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
     places = (blocks_SQ, slice(None), positions_SQ % size)
-    put(cache.pool.keys[layer], places, keys_SHQd.transpose(1, 2))
-    put(cache.pool.values[layer], places, values_SHQd.transpose(1, 2))
+    cache.pool.keys[layer][places] = keys_SHQd.transpose(1, 2)
+    cache.pool.values[layer][places] = values_SHQd.transpose(1, 2)
 
 
 def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
@@ -120,9 +120,7 @@ def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Ten
     lengths_S1 = cache.plan_SP[:, :1].long()
     count = cache.pool.shape.blocks(int(lengths_S1.max()) + Q)
     blocks_SB = cache.plan_SP[:, 1 : 1 + count].long()
-    gathered = [
-        pick(states, blocks_SB, query_SNQd.dtype).transpose(1, 2).flatten(2, 3) for states in (keys, values)
-    ]
+    gathered = [states[blocks_SB].transpose(1, 2).flatten(2, 3) for states in (keys, values)]
     if groups > 1:
         gathered = [states.repeat_interleave(groups, 1) for states in gathered]
     last_SQ = lengths_S1 + torch.arange(Q, device=lengths_S1.device)

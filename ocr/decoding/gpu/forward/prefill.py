@@ -25,8 +25,8 @@ except ImportError:  # no Triton for this platform
     prompt_kernels = None  # type: ignore[assignment]
 
 # How prompts go through the model. transformers: its own layers. tiles: experts by our kernels, which read tokens in
-# place. grouped: experts by torch's grouped products (bf16 only), with two more passes over memory.
-Prompts = Literal["transformers", "tiles", "grouped"]
+# place.
+Prompts = Literal["transformers", "tiles"]
 _CHUNK = 64  # tokens that one program of the router takes
 _TRIAL_PAIRS = (24, 96, 192)  # pairs of an expert, one number for each of tiles_config()'s sizes
 _LARGE_TILES_BYTES = 200 << 10  # of shared memory: four stages of 48 KB and what Triton needs besides
@@ -88,14 +88,10 @@ def _takes_layer(layer: Any) -> bool:
     )
 
 
-def last_states(
-    language_model: Any, prompts_NLD: Tensor, pool: BlockPool, blocks_NB: Tensor, *, grouped: bool = False
-) -> Tensor:
+def last_states(language_model: Any, prompts_NLD: Tensor, pool: BlockPool, blocks_NB: Tensor) -> Tensor:
     """Returns the normed hidden state of each prompt's last token, [N, D]; writes keys and values into these blocks.
 
     blocks_NB: int64.
-
-    grouped: experts by torch's grouped products.
     """
     N, L, D = prompts_NLD.shape
     positions = torch.arange(L, device=prompts_NLD.device)[None]
@@ -113,7 +109,7 @@ def last_states(
         residual, normed = sum_norm(
             layer.post_attention_layernorm, residual, layer.self_attn.o_proj(attended)
         )
-        residual, normed = _feed_forward(layer.mlp, norms[index + 1], residual, normed, grouped=grouped)
+        residual, normed = _feed_forward(layer.mlp, norms[index + 1], residual, normed)
     return normed
 
 
@@ -154,15 +150,12 @@ def _attend(module: Any, query: Tensor, key: Tensor, value: Tensor, *, last_only
     return out.transpose(1, 2).reshape(query.shape[0] * query.shape[1], -1)
 
 
-def _feed_forward(
-    module: Any, norm: Any, residual_TD: Tensor, normed_TD: Tensor, *, grouped: bool
-) -> tuple[Tensor, Tensor]:
+def _feed_forward(module: Any, norm: Any, residual_TD: Tensor, normed_TD: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the next residual, and the next layer's norm of it."""
     if not hasattr(module, "experts"):
         return sum_norm(norm, residual_TD, layers.mlp(module, normed_TD))
     routed = route(module.gate, normed_TD)
-    compute = experts_grouped if grouped else experts_tiles
-    rows_PD = compute(module.experts, normed_TD, routed)
+    rows_PD = experts_tiles(module.experts, normed_TD, routed)
     return sum_norm(norm, residual_TD, layers.mlp(module.shared_experts, normed_TD), rows_PD, routed)
 
 
@@ -242,21 +235,6 @@ def down(module: Any, inner_PI: Tensor, routed: Routed, config: ExpertsConfig) -
     return out
 
 
-def experts_grouped(module: Any, normed_TD: Tensor, routed: Routed) -> Tensor:
-    """Returns what experts_tiles() does, by torch's grouped products, which need their rows in order. bf16 only."""
-    (T, D), P, width = normed_TD.shape, len(routed.order), module.intermediate_dim
-    rows = torch.empty(P, D, dtype=normed_TD.dtype, device=normed_TD.device)
-    prompt_kernels.gather_rows[(P,)](
-        normed_TD, routed.order, rows, D=D, WIDTH=_power_of_two(D), K=P // T, num_warps=4
-    )
-    ends = routed.starts[1:]
-    products = torch._grouped_mm(rows, module.gate_up_proj.transpose(1, 2), offs=ends)
-    inner = torch.empty(P, width, dtype=rows.dtype, device=rows.device)
-    prompt_kernels.gated[(P,)](products, inner, INNER=width, WIDTH=_power_of_two(width), num_warps=4)
-    out: Tensor = torch._grouped_mm(inner, module.down_proj.transpose(1, 2), offs=ends)
-    return out
-
-
 def tiles_config(mean_pairs: float, dtype: torch.dtype, shared_bytes: int) -> TilesConfig:
     """Returns the launch settings for an expert's mean number of pairs.
 
@@ -289,12 +267,6 @@ def _shared_bytes(device: torch.device) -> int:
     if device.type != "cuda":
         return 0
     return torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
-
-
-def grouped_take(device: torch.device, dtype: torch.dtype) -> bool:
-    """Returns whether torch's grouped products run here without waiting for the host."""
-    known = device.type == "cuda" and dtype == torch.bfloat16 and hasattr(torch, "_grouped_mm")
-    return known and torch.cuda.get_device_properties(device).major >= 9
 
 
 def _launch(module: Any, config: ExpertsConfig) -> dict[str, int]:

@@ -22,7 +22,7 @@ from ocr.decoding.gpu.forward.draft_state import DraftState
 from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, kernels_take, paged_forward
 from ocr.decoding.gpu.forward.pending import NUM_UNDER_WAY, Landing, Moment, Pending, Prefilled
-from ocr.decoding.gpu.forward.prefill import Prompts, grouped_take, last_states, takes, trial_tokens
+from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes, trial_tokens
 from ocr.decoding.gpu.forward.step_costs import MOST_STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 from ocr.decoding.sequence.greedy import TextReader
@@ -75,7 +75,6 @@ class DeviceSteps:
         self._num_experts = num_experts(self._language)
         grouped = weight.dtype == torch.bfloat16
         self._prompts = prompts if self.fused and layers and takes(self._language) else "transformers"
-        self._grouped_prompts = prompts == "grouped" and grouped_take(self.device, weight.dtype)
         self.graphs = self.fused and grouped if graphs is None else graphs
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if on_cuda else None
@@ -234,9 +233,7 @@ class DeviceSteps:
         Writes keys and values of all tokens into the blocks.
         """
         if self._prompts != "transformers":
-            return last_states(
-                self._language, prompts_NLD, self.pool, blocks_NB, grouped=self._grouped_prompts
-            )
+            return last_states(self._language, prompts_NLD, self.pool, blocks_NB)
         positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
         return self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)[:, -1]
 

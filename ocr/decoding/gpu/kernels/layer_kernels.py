@@ -61,7 +61,7 @@ def rotate_append(
     target = (block * H + head) * (BLOCK * D) + position % BLOCK * D + d
     tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
     value = tl.load(new_values + token * (H * D) + at, mask=real)
-    tl.store(values + target, value.to(values.dtype.element_ty), mask=real)
+    tl.store(values + target, value, mask=real)
 
 
 @triton.jit

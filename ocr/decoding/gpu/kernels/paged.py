@@ -2,8 +2,8 @@
 """Triton kernels of a decode step over the block pool (ocr.decoding.gpu.forward.block_pool).
 
 plan: int32 [S, 1 + max_blocks], row stride plan_s: a row's tokens in the cache, then its block table.
-keys, values: [blocks, H, BLOCK, D], contiguous, in the model's number format or fp8 (e4m3). Q tokens a row come after
-the cached ones; token t is at position length + t, and sees all positions up to its own. A row of length 0 and block 0
+keys, values: [blocks, H, BLOCK, D], contiguous, in the model's number format. Q tokens a row come after the
+cached ones; token t is at position length + t, and sees all positions up to its own. A row of length 0 and block 0
 is padding.
 Source of the split: Flash-Decoding (Dao et al. 2023), https://crfm.stanford.edu/2023/10/12/flashdecoding.html
 """
@@ -33,9 +33,9 @@ def append(
     real = at < H * D
     target = (block * H + head) * (BLOCK * D) + position % BLOCK * D + d
     key = tl.load(new_keys + slot * ks + head * kh + t * kt + d, mask=real)
-    tl.store(keys + target, key.to(keys.dtype.element_ty), mask=real)
+    tl.store(keys + target, key, mask=real)
     value = tl.load(new_values + slot * vs + head * vh + t * vt + d, mask=real)
-    tl.store(values + target, value.to(values.dtype.element_ty), mask=real)
+    tl.store(values + target, value, mask=real)
 
 
 @triton.jit
@@ -76,7 +76,7 @@ def attend(
     for b in tl.range(first, last):
         block = tl.load(plan + 1 + b).to(tl.int64)
         base = (block * H + head) * (BLOCK * D)
-        key = tl.load(keys + base + j[:, None] * D + d[None, :]).to(rows.dtype)
+        key = tl.load(keys + base + j[:, None] * D + d[None, :])
         score = tl.dot(rows, tl.trans(key), input_precision="ieee") * (scale * LOG2_E)
         n = b * BLOCK + j
         score = tl.where(n[None, :] <= (length + t)[:, None], score, NOTHING)
@@ -86,7 +86,7 @@ def attend(
         weight = tl.exp2(score - known[:, None])
         decay = tl.exp2(peak - known)
         share = share * decay + tl.sum(weight, 1)
-        value = tl.load(values + base + j[:, None] * D + d[None, :]).to(rows.dtype)
+        value = tl.load(values + base + j[:, None] * D + d[None, :])
         sums = sums * decay[:, None] + tl.dot(weight.to(value.dtype), value, input_precision="ieee")
         peak = higher
     some = tl.where(share > 0.0, share, 1.0)

@@ -74,7 +74,7 @@ def rotate_write(
         tl.store(turned_key + token * (H * D) + at, rotated.to(turned_key.dtype.element_ty), mask=real)
         tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
         states = tl.load(value + token * (H * D) + at, mask=real)
-        tl.store(values + target, states.to(values.dtype.element_ty), mask=real)
+        tl.store(values + target, states, mask=real)
         # Other names than above: those have another width, and a branch may not change a name's shape.
         at_q = tl.arange(0, WIDTH_Q)
         real_q = at_q < H * GROUP * D
@@ -243,23 +243,3 @@ def down_tiles(
             sums = tl.dot(tl.load(rows + at), tl.trans(tl.load(outputs + at)), sums, input_precision="ieee")
         target = out + m.to(tl.int64)[:, None] * D + n[None, :]
         tl.store(target, sums.to(out.dtype.element_ty), mask=(m < end)[:, None])
-
-
-@triton.jit
-def gather_rows(x, order, out, D: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr):
-    """Copies the row of one pair's token a program. x: [T, D], out: [P, D] in the order of experts, contiguous."""
-    place = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, WIDTH)
-    token = (tl.load(order + place) // K).to(tl.int64)
-    tl.store(out + place * D + d, tl.load(x + token * D + d, mask=d < D), mask=d < D)
-
-
-@triton.jit
-def gated(products, out, INNER: tl.constexpr, WIDTH: tl.constexpr):
-    """Computes one row's silu(gate) * up a program. products: [P, 2 * INNER], gates first. out: [P, INNER]."""
-    row = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, WIDTH)
-    real = d < INNER
-    x = tl.load(products + row * (2 * INNER) + d, mask=real, other=0.0).to(tl.float32)
-    y = tl.load(products + row * (2 * INNER) + INNER + d, mask=real, other=0.0).to(tl.float32)
-    tl.store(out + row * INNER + d, (x / (1.0 + tl.exp(-x)) * y).to(out.dtype.element_ty), mask=real)

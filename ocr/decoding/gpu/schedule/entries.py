@@ -30,8 +30,7 @@ class EngineSettings:
     then go through the model as prompts says (ocr.decoding.gpu.forward.prefill).
     step_tokens: fed to each row by a step with drafts (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None for as
     many as pay, 1 leaves drafts unused. draft_pages: with more pages at once no draft is asked, with fewer only drafts
-    of long pages; None for no such limit. kv_fp8: keys and values are kept in 8 bits (e4m3, without scales):
-    half of bf16's memory and traffic, and a text that may differ.
+    of long pages; None for no such limit.
     """
 
     slots: int = 256
@@ -47,7 +46,6 @@ class EngineSettings:
     prompts: Prompts = "tiles"
     step_tokens: int | None = None
     draft_pages: int | None = None
-    kv_fp8: bool = False
 
 
 @dataclass(slots=True)

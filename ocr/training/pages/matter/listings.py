@@ -3,13 +3,13 @@
 import html
 import string
 
-from ocr.training.pages.matter.html_blocks import Block, Kind, Writer
+from ocr.training.pages.matter.html_blocks import Block, Writer
 from ocr.training.pages.words.text import code_block, random_word
 
 
-def _preformatted(lines: list[str], kind: Kind = "code", style: str = "") -> list[Block]:
+def _preformatted(lines: list[str], style: str = "") -> list[Block]:
     text = html.escape("\n".join(lines))
-    return [Block(kind=kind, html=f'<pre style="{style}">{text}</pre>' if style else f"<pre>{text}</pre>")]
+    return [Block(kind="code", html=f'<pre style="{style}">{text}</pre>' if style else f"<pre>{text}</pre>")]
 
 
 def code(w: Writer) -> list[Block]:

@@ -3,9 +3,10 @@ import torch
 
 from encoders.graphs.capturing import checks
 from encoders.graphs.capturing.buffers import StaticBuffers
-from encoders.graphs.capturing.capture import EagerCapture, Graph
+from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.capturing.checks import all_finite, checksum, difference
 from encoders.graphs.errors import GraphStaleError
+from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.encoders.graphs.toys import CPU, Clock, ToyCapture, ViewPath
 
 

@@ -30,8 +30,6 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (paged.attend, "float float float int float float float f i i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
     (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 4, "SPLITS": 1}),
     (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 8, "SPLITS": 8}),
-    (paged.attend, "bf16 fp8 fp8 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
-    (paged.append, "bf16 bf16 fp8 fp8 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
     (paged.merge, "float float bf16 i", {"D": 128, "SPLITS": 32, "PADDED": 32}),
     (paged.likeliest_parts, "bf16 float int float i i", {"PARTS": 16, "BLOCK": 2048, "PART": 8192}),
     (paged.likeliest, "float int float long float i", {"PARTS": 16, "PADDED": 16}),
@@ -45,11 +43,6 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
         layer_kernels.rotate_append,
         "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i i",
         {"Q": 8, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
-    ),
-    (
-        layer_kernels.rotate_append,
-        "bf16 bf16 bf16 bf16 bf16 bf16 fp8 fp8 int i i i",
-        {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
     ),
     (layer_kernels.silu_product, "bf16 bf16 bf16 i", {"BLOCK": 1024}),
     (layer_kernels.route, "bf16 bf16 long float i f", {"D": 1280, "E": 64, "K": 6, "PADDED": 64, "BLOCK": 128}),
@@ -68,11 +61,6 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
         {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
     ),
     (
-        prefill_kernels.rotate_write,
-        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 fp8 fp8 long i i",
-        {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
-    ),
-    (
         prefill_kernels.route_many,
         "bf16 bf16 int float int i f",
         {**PAIRS, "D": 1280, "BLOCK": 128, "CHUNK": 64},
@@ -85,11 +73,8 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**MEDIUM, "BLOCK_N": 128}),
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**LARGE, "BLOCK_N": 256}),
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**SMALL, "BLOCK_N": 128}),
-    (prefill_kernels.gather_rows, "bf16 int bf16", {"D": 1280, "WIDTH": 2048, "K": 6}),
-    (prefill_kernels.gated, "bf16 bf16", {"INNER": 896, "WIDTH": 1024}),
 ]  # fmt: skip
 TYPES = {
-    "fp8": "*fp8e4nv",
     "bf16": "*bf16",
     "float": "*fp32",
     "int": "*i32",

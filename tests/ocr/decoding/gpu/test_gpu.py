@@ -11,7 +11,7 @@ from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOc
 from encoders.types import VisionTokens
 from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import layers
-from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape, put
+from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
 from ocr.decoding.gpu.forward.paged_attention import (
     AttendConfig,
@@ -94,28 +94,6 @@ def test_attention_in_bf16(heads: int, groups: int, width: int, tokens: int, spl
     assert error < 5e-3
     table = plan[6, 1:].long()
     assert torch.equal(pool.keys[0][table[1402 // 64], :, 1402 % 64], keys[6, :, 0])
-
-
-def test_attention_over_keys_and_values_in_8_bits() -> None:
-    shape = PoolShape(layers=1, heads=10, head_dim=128, block_tokens=64, dtype=torch.float8_e4m3fn)
-    lengths = [0, 63, 64, 903, 1402]
-    most = shape.blocks(1500)
-    pool = BlockPool(shape, (1 + most * len(lengths)) * shape.block_bytes, CUDA)
-    for states in (pool.keys[0], pool.values[0]):
-        put(states, (slice(None),), torch.randn(states.shape, device=CUDA))
-    blocks = 1 + torch.randperm(most * len(lengths)).view(len(lengths), most)
-    plan = torch.cat((torch.tensor(lengths)[:, None], blocks), 1).int().to(CUDA)
-    query, keys, values = (
-        torch.randn(len(lengths), 4, 10, 128, device=CUDA).bfloat16().transpose(1, 2) for _ in range(3)
-    )
-    cache = StepCache(pool, plan, fused=True)
-    append_fused(cache, keys, values, 0)
-    got = attend_fused(cache, query, pool.keys[0], pool.values[0], 128**-0.5)
-    exact = attend_plain(cache, query.float(), pool.keys[0], pool.values[0], 128**-0.5)
-    assert (got.float() - exact).norm() / exact.norm() < 5e-3
-    table = plan[4, 1:].long()
-    written = pool.keys[0].view(torch.uint8)[table[1402 // 64], :, 1402 % 64]
-    assert torch.equal(written, keys[4, :, 0].to(shape.dtype).view(torch.uint8))
 
 
 def test_the_likeliest_of_a_large_vocabulary() -> None:

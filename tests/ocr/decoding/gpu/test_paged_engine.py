@@ -13,7 +13,7 @@ from ocr.character_head.second_opinion import SecondOpinion
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.decode_pages import decode_pages
-from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
+from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, start_reading
@@ -299,31 +299,6 @@ def test_logits_that_are_not_numbers_are_an_error() -> None:
     engine = PagedEngine(reader, EngineSettings(slots=1, kv_bytes=1 << 24))
     with pytest.raises(DecodeError, match="not numbers"):
         list(engine.read(items(reader, [vision(4, width=VOCAB)], [DecodeSettings()])))
-
-
-def test_keys_and_values_in_8_bits_take_half_of_16_and_read_nearly_the_same() -> None:
-    reader = random_reader(eos_id=-1)
-    limits = [replace(FREE, max_tokens=length + 12) for length in (20, 31, 20)]
-    expected = decode_pages(reader, PAGES[:3], prompt=PROMPT, settings=limits).transcripts
-    engine = PagedEngine(reader, replace(SMALL, kv_fp8=True))
-    assert (
-        engine._shape.token_bytes * 4 == PoolShape.of(reader.model.language_model, torch.float32).token_bytes
-    )
-    found = in_order(engine, items(reader, PAGES[:3], limits))
-    assert [page.token_ids[:2] for page in found] == [page.token_ids[:2] for page in expected]
-    first, second = (torch.tensor([page.logprobs[1] for page in pages]) for pages in (found, expected))
-    torch.testing.assert_close(first, second, rtol=0.1, atol=0.1)
-    assert not torch.equal(first, second)
-
-
-def test_what_8_bits_do_not_hold_is_kept_as_their_largest() -> None:
-    shape = PoolShape(layers=1, heads=1, head_dim=16, block_tokens=16, dtype=torch.float8_e4m3fn)
-    pool = BlockPool(shape, 3 * shape.block_bytes, torch.device("cpu"))
-    states = torch.full((1, 1, 16, 16), 3e4)
-    pool.write_prompts(0, states, -states, torch.tensor([[1]]))
-    assert pool.keys[0][1].float().unique().tolist() == [448.0]
-    assert pool.values[0][1].float().unique().tolist() == [-448.0]
-    assert pool.values[0][2].float().unique().tolist() == [0.0]
 
 
 def test_no_pages() -> None:

@@ -12,6 +12,7 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding import decode_pages as decoding
 from ocr.decoding.decode_pages import DecodeOutput, decode_pages
+from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.sequence.page_reading import settings_for
@@ -69,26 +70,14 @@ def test_the_shipped_model_reads_a_letter(
     assert opened.stats.accepted > 0
     assert opened.stats.steps - steps < 2 * max(map(len, (page.token_ids for page in output.transcripts)))
     opened.close()
-    warm = PagedReader.open(loaded, slots=32, max_tokens=8192, warm=True)
+    warm = PagedReader.open(loaded, slots=32, max_tokens=8192)
+    assert warm._engine is not None
+    warm._engine.warm_up(BUCKETS)
     # And nothing be captured again.
     monkeypatch.setattr(DeviceSteps, "capture", lambda *_: pytest.fail("captured while reading"))
     for copies in (3, 40):
         read_well(loaded, warm, copies)
     warm.close()
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_with_keys_and_values_in_8_bits_a_letter_is_read_as_well() -> None:
-    loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
-    rates = {}
-    for kv_fp8 in (False, True):
-        paged = PagedReader.open(loaded, slots=32, max_tokens=8192, kv_fp8=kv_fp8)
-        (text, *_), _ = read_letters(loaded, paged, 4)
-        rates[kv_fp8] = character_edits(TRUTH, text).rate
-        paged.close()
-    print(f"character error rate: bf16 {rates[False]:.2%}, fp8 {rates[True]:.2%}")
-    assert rates[True] < rates[False] + 0.01
 
 
 def read_well(loaded: LoadedModel, paged: PagedReader, copies: int, *, drafts: bool = False) -> DecodeOutput:

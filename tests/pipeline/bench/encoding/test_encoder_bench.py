@@ -8,13 +8,14 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from encoders.graphs.capturing.capture import EagerCapture
+from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from ocr.checkpoints.checkpoint import save
-from pipeline.bench.encoding.encoder_arms import ArmSettings, build, path_statistics
+from pipeline.bench.encoding.encoder_arms import build, path_statistics
 from pipeline.bench.encoding.latency_table import ArmTimes, Spread, comparison, paths, table
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
+from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
 
 
@@ -83,9 +84,9 @@ class Winning(EagerCapture):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("budgets", "sizes"), [("default", [100, 200, 400]), ("auto", [400])])
-def test_the_graph_arm_counts_what_is_measured(budgets: Literal["default", "auto"], sizes: list[int]) -> None:
-    settings = ArmSettings(max_items=4, budgets=budgets)
+@pytest.mark.parametrize(("budgets", "sizes"), [(None, [100, 200, 400]), ("auto", [400])])
+def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, sizes: list[int]) -> None:
+    settings = GraphSettings(max_items=4, budgets=budgets)
     arm = build("graph", tiny_model(), settings, Winning(torch.device("cpu"), poison=True))
     pages = [random_page(seed, grid=(3, 1)) for seed in range(2)]
     arm.prepare([pages[:1], pages[1:]])

@@ -174,7 +174,7 @@ def test_the_gpu_and_its_bound_are_printed(
 def _on_a_gpu(result: PipelineBenchResult) -> PipelineBenchResult:
     gib = 2**30
     memory = Memory(
-        host_peak=4 * gib, main_peak=3 * gib, workers_peak=gib, main_at=gib, main_end=2 * gib, workers_at=gib,
+        host_peak=4 * gib, main_peak=3 * gib, main_at=gib, main_end=2 * gib, workers_at=gib,
         workers_end=gib, gpu_allocated=gib, gpu_reserved=2 * gib, gpu_used=3 * gib,
     )  # fmt: skip
     return replace(

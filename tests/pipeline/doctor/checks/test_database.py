@@ -1,4 +1,5 @@
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -69,10 +70,20 @@ def test_one_of_another_program_and_no_database_at_all(tmp_path: Path) -> None:
     assert found(tmp_path / "empty.db")["database"].state == "ok"
 
 
-def test_versions(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "check", "says"),
+    [
+        (999, "database", "newer than this program's, 7"),
+        (6, "schema", r"older than this program's \(7\)"),
+        (5, "database", "too old for this program.* left untouched$"),
+    ],
+)
+def test_versions(path: Path, version: int, check: str, says: str) -> None:
     with closing(sqlite3.connect(path)) as conn:
-        conn.execute("PRAGMA user_version = 999")
-    assert found(path)["database"].state == "FAIL"
+        conn.execute(f"PRAGMA user_version = {version}")
+    finding = found(path)[check]
+    assert (finding.state == "FAIL") == (version != 6)
+    assert re.search(says, finding.found)
 
 
 def test_one_on_another_host(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

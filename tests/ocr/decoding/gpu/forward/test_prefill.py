@@ -140,16 +140,6 @@ def test_experts_with_many_tokens_and_with_none(block_m: int) -> None:
 
 
 @interpreted
-def test_torchs_grouped_products_say_the_same() -> None:
-    module, gate = experts_and_gate()
-    hidden = torch.randn(20, 64, generator=torch.Generator().manual_seed(0))
-    routed = prefill.route(gate, hidden)
-    tiles = prefill.experts_tiles(module, hidden, routed)
-    grouped = prefill.experts_grouped(module, hidden, routed)
-    torch.testing.assert_close(grouped, tiles, rtol=1e-4, atol=1e-4)
-
-
-@interpreted
 def test_sums_and_norms() -> None:
     norm = RandomReader().language_model.norm
     generator = torch.Generator().manual_seed(0)

@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 CUDA = torch.device("cuda", 0)
-WAYS = ["tiles", "grouped"]
 
 
 def reader_on(dtype: torch.dtype) -> Reader:
@@ -46,16 +45,14 @@ def exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
 
 
-def combined(module: Any, hidden: Tensor, routed: prefill.Routed, way: str) -> Tensor:
+def combined(module: Any, hidden: Tensor, routed: prefill.Routed) -> Tensor:
     """[T, D] in float32."""
-    compute = prefill.experts_tiles if way == "tiles" else prefill.experts_grouped
-    rows = compute(module, hidden, routed)
+    rows = prefill.experts_tiles(module, hidden, routed)
     return (rows[routed.places.long()].float() * routed.shares[:, :, None]).sum(1)
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("tokens", [1, 16, 903, 7224])
-def test_experts_of_the_published_size(tokens: int, way: str) -> None:
+def test_experts_of_the_published_size(tokens: int) -> None:
     config = LanguageConfig(num_hidden_layers=2).to_transformers()
     with CUDA:
         module = UnlimitedOcrTextMoe(config).bfloat16().requires_grad_(False)
@@ -72,18 +69,17 @@ def test_experts_of_the_published_size(tokens: int, way: str) -> None:
         torch.testing.assert_close(
             routed.shares.sort(1).values, expected_shares.sort(1).values, rtol=1e-3, atol=1e-5
         )
-        got = combined(module.experts, hidden, routed, way)
+        got = combined(module.experts, hidden, routed)
         expert = torch.searchsorted(routed.starts[1:].contiguous(), routed.places, right=True)
         exact = module.experts.float()(hidden.float(), expert, routed.shares)
     assert (got - exact).norm() / exact.norm() < 1e-2
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("pages", "length"), [(1, 1), (3, 64), (5, 77)])
-def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.dtype, way: str) -> None:
+def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.dtype) -> None:
     found = []
-    for each in ("transformers", way):
+    for way in ("transformers", "tiles"):
         reader = reader_on(dtype)
         shape = PoolShape.of(reader.model.language_model, dtype, 16)
         count = shape.blocks(length)
@@ -94,7 +90,7 @@ def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.d
                 .view(pages, count)
                 .tolist()
             )
-            steps = DeviceSteps(reader.model, pool, slots=pages, max_tokens=128, graphs=False, prompts=each)
+            steps = DeviceSteps(reader.model, pool, slots=pages, max_tokens=128, graphs=False, prompts=way)
             embeds = torch.randn(
                 pages, length, 64, device=CUDA, generator=torch.Generator(CUDA).manual_seed(0)
             )
@@ -112,25 +108,23 @@ def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.d
     assert got.isfinite().all()
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("slots", "graphs"), [(1, False), (3, True), (8, True)])
-def test_the_engine_equals_decode_pages_in_fp32(slots: int, graphs: bool, way: str) -> None:
+def test_the_engine_equals_decode_pages_in_fp32(slots: int, graphs: bool) -> None:
     reader = reader_on(torch.float32)
     pages = [replace(page, tokens_TD=page.tokens_TD.to(CUDA)) for page in PAGES]
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
-    engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs, prompts=way))
-    assert engine._steps._prompts == way
+    engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs))
+    assert engine._steps._prompts == "tiles"
     same(in_order(engine, items(reader, pages, limits)), expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nothing_waits_for_the_device(way: str) -> None:
+def test_nothing_waits_for_the_device() -> None:
     reader = reader_on(torch.bfloat16)
     shape = PoolShape.of(reader.model.language_model, torch.bfloat16, 16)
     with torch.inference_mode():
         pool = BlockPool(shape, 64 * shape.block_bytes, CUDA)
-        steps = DeviceSteps(reader.model, pool, slots=4, max_tokens=64, prompts=way)
+        steps = DeviceSteps(reader.model, pool, slots=4, max_tokens=64, prompts="tiles")
         embeds = torch.randn(2, 20, 64, device=CUDA).bfloat16()
         steps.prefill(embeds, [[1, 2], [3, 4]], [0, 1]).pending.rows()
         torch.cuda.set_sync_debug_mode("error")

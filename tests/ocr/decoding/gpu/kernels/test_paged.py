@@ -10,7 +10,7 @@ import torch
 pytest.importorskip("triton")
 from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import layers, steps
-from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape, put
+from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
 from ocr.decoding.gpu.forward.paged_attention import (
     AttendConfig,
@@ -72,7 +72,7 @@ def filled(
     pool = BlockPool(shape, (1 + most * len(lengths)) * shape.block_bytes, torch.device("cpu"))
     generator = torch.Generator().manual_seed(0)
     for states in (pool.keys[0], pool.values[0]):
-        put(states, (slice(None),), torch.randn(states.shape, generator=generator))
+        states.copy_(torch.randn(states.shape, generator=generator))
     blocks = 1 + torch.randperm(most * len(lengths), generator=generator).view(len(lengths), most)
     plan = torch.cat((torch.tensor(lengths)[:, None], blocks), 1).int()
     plan[0] = 0  # a padded row
@@ -140,25 +140,6 @@ def test_attention_in_half_precision() -> None:
     got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.2)
     expected = attend_plain(cache, query, pool.keys[0], pool.values[0], 0.2)
     assert got.dtype == torch.float16
-    torch.testing.assert_close(got, expected, rtol=4e-3, atol=4e-3)
-
-
-@interpreted
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-def test_keys_and_values_in_8_bits(dtype: torch.dtype) -> None:
-    """Of numbers that 8 bits hold: the interpreter rounds others wrongly."""
-    fp8 = torch.float8_e4m3fn
-    (pool, plan), (other, _) = filled(2, 32, fp8), filled(2, 32, fp8)
-    new = [states(len(LENGTHS), 2, 2, 32, dtype, seed).to(fp8).to(dtype) for seed in (1, 2)]
-    cache, plain = StepCache(pool, plan, fused=True), StepCache(other, plan, fused=False)
-    append_fused(cache, new[0], new[1], 0)
-    append_plain(plain, new[0], new[1], 0)
-    for ours, theirs in ((pool.keys, other.keys), (pool.values, other.values)):
-        assert torch.equal(ours[0][1:].view(torch.uint8), theirs[0][1:].view(torch.uint8))
-    query = states(len(LENGTHS), 2, 2, 32, dtype, 3)
-    got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.2)
-    expected = attend_plain(cache, query, pool.keys[0], pool.values[0], 0.2)
-    assert got.dtype == dtype
     torch.testing.assert_close(got, expected, rtol=4e-3, atol=4e-3)
 
 
