@@ -1,6 +1,8 @@
 """What holds for all tests. It comes before anything that computes is imported."""
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 # Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would be in each other's way.
@@ -39,6 +41,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_slow(path: Path) -> bool:
     return path.relative_to(_HERE).as_posix().startswith(_SLOW_FOLDERS)
+
+
+@pytest.fixture(autouse=True)
+def _logger_as_it_was() -> Iterator[None]:
+    """Restores the program's logger: a quiet run, say, leaves it so that the next test would hear nothing."""
+    logger = logging.getLogger("ocrbatch")
+    before = logger.level, logger.propagate, logger.disabled, logger.handlers[:]
+    yield
+    logger.setLevel(before[0])
+    logger.propagate, logger.disabled, logger.handlers[:] = before[1:]
 
 
 @pytest.fixture(autouse=True)
