@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 # Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would be in each other's way.
@@ -44,13 +43,11 @@ def _is_slow(path: Path) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _logger_as_it_was() -> Iterator[None]:
-    """Restores the program's logger: a quiet run, say, leaves it so that the next test would hear nothing."""
+def _fresh_logger() -> None:
+    """Sets the program's logger back: after a quiet run, a fixture's of any scope, tests would hear nothing."""
     logger = logging.getLogger("ocrbatch")
-    before = logger.level, logger.propagate, logger.disabled, logger.handlers[:]
-    yield
-    logger.setLevel(before[0])
-    logger.propagate, logger.disabled, logger.handlers[:] = before[1:]
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.disabled, logger.handlers[:] = True, False, []
 
 
 @pytest.fixture(autouse=True)
