@@ -35,7 +35,7 @@ class PathsEncoder:
 
     def __init__(self, encoder: DeepEncoder, pages: PagesEncoder) -> None:
         self._encoder, self._pages = encoder, pages
-        plan_nothing(self._device)
+        disable_cudnn_attention(self._device)
 
     def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
         """Returns each page's encoded global view, and "hit", "miss" or "eager" for it."""
@@ -83,7 +83,7 @@ class RunEncoder(PathsEncoder):
         self._encoder = encoder
         if self._device.type == "cuda":
             encoder.store_channels_last()
-        plan_nothing(self._device)
+        disable_cudnn_attention(self._device)
         self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
         self._paths = deepseek_paths(encoder, spec.base_px)
         self._settings = replace(
@@ -189,7 +189,7 @@ class RunEncoder(PathsEncoder):
         self._start(replace(self._settings, graphs="off"))
 
 
-def plan_nothing(device: torch.device) -> None:
+def disable_cudnn_attention(device: torch.device) -> None:
     """Switches off cuDNN's attention for the whole process if the device is a GPU.
 
     cuDNN makes a plan for every number of views in a batch, of which there are 32 on each path and layer shape: a
