@@ -13,7 +13,7 @@ _FALLBACK = RungConfig(name="layer", text_layer=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The complete settings of one reading of a page. name: the rung's, None for the first reading.
+    """The complete settings of one reading of a page. name: the rung's, None for readings of the first attempt.
 
     ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings.
     text_layer: nothing is read; the page's text layer is taken.
@@ -51,6 +51,16 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
         rungs = [rung for rung in rungs if not rung.text_layer]
     return first, *_anew(first, (_step(config, kind, first, rung) for rung in rungs))
+
+
+def fine_step(first: Step) -> Step:
+    """Returns the step that repeats the first reading in smaller crops."""
+    return replace(first, tile=replace(first.tile, fine=True))
+
+
+def whole_step(first: Step) -> Step:
+    """Returns the step that repeats the first reading without crops."""
+    return replace(first, tile=replace(first.tile, parts=False))
 
 
 def turned_step(first: Step) -> Step:

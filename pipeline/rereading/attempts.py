@@ -1,9 +1,8 @@
-"""Reads a page that a worker has rendered: first reading, second look, and the retry steps of the ladder."""
+"""Makes the attempts at a page that a worker has rendered: its first reading, then the retry steps."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, tile_settings
@@ -15,13 +14,16 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, embedded_result, failed_result
 from pipeline.outcome.script_check import script_flag
+from pipeline.rereading.comparing import without_scrap
+from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.joining import join, readings
-from pipeline.rereading.ladder import Ladder
-from pipeline.rereading.second_look import Render, SecondLook
+from pipeline.rereading.merged_steps import merged_steps
+from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
 from pipeline.text_layer.agreement import agreement, layer_of
 from pipeline.types import (
     DividedPage,
     EmbeddedPage,
+    Kind,
     Page,
     PageError,
     PageResult,
@@ -41,8 +43,8 @@ def needs_model(outcome: ReadyPage | PageError) -> bool:
     return not (isinstance(outcome, RenderedPage) and outcome.blank)
 
 
-class PageReader:
-    """Reads pages until their text is good enough. Use it from the event loop's thread only.
+class Attempts:
+    """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
     workers: render pages again. model: reads them, and loads when it is first used. keep: called with a page's first
     reading when a better one is going to be tried.
@@ -55,36 +57,26 @@ class PageReader:
         model: ModelService,
         keep: Callable[[PageResult], None] = lambda first: None,
     ) -> None:
-        self._model, self._keep = model, keep
+        self._config, self._workers, self._model, self._keep = config, workers, model, keep
         self._doubtful_below = doubtful_below(config)
-        self._compares = config.text_layer == "compare"
         self._scripts = known_scripts(config.model)
-        self._second_look = SecondLook(
-            render_fine=partial(workers.render, cut="fine"),
-            render_whole=partial(workers.render, cut="never"),
-            read=partial(self._results, is_first=False),
-            below=config.tile.retry_below if tile_settings(config).parts else 0.0,
-        )
-        self._ladder = Ladder(
-            steps={
-                "pdf": steps_of(config, "pdf", workers.render_settings),
-                "image": steps_of(config, "image", workers.render_settings),
-            },
-            below=config.ladder.below,
+        self._cuts = tile_settings(config).parts
+        self._retry_below = config.tile.retry_below if self._cuts else 0.0
+        tools = Tools(
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
-            read=lambda rendered, step: self._results(rendered, step=step, is_first=False),
+            read=lambda rendered, step: self._results(rendered, step=step),
             judge=workers.layer,
         )
-        self._judge = workers.layer
-        # Where pages are never cut into crops, no worker has checked whether they show print: it takes 0.1 s a page.
-        self._check_print = None if tile_settings(config).parts else partial(workers.render, tile=_WITH_CROPS)
-        self._config = config
+        kinds: tuple[Kind, ...] = ("pdf", "image")
+        steps = {kind: steps_of(config, kind, workers.render_settings) for kind in kinds}
+        self._merged = {kind: merged_steps(tools, steps[kind][0], self._retry_below) for kind in kinds}
+        self._further = {kind: further_steps(tools, steps[kind], config.ladder.below) for kind in kinds}
         self._rereadings: asyncio.Semaphore | None = None
 
     async def __call__(
         self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
     ) -> list[PageResult]:
-        """Returns the attempts at a page in the order they were made; ladder.best() picks the page's result.
+        """Returns the attempts at a page in the order they were made; comparing.best() picks the page's result.
 
         dropped: called with the bytes of views that are released; the caller must not hold them either.
         """
@@ -103,8 +95,8 @@ class PageReader:
         outcome = outcome.without_views()
         results = await reading
         dropped(num_bytes)  # including those that were kept until now for the boxes
-        attempts, outcome = await self._better(outcome, results)
-        return [self._stored(outcome, made) for made in self._compared(outcome, attempts)]
+        made = await self._made(outcome, results)
+        return [self._stored(made.ready, attempt) for attempt in self._compared(made.ready, made.attempts)]
 
     def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
         """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives."""
@@ -115,31 +107,28 @@ class PageReader:
         made = replace(made, script=script_flag(ready, made, self._scripts))
         return incomplete(judged(made, below=self._doubtful_below), ready.missing)
 
-    async def _better(
-        self, ready: ReadablePage, results: list[PageResult]
-    ) -> tuple[list[PageResult], ReadablePage]:
-        """Reads a page again where that may help; returns all attempts, and the page with what they told of it.
-
-        results: of the first attempt's readings.
-        """
-        if self._second_look.wants(results):
-            self._keep_first(ready, join(ready, results))
-            async with self._again():
-                first = await self._second_look(ready, results)
-        else:
-            first = await self._second_look(ready, results)
-        if first.status == "blank" and self._check_print is not None:
-            ready = await self._with_print_checked(ready, self._check_print)
-        if first.status == "blank" and first.page.kind == "pdf":
-            first, ready = await self._contradicted(first, ready)
-        if not self._ladder.wants(first):
-            return [first], ready
-        self._keep_first(ready, first)
-        is_foreign = foreign_script(ready.script, self._scripts) is not None or first.script is not None
+    async def _made(self, ready: ReadablePage, results: list[PageResult]) -> PageState:
+        """Returns a page with all attempts at it, and with what they told of it. results: of its first readings."""
+        page = PageState(ready=ready, readings=results, attempts=[join(ready, results)])
+        await self._retry(page, self._merged[ready.page.kind])
+        if not ready.shows_print:  # a page of pictures, on which a doubtful scrap is no text
+            page.attempts[0] = without_scrap(page.attempts[0], self._retry_below)
+        if page.attempts[0].status == "blank":
+            await self._look_for_print(page)
+        first = page.attempts[0]
+        is_foreign = foreign_script(page.ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
-        async with self._again():
-            return await self._ladder(ready, first, reads=not (is_foreign or is_pattern))
+        page.is_legible = not (is_foreign or is_pattern)
+        await self._retry(page, self._further[ready.page.kind])
+        return page
+
+    async def _retry(self, page: PageState, steps: Sequence[RetryStep]) -> None:
+        """Takes the steps that apply, and keeps the first reading before; only so many pages are read again at once."""
+        if any(step.applies(page) for step in steps):
+            self._keep_first(page.ready, page.attempts[0])
+            async with self._again():
+                await retry(page, steps)
 
     def _again(self) -> asyncio.Semaphore:
         """Returns the semaphore that bounds how many pages are read again at once.
@@ -155,42 +144,40 @@ class PageReader:
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(self._stored(ready, first))
 
-    async def _with_print_checked(self, ready: ReadablePage, check: Render) -> ReadablePage:
-        """Returns a page with shows_print determined: it was not checked before, and nothing was read on the page."""
-        async with self._again():
-            seen = await asyncio.wrap_future(check(ready.page))
+    async def _look_for_print(self, page: PageState) -> None:
+        """Checks a blank page for print where no worker has, and for a text layer: a visible one makes it doubtful."""
+        if not self._cuts:  # checking takes 0.1 s a page
+            async with self._again():
+                seen = await asyncio.wrap_future(self._workers.render(page.ready.page, tile=_WITH_CROPS))
             shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
-        return replace(ready, shows_print=shows_print)
-
-    async def _contradicted(self, blank: PageResult, ready: ReadablePage) -> tuple[PageResult, ReadablePage]:
-        """Returns a blank result as doubtful if the page's text layer is visible on it, and the page with its layer."""
-        judged_page = await asyncio.wrap_future(self._judge(ready))
+            page.ready = replace(page.ready, shows_print=shows_print)
+        if page.ready.page.kind != "pdf":
+            return
+        judged_page = await asyncio.wrap_future(self._workers.layer(page.ready))
         layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
-        if isinstance(judged_page, PageError) or layer is None or not layer.is_visible:
-            return blank, ready
-        return doubted(blank, NONE_READ), judged_page
+        if not isinstance(judged_page, PageError) and layer is not None and layer.is_visible:
+            page.ready, page.attempts[0] = judged_page, doubted(page.attempts[0], NONE_READ)
 
     async def _results(
         self,
         rendered: Sequence[RenderedPage],
         dropped: Callable[[int], None] | None = None,
         step: Step | None = None,
-        *,
-        is_first: bool = True,
     ) -> list[PageResult]:
         """Reads pages or crops and returns their results in order.
 
-        dropped: called with the bytes of views that are released. is_first: False puts them before all pages that are
-        read for the first time, which they would otherwise have to wait for.
+        dropped: called with the bytes of views that are released. step: None for the first reading; others go before
+        all pages that are read for the first time, which they would otherwise have to wait for.
         """
-        reading = [self._model.read(part, dropped, step, is_urgent=not is_first) for part in rendered]
+        is_urgent = step is not None
+        reading = [self._model.read(part, dropped, step, is_urgent=is_urgent) for part in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
 
     def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
         """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""
         layer = layer_of(ready)
-        if not self._compares or layer is None or not layer.is_trustworthy:
+        if self._config.text_layer != "compare" or layer is None or not layer.is_trustworthy:
             return attempts
         return [
             attempt

@@ -11,7 +11,7 @@ from pipeline.config.schema import Config
 from pipeline.errors import PipelineError
 from pipeline.outcome.results import failed_result
 from pipeline.reports.summary import Progress, RunSummary
-from pipeline.rereading.ladder import best
+from pipeline.rereading.comparing import best
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_first, store_page
 from pipeline.types import Page, PageError, PageResult, StageTiming

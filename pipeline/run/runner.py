@@ -42,7 +42,7 @@ from pipeline.ingest.walk import canonical, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter, StageUse, metered_loop
 from pipeline.reports.summary import Phase, Progress, RunSummary
-from pipeline.rereading.attempts import PageReader, needs_model
+from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.run.budget import Budget, Share, heaviest_page_bytes
 from pipeline.run.discovery import Discovery
 from pipeline.run.ledger import Ledger
@@ -289,7 +289,7 @@ class _Run:
         self._workers = workers
         self._pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
         self._discovery = Discovery(self._ledger, workers, self._model.start)
-        self._reader = PageReader(self._config, workers, self._model, self._keep_first)
+        self._attempts = Attempts(self._config, workers, self._model, self._keep_first)
         watching = asyncio.create_task(self._watch())
         reading = asyncio.create_task(self._read_inputs(inputs))
         try:
@@ -394,7 +394,7 @@ class _Run:
                 # The page is marked only once the model has loaded: a crash during loading is not the page's fault.
                 await self._model.ready(alone=alone)
                 await self._ledger.begin(page, alone=alone)
-            reading = self._reader(page, outcome, share.give_back)
+            reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
             attempts = await reading
             share.change_to(_RESULT_BYTES)

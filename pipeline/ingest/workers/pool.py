@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -265,13 +265,11 @@ class WorkerPool(TaskPool):
         self,
         page: Page,
         *,
-        cut: Literal["as_needed", "fine", "never"] = "as_needed",
         render: RenderSettings | None = None,
         tile: TileSettings | None = None,
     ) -> Future[ReadyPage | PageError]:
         """Renders a page; the future's result is its views, or a PageError whatever goes wrong with the page.
 
-        cut: whether the page is cut into crops: where it holds too much, always and finely, or never.
         render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
@@ -282,9 +280,7 @@ class WorkerPool(TaskPool):
                 stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}"
             )
 
-        tile = tile or self._tile
-        tile = replace(tile, parts=tile.parts and cut != "never", fine=cut == "fine")
-        arguments = (page, render or self._render, tile, limit_s)
+        arguments = (page, render or self._render, tile or self._tile, limit_s)
         return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:

@@ -11,8 +11,8 @@ from ocr.types import Block, ParsedText
 from pipeline.config.schema import Config
 from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, judged, unread
 from pipeline.outcome.results import failed_result
+from pipeline.rereading.comparing import best
 from pipeline.rereading.joining import join
-from pipeline.rereading.ladder import best
 from pipeline.types import PageError, PageResult, PageStatus
 from storage.types import PAGE_STATUSES
 from tests.pipeline.checkpoints import save_reader

@@ -11,11 +11,11 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.documents.settings import TileSettings
 from pipeline.outcome.doubt import NONE_READ
 from pipeline.outcome.results import blank_result
-from pipeline.rereading.attempts import PageReader, needs_model
-from pipeline.rereading.ladder import best
+from pipeline.rereading.attempts import Attempts, needs_model
+from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
+from tests.pipeline.rereading.test_further_steps import LAYER
 from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
-from tests.pipeline.rereading.test_ladder import LAYER
 
 
 class Workers:
@@ -65,8 +65,8 @@ def attempts(
     async def made() -> list[PageResult]:
         workers: Any = Workers(config, found, seen)
         keep = [].append if kept is None else kept.append
-        reader = PageReader(config, workers, model, keep)  # type: ignore[arg-type]
-        return await reader(PAGE, outcome, lambda num_bytes: None)
+        made_at = Attempts(config, workers, model, keep)  # type: ignore[arg-type]
+        return await made_at(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
     assert not model.results

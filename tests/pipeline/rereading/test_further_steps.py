@@ -9,7 +9,9 @@ import pytest
 
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, render_settings
-from pipeline.rereading.ladder import Ladder, best
+from pipeline.rereading.comparing import best
+from pipeline.rereading.further_steps import further_steps
+from pipeline.rereading.retry import PageState, Tools, retry
 from pipeline.types import (
     EmbeddedPage,
     Layer,
@@ -78,12 +80,11 @@ class Model:
         return list(found)
 
     def climb(self, first: PageResult, ready: RenderedPage | None = None, **keys: object) -> list[PageResult]:
-        found = {"pdf": steps(**keys), "image": ()}
-        ladder = Ladder(steps=found, below=0.5, render=self.render, read=self.read, judge=self.judge)  # type: ignore[arg-type]
-        if not ladder.wants(first):
-            return [first]
-        attempts, self.ready = asyncio.run(ladder(ready or rendered(), first))
-        return attempts
+        tools = Tools(render=self.render, read=self.read, judge=self.judge)
+        page = PageState(ready=ready or rendered(), readings=[first], attempts=[first])
+        asyncio.run(retry(page, further_steps(tools, steps(**keys), below=0.5)))
+        self.ready = page.ready
+        return page.attempts
 
 
 def seen(attempts: Sequence[PageResult]) -> list[tuple[str | None, str]]:
@@ -234,11 +235,11 @@ def test_a_page_that_turns_out_to_need_no_reading_ends_no_ladder() -> None:
 
 
 def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
-    judge = Model(LAYER).judge
-    ladder = Ladder(steps={"pdf": steps(), "image": ()}, below=0.5, render=never, read=nothing, judge=judge)
-    ready = replace(rendered(), runner_up_deg=90)
-    attempts, _ = asyncio.run(ladder(ready, read("?", confidence=0.1), reads=False))
-    assert seen(attempts) == [(None, "ok"), ("layer", "embedded")]
+    tools = Tools(render=never, read=nothing, judge=Model(LAYER).judge)
+    ready, first = replace(rendered(), runner_up_deg=90), read("?", confidence=0.1)
+    page = PageState(ready=ready, readings=[first], attempts=[first], is_legible=False)
+    asyncio.run(retry(page, further_steps(tools, steps(), below=0.5)))
+    assert seen(page.attempts) == [(None, "ok"), ("layer", "embedded")]
 
 
 def never(page: Page, step: Step) -> Future[ReadyPage | PageError]:

@@ -4,11 +4,27 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from pipeline.rereading.second_look import SecondLook
-from pipeline.types import Page, PageError, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
+from pipeline.config.retry_steps import Step, steps_of
+from pipeline.config.schema import Config, render_settings
+from pipeline.rereading.comparing import without_scrap
+from pipeline.rereading.joining import join
+from pipeline.rereading.merged_steps import merged_steps
+from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
+from pipeline.types import (
+    EmbeddedPage,
+    Page,
+    PageError,
+    PageResult,
+    PageStatus,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+    StageTiming,
+)
 from tests.pipeline.rereading.test_joining import PAGE, divided, read, rendered
 
 DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)
@@ -27,33 +43,40 @@ class Model:
         self.fine, self.whole, self.results = fine, whole, list(results)
         self.rendered: list[str] = []
 
-    def render_fine(self, page: Page) -> Future[ReadyPage | PageError]:
+    def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
         assert page == PAGE
-        self.rendered.append("fine")
-        return done(self.fine)
+        assert step.tile.fine == step.tile.parts
+        self.rendered.append("fine" if step.tile.fine else "whole")
+        return done(self.fine if step.tile.fine else self.whole)
 
-    def render_whole(self, page: Page) -> Future[ReadyPage | PageError]:
-        assert page == PAGE
-        self.rendered.append("whole")
-        return done(self.whole)
-
-    async def read(self, parts: Sequence[RenderedPage]) -> list[PageResult]:
+    async def read(self, parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
         await asyncio.sleep(0)
         taken, self.results = self.results[: len(parts)], self.results[len(parts) :]
         assert len(taken) == len(parts)
         return taken
 
     def look(self, *first: PageResult, page: ReadyPage | None = None, below: float = 0.9) -> PageResult:
-        look = SecondLook(
-            render_fine=self.render_fine,
-            render_whole=self.render_whole,
-            read=self.read,
-            below=below,
-        )
-        found = asyncio.run(look(page or rendered(), first))
-        assert look.wants(first) == bool(self.rendered)
+        ready = page or rendered()
+        assert not isinstance(ready, EmbeddedPage)
+        state = PageState(ready=ready, readings=first, attempts=[join(ready, first)])
+        steps = merged(self.render, self.read, below)
+        is_wanted = any(step.applies(state) for step in steps)
+        asyncio.run(retry(state, steps))
+        assert is_wanted == bool(self.rendered)
+        (found,) = state.attempts
+        found = found if ready.shows_print else without_scrap(found, below)
         assert not self.results, "everything was read"
         return found
+
+
+def merged(render: Any, read: Any, below: float) -> Sequence[RetryStep]:
+    config = Config()
+    first = steps_of(config, "pdf", render_settings(config))[0]
+    return merged_steps(Tools(render=render, read=read, judge=never_judged), first, below)
+
+
+def never_judged(ready: ReadablePage) -> Future[ReadablePage | PageError]:
+    raise AssertionError("no layer is asked for")
 
 
 def done(page: ReadyPage | PageError) -> Future[ReadyPage | PageError]:
@@ -207,16 +230,17 @@ def test_a_waiting_run_can_be_stopped() -> None:
     """Whoever waits for a page to be rendered again can be cancelled, and the worker's future is given up."""
     asked: list[Future[ReadyPage | PageError]] = []
 
-    def never(page: Page) -> Future[ReadyPage | PageError]:
+    def never(page: Page, step: Step) -> Future[ReadyPage | PageError]:
         asked.append(Future())
         return asked[-1]
 
-    async def nothing(parts: Sequence[RenderedPage]) -> list[PageResult]:
+    async def nothing(parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
         raise AssertionError("nothing was rendered")
 
     async def stopped() -> None:
-        look = SecondLook(render_fine=never, render_whole=never, read=nothing, below=0.9)
-        looking = asyncio.create_task(look(rendered(), [read("all of it", confidence=0.3)]))
+        first = read("all of it", confidence=0.3)
+        state = PageState(ready=rendered(), readings=[first], attempts=[first])
+        looking = asyncio.create_task(retry(state, merged(never, nothing, 0.9)))
         await asyncio.sleep(0.01)
         assert not looking.done()
         looking.cancel()

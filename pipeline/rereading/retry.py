@@ -1,0 +1,79 @@
+"""Reads a page again, one retry step after another, until its text is good enough.
+
+The steps of merged_steps.py belong to the first attempt, which keeps the better reading; those of further_steps.py are
+attempts of their own. `pipeline.rereading.comparing` says what is good enough, and what is better.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from pipeline.config.retry_steps import Step
+from pipeline.types import (
+    EmbeddedPage,
+    Page,
+    PageError,
+    PageResult,
+    ReadablePage,
+    ReadyPage,
+    RenderedPage,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class PageState:
+    """A page on its way through the retry steps, which change it.
+
+    ready: the page as known so far, without views. readings: the results of its first readings, one a crop. attempts:
+    in the order they were made; they begin with the readings' joined result. is_legible: whether the model can read
+    the page at all.
+    """
+
+    ready: ReadablePage
+    readings: Sequence[PageResult]
+    attempts: list[PageResult]
+    is_legible: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What retry steps work with.
+
+    render: renders a page for a step. read: returns a result for each of a page's readings. judge: returns a page with
+    its text layer judged.
+    """
+
+    render: Callable[[Page, Step], Future[ReadyPage | PageError]]
+    read: Callable[[Sequence[RenderedPage], Step], Awaitable[list[PageResult]]]
+    judge: Callable[[ReadablePage], Future[ReadablePage | PageError]]
+
+
+class RetryStep(ABC):
+    """One way to read a page again. below: the confidence under which a reading is not good enough."""
+
+    def __init__(self, tools: Tools, step: Step, below: float) -> None:
+        self._tools, self._step, self._below = tools, step, below
+
+    @abstractmethod
+    def applies(self, page: PageState) -> bool:
+        """Returns whether the page is not good enough yet and the step may help."""
+
+    @abstractmethod
+    async def take(self, page: PageState) -> None:
+        """Reads the page again and puts what is read among its attempts."""
+
+    async def _rendered(self, page: PageState) -> ReadablePage | PageError | None:
+        """Renders the page; returns None where there is nothing to read, being blank or taken from its text layer."""
+        rendered = await asyncio.wrap_future(self._tools.render(page.ready.page, self._step))
+        if isinstance(rendered, EmbeddedPage) or (isinstance(rendered, RenderedPage) and rendered.blank):
+            return None
+        return rendered
+
+
+async def retry(page: PageState, steps: Iterable[RetryStep]) -> None:
+    """Takes the steps that apply, in order."""
+    for step in steps:
+        if step.applies(page):
+            await step.take(page)
