@@ -124,11 +124,14 @@ class Attempts:
         return page
 
     async def _retry(self, page: PageState, steps: Sequence[RetryStep]) -> None:
-        """Takes the steps that apply, and keeps the first reading before; only so many pages are read again at once."""
-        if any(step.applies(page) for step in steps):
-            self._keep_first(page.ready, page.attempts[0])
-            async with self._again():
-                await retry(page, steps)
+        """Takes the steps that apply. Keeps the first reading before if it has text; without, losing it costs nothing."""
+        if not any(step.applies(page) for step in steps):
+            return
+        first = page.attempts[0]
+        if first.parsed is not None and first.parsed.text.strip():
+            self._keep(self._stored(page.ready, first))
+        async with self._again():
+            await retry(page, steps)
 
     def _again(self) -> asyncio.Semaphore:
         """Returns the semaphore that bounds how many pages are read again at once.
@@ -138,11 +141,6 @@ class Attempts:
         if self._rereadings is None:
             self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
         return self._rereadings
-
-    def _keep_first(self, ready: ReadablePage, first: PageResult) -> None:
-        """Keeps a first reading that has text; losing one without text costs nothing."""
-        if first.parsed is not None and first.parsed.text.strip():
-            self._keep(self._stored(ready, first))
 
     async def _look_for_print(self, page: PageState) -> None:
         """Checks a blank page for print where no worker has, and for a text layer: a visible one makes it doubtful."""

@@ -1,17 +1,16 @@
 """Says whether a reading is good enough, and which of several readings is the best.
 
-There is one rule for each. A reading is good enough that came to its end with a text whose confidence is not under a
-threshold. Better is what the database ranks higher (storage.records.attempts.merit): read to its end before cut short
-or repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made, none is
+Better is what the database ranks higher (storage.records.attempts.merit): read to its end before cut short or
+repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made, none is
 doubtful for its confidence (pipeline.outcome.doubt), only for having read nothing.
 
-Two things differ on purpose between the readings that are merged into the first attempt and further attempts:
+Two things differ on purpose between readings that are merged into the first attempt and attempts of their own:
 
-- Only what has a text with a confidence is worth cutting into smaller crops. What failed, or ended before any word,
-  needs other settings, which are the configured steps' (is_doubtful, is_good_enough).
-- A merged reading replaces the first for good. So one without text never replaces a text, however it ended, and a page
-  on which print was seen but none read does not become blank (better). Attempts are all stored: there, a reading
-  without text becomes a failed attempt, which ranks below every text by itself (pipeline.rereading.retries.Anew).
+- Only what has a confidence is worth cutting into smaller crops. What failed, or ended before any word, needs other
+  settings, which are the configured steps' (is_doubtful, is_good_enough).
+- A merged reading replaces the first for good: one without text never replaces a text, and a page on which print was
+  seen but none read does not become blank (better). Attempts are all stored: there, a reading without text becomes a
+  failed one, which ranks below every text by itself (pipeline.rereading.further_steps).
 """
 
 from collections.abc import Sequence

@@ -11,15 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from pipeline.config.retry_steps import Step
-from pipeline.types import (
-    EmbeddedPage,
-    Page,
-    PageError,
-    PageResult,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-)
+from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
 
 
 @dataclass(slots=True, kw_only=True)
