@@ -124,7 +124,7 @@ class Attempts:
         return page
 
     async def _retry(self, page: PageState, steps: Sequence[RetryStep]) -> None:
-        """Takes the steps that apply. Keeps the first reading before if it has text; without, losing it costs nothing."""
+        """Takes the steps that apply. Keeps the first reading before if it has text; one without is no loss."""
         if not any(step.applies(page) for step in steps):
             return
         first = page.attempts[0]
