@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from pipeline.device.startup.loading import available_cpus
-from pipeline.run.runner import versions
+from pipeline.run.versions import versions
 
 
 def describe(device: torch.device) -> dict[str, Any]:

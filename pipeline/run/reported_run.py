@@ -8,6 +8,7 @@ from pipeline.reports.logs import LoggedProgress, RunLog, run_log
 from pipeline.reports.summary import Progress, RunSummary
 from pipeline.reports.summary_file import End, check_summary_file, summary_content, write_summary_file
 from pipeline.run import runner
+from pipeline.run.versions import versions
 from pipeline.stop import Stop
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -22,7 +23,7 @@ def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
     if keys.summary_file is not None:
         check_summary_file(keys.summary_file)
     with run_log(keys.log_file, keys.log_max_mb, summary) as log:
-        found = runner.versions()
+        found = versions()
         paths = config.ingest.paths
         log.event(
             "start",
@@ -48,9 +49,7 @@ def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
 
 def report_failure(summary_file: str, error: BaseException) -> None:
     """Writes the summary file of a run that failed before it had a configuration."""
-    content = summary_content(
-        RunSummary(database=""), exit_code(error), "failed", _reason(error), runner.versions()
-    )
+    content = summary_content(RunSummary(database=""), exit_code(error), "failed", _reason(error), versions())
     _written(summary_file, {**content, "database": None})
 
 
@@ -58,7 +57,7 @@ def _report(
     config: Config, log: RunLog, summary: RunSummary, code: int, end: End, reason: str | None
 ) -> None:
     """Logs the run's end and writes its summary file; failing to write must not hide how the run ended."""
-    content = summary_content(summary, code, end, reason, runner.versions())
+    content = summary_content(summary, code, end, reason, versions())
     level = logging.INFO if end == "finished" else logging.ERROR if end == "failed" else logging.WARNING
     log.event("end", end if reason is None else f"{end}: {reason}", level, **content)
     if config.run.summary_file is not None:

@@ -30,7 +30,8 @@ from pipeline.reports.status import status_lines
 from pipeline.run import runner
 from pipeline.run.budget import Budget
 from pipeline.run.discovery import PROBES_AHEAD
-from pipeline.run.runner import PAGES_AHEAD, run
+from pipeline.run.flow import PAGES_AHEAD
+from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.timing import single
 from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage

@@ -1,0 +1,79 @@
+"""Settles what a run leaves behind at its end: its row, the files it did not get to or did not find, its database."""
+
+import logging
+from functools import partial
+
+from pipeline.device.service import ModelService
+from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.walk import canonical
+from pipeline.meter import StageUse
+from pipeline.reports.summary import RunSummary
+from pipeline.run.ledger import Ledger
+from pipeline.stop import Stop
+from storage.errors import DatabaseGoneError, StorageError
+from storage.records.files import are_gone, gone
+from storage.records.store import Store
+from storage.recovery.presence import remedy
+
+LOGGER = logging.getLogger("ocrbatch")
+# How long a run that ends early may spend counting the files it did not get to.
+_COUNTING_S = 1.0
+# Most quarantined pages that the summary names.
+_LISTED = 20
+
+
+def finish(ledger: Ledger, model: ModelService, stages: list[StageUse], code: int, wall_s: float) -> None:
+    """Completes the summary and closes the run's row. stages: where their time went. code: the exit code."""
+    summary = ledger.summary
+    summary.wall_s = wall_s
+    summary.load_s, summary.capture_s = model.load_s, model.capture_s
+    set_aside = ledger.writer.call(Store.quarantined, ledger.run_id, _LISTED)
+    summary.num_quarantined, summary.quarantined = set_aside.result()
+    summary.stages = stages
+    summary.num_tokens, summary.num_steps = model.decoded()
+    summary.gpu_busy = None if model.gpu is None else model.gpu.busy_share
+    ledger.writer.call(
+        Store.finish_run,
+        ledger.run_id,
+        exit_code=int(code),
+        counts=summary.counts(),
+        encoder=model.encoder_record(),
+        flow=summary.flow(),
+    ).result()
+
+
+def count_left(summary: RunSummary, inputs: Inputs) -> None:
+    """Counts the files that a run which ended early did not get to."""
+    num_files, is_all = inputs.count_rest(_COUNTING_S)
+    summary.num_documents_left = inputs.num_taken - summary.documents.total() + num_files
+    summary.all_documents_known = is_all
+
+
+def mark_missing(ledger: Ledger, stop: Stop) -> None:
+    """Marks stored files that the walk did not find as missing, if they are really gone.
+
+    The file server may have become unreachable, so a stop request interrupts the checks.
+    """
+    summary, paths = ledger.summary, ledger.config.ingest.paths
+    roots = stop.while_doing(lambda: [canonical(path) for path in paths])
+    unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, roots).result()
+    if unseen:
+        missing = stop.while_doing(lambda: gone(unseen))
+        summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
+    for root, files in ledger.writer.call(Store.empty_roots, ledger.run_id, roots).result().items():
+        some = files[:_LISTED]
+        if stop.while_doing(partial(are_gone, some)):
+            summary.empty_paths.append((paths[roots.index(root)], len(files)))
+
+
+def check_database(ledger: Ledger) -> None:
+    """Raises DatabaseGoneError, saying where the results are, if the path no longer leads to the database."""
+    try:
+        ledger.writer.look().result()
+    except DatabaseGoneError as error:
+        if error.is_side_file:  # closing the database writes the contents of its side file back into it
+            raise DatabaseGoneError(f"{error}; nothing is lost; run again to go on") from None
+        kept_in = ledger.writer.call(Store.kept_in).result()
+        raise DatabaseGoneError(f"{error}; {remedy(ledger.config.store.database, kept_in)}") from None
+    except StorageError as error:  # the results are not affected
+        LOGGER.debug("the lock: %s", error)

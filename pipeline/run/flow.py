@@ -1,0 +1,185 @@
+"""Takes pages through a run: a coroutine for each, in one event loop.
+
+All stages work concurrently: workers probe files and render pages, the model has a thread for its encoder and one for
+its decoder (pipeline.device.threads.threaded_model), the database has its own (pipeline.run.writer), and here each page
+is a coroutine that reads from top to bottom in `Flow._page`. A budget of bytes limits how many are in flight. A page's
+failure is a value; the error boundaries are in the model's threads.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+
+from pipeline.device.service import ModelService
+from pipeline.device.sizes import inflight_mb
+from pipeline.device.startup.loading import render_workers
+from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.reports.summary import Phase
+from pipeline.rereading.attempts import Attempts, needs_model
+from pipeline.run.budget import Budget, Share
+from pipeline.run.discovery import Discovery
+from pipeline.run.ledger import Ledger
+from pipeline.run.turns import Turns
+from pipeline.stop import Stop
+from pipeline.types import Page, PageError, PageResult
+
+LOGGER = logging.getLogger("ocrbatch")
+# Pages queued ahead of rendering; each is only a few numbers.
+PAGES_AHEAD = 256
+# How often the run checks for a stop request.
+POLL_S = 0.1
+# How often it checks that the database file is still there.
+_LOOK_S = 1.0
+# A page's share of the budget while its result waits to be stored.
+_RESULT_BYTES = 1 << 16
+
+
+class Flow:
+    """Takes all pages of a run from their files to their rows. For use in one event loop.
+
+    budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        stop: Stop,
+        model: ModelService,
+        workers: WorkerPool,
+        budget: Budget,
+        page_bytes: int,
+    ) -> None:
+        self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
+        self._budget, self._page_bytes = budget, page_bytes
+        self._discovery = Discovery(ledger, workers, model.start)
+        self._attempts = Attempts(ledger.config, workers, model, self._keep_first)
+        self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
+
+    async def run(self, inputs: Inputs) -> None:
+        """Runs discovery, reading and storing to their end.
+
+        Raises the error that ended the run early; pages that are finished by then are still stored.
+        """
+        watching = asyncio.create_task(self._watch())
+        reading = asyncio.create_task(self._read_inputs(inputs))
+        try:
+            await asyncio.wait((watching, reading), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (watching, reading):
+                task.cancel()
+            ended = await asyncio.gather(watching, reading, return_exceptions=True)
+            # The pages the model had are stored as failed attempts: otherwise the next run would start with the same
+            # page and die of it again.
+            lost = self._model.lost() if self._model.failed.done() else []
+            struck = await asyncio.gather(
+                *(self._ledger.store([result]) for result in lost), return_exceptions=True
+            )
+            stored = await self._ledger.finish()
+        for error in (*ended, *stored, *struck):
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise _cause(error)
+
+    async def _watch(self) -> None:
+        """Polls until the run has to end early.
+
+        Raises: StopRequest when a stop was asked for, or the error that ended the model or the database.
+        """
+        looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
+        is_known = False
+        while not self._model.failed.done():
+            self._stop.check()
+            if look.done() and time.monotonic() - looked >= _LOOK_S:
+                look.result()
+                looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
+            if self._model.device is not None and not is_known:
+                self._budget.allow(inflight_mb(self._ledger.config, self._model.device) << 20)
+                is_known = True
+            self._ledger.progress.at_work(self._phase(), self._model.decoded()[0])
+            await asyncio.sleep(POLL_S)
+        self._model.failed.result()
+
+    def _phase(self) -> Phase:
+        if self._model.is_loading:
+            return "loading the model"
+        return "reading" if self._model.is_ready else "looking into files"
+
+    async def _read_inputs(self, inputs: Inputs) -> None:
+        pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._discovery.all(inputs, pages))
+            while (page := await pages.get()) is not None:
+                await self._budget.take(self._page_bytes)
+                tasks.create_task(self._page(page))
+            self._ledger.progress.all_found()
+        await self._read_together(self._turns.rest())
+        await self._read_suspects(self._discovery.last, self._discovery.alone)
+
+    async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
+        """Reads the pages that may have killed earlier runs, after all others are done."""
+        if last or alone:
+            LOGGER.warning(
+                "%d pages were being read when an earlier run lost its GPU or died; they are read last%s",
+                len(last) + len(alone),
+                f", {len(alone)} of them one by one" if alone else "",
+            )
+        await self._read_together(last)
+        for _, page in sorted(alone, key=itemgetter(0)):
+            await self._budget.take(self._page_bytes)
+            await self._page(page, alone=True)
+
+    async def _read_together(self, pages: Iterable[Page]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for page in pages:
+                await self._budget.take(self._page_bytes)
+                tasks.create_task(self._page(page))
+
+    def _keep_first(self, first: PageResult) -> None:
+        def note(keeping: asyncio.Task[bool]) -> None:
+            if not keeping.cancelled() and keeping.result():
+                self._note_stored(first.page)
+
+        self._ledger.keep_first(first).add_done_callback(note)
+
+    def _note_stored(self, page: Page) -> None:
+        """Records how long after its last token a page was first stored."""
+        if (ended_at := self._model.ended_at.pop(page, None)) is not None:
+            self._ledger.summary.stored_after.append(time.monotonic() - ended_at)
+
+    async def _page(self, page: Page, *, alone: bool = False) -> None:
+        """Takes one page from its file to its row.
+
+        The caller has already taken the heaviest page's share of the budget.
+        alone: no other page is being read at the same time.
+        """
+        share = Share(self._budget, self._page_bytes, _RESULT_BYTES)
+        try:
+            # Only a few pages queue at the workers: turns are decided by what is then known of a document.
+            async with self._in_workers:
+                if self._turns.puts_off(page):
+                    return
+                outcome = await asyncio.wrap_future(self._workers.render(page))
+                self._turns.rendered(page, outcome)
+            if not isinstance(outcome, PageError):
+                share.change_to(outcome.num_bytes)
+            if needs_model(outcome):
+                # The page is marked only once the model has loaded: a crash during loading is not the page's fault.
+                await self._model.ready(alone=alone)
+                await self._ledger.begin(page, alone=alone)
+            reading = self._attempts(page, outcome, share.give_back)
+            del outcome  # so that its views are freed once they are encoded
+            attempts = await reading
+            share.change_to(_RESULT_BYTES)
+            await self._ledger.store(attempts)
+            self._note_stored(page)
+        finally:
+            share.change_to(0)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Returns the first leaf of an exception group, or the error itself if it is none."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
