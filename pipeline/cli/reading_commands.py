@@ -1,0 +1,175 @@
+"""Defines the commands that read the database: export, status, search, eval. Each imports what it needs."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.database_commands import database_option
+from storage.strings.printable import on_screen
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+
+@click.command()
+@database_option
+@click.option(
+    "--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), default="jsonl", show_default=True
+)
+@click.option(
+    "-o",
+    "output",
+    metavar="PATH",
+    help="Write to this file; to a folder (FOLDER/): a file for each document.",
+)
+@click.option(
+    "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
+)
+@click.option(
+    "--status", "statuses", metavar="A,B", help="Only pages with one of these statuses: failed,truncated"
+)
+@click.option(
+    "--path",
+    "patterns",
+    metavar="GLOB",
+    multiple=True,
+    help='Only these files or folders: "*.pdf", "2026/*".',
+)
+@click.option(
+    "--max-confidence", type=click.FloatRange(0, 1), metavar="0.8", help="Only pages read with at most this."
+)
+@click.option("--superseded", is_flag=True, help="Also what files held before their content changed.")
+@verbose_option
+def export(
+    database: str,
+    format_name: str,
+    output: str | None,
+    since: str | None,
+    statuses: str | None,
+    patterns: tuple[str, ...],
+    max_confidence: float | None,
+    superseded: bool,
+    verbose: bool,
+) -> None:
+    """Write all pages as JSON lines, markdown or text, ordered by path, then page; or those the options leave."""
+    start_logging(verbose)
+    from pipeline.cli.export_options import HOW_GLOBS_MATCH, selection
+    from storage.export import formats
+
+    with _reading(database) as db:
+        chosen = selection(
+            db,
+            since=since,
+            statuses=statuses,
+            patterns=patterns,
+            superseded=superseded,
+            max_confidence=max_confidence,
+        )
+        if output is None:
+            if isinstance(sys.stdout, io.TextIOWrapper):  # JSON and markdown are UTF-8 in every locale
+                sys.stdout.reconfigure(encoding="utf-8")
+            number = formats.export(db, format_name, on_screen(sys.stdout), chosen)
+        else:
+            number = formats.export_to(db, format_name, output, chosen)
+    if not number:
+        globs = f" ({HOW_GLOBS_MATCH})" if patterns else ""
+        say(
+            [f"no page to export: {'none matches' if chosen.is_narrow else 'there is none'}{globs}"], err=True
+        )
+
+
+@click.command()
+@database_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what befell it."
+)
+@verbose_option
+def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> None:
+    """Show runs, pages by status, documents, and how long every stage takes; or every file."""
+    start_logging(verbose)
+    from pipeline.reports.status import file_lines, status_lines
+    from storage.queries import listing, statistics
+
+    with _reading(database) as db:
+        found = statistics.status(db)
+        files = list(listing.file_statuses(db)) if with_files else []
+    if as_json:
+        listed = {"file_list": [file.to_json() for file in files]} if with_files else {}
+        click.echo(json.dumps({**found.to_json(), **listed}, indent=2))
+    else:
+        say(file_lines(files) if with_files else status_lines(found))
+
+
+@click.command()
+@click.argument("query")
+@database_option
+@click.option("--doubtful", is_flag=True, help="Also pages whose text is in doubt.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many hits."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@verbose_option
+def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool, verbose: bool) -> None:
+    """Find pages that hold every word of QUERY; "two words" are a phrase, a final * any ending."""
+    start_logging(verbose)
+    from storage.queries import search as searching
+
+    with _reading(database) as db:
+        hits = list(searching.search(db, query, limit=limit, doubtful=doubtful))
+        num_hits = searching.num_hits(db, query, doubtful=doubtful)
+        num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
+    if as_json:
+        found = {"query": query, "num_hits": num_hits, "num_doubtful_left_out": num_left_out}
+        click.echo(json.dumps({**found, "hits": [asdict(hit) for hit in hits]}, indent=2))
+        return
+    for hit in hits:
+        doubt = "" if hit.doubt is None else f" ({hit.status}: {hit.doubt})"
+        say([f"{hit.path}, page {hit.page}{doubt}: {hit.snippet}"])
+    # The rest goes to standard error: scripts count lines on standard output.
+    if not hits:
+        say([f"no page holds {query}"], err=True)
+    if num_hits > len(hits):
+        say([f"{len(hits)} of {num_hits} hits; --limit {num_hits} shows all"], err=True)
+    if num_left_out:
+        say(
+            [f"pages left out because their text is in doubt: {num_left_out}; --doubtful shows them"],
+            err=True,
+        )
+
+
+@click.command("eval")
+@click.option("--truth", metavar="DIR", required=True, help="DIR/<path of the file>/<page>.txt")
+@database_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@verbose_option
+def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
+    """Compare stored pages with texts known to be right: character and word error rates."""
+    start_logging(verbose)
+    from pathlib import Path
+
+    from pipeline import evaluate as evaluation
+    from pipeline.reports.status import evaluation_lines
+    from storage.export.rows import export_rows
+
+    with _reading(database) as db:
+        result = evaluation.evaluate(Path(truth), export_rows(db))
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), indent=2))
+    else:
+        say(evaluation_lines(result))
+
+
+@contextmanager
+def _reading(database: str) -> Iterator["Database"]:
+    from storage.database import open_for_reading
+
+    with closing(open_for_reading(database)) as db:
+        yield db

@@ -1,0 +1,157 @@
+"""Defines the `run` command: parse, load, run or plan, print. It imports the heavy modules it needs."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.device.startup.imports import first_import
+from pipeline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pipeline.config.schema import Config
+    from pipeline.reports.summary import Progress
+    from pipeline.stop import Stop
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--config", "config_path", metavar="FILE", help="YAML configuration file.")
+@click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
+@click.option("--db", "database", metavar="FILE", help="Results go here.  [default: ocrbatch.db]")
+@click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
+@click.option("--include", metavar="GLOB", multiple=True, help='Only files like this: "*.pdf". Repeatable.')
+@click.option("--exclude", metavar="GLOB", multiple=True, help='No files or folders like this: "drafts".')
+@click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
+@click.option(
+    "--text-layer",
+    type=click.Choice(["auto", "ignore", "prefer", "fallback", "compare"]),
+    help="What is done with the text that PDFs hold.  [default: auto]",
+)
+@click.option("--force", is_flag=True, help="Read again what was read before.")
+@click.option("--retry-failed", is_flag=True, help="Read again what failed or is doubtful, however often.")
+@click.option(
+    "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
+)
+@click.option("--log-file", metavar="FILE", help="Add what happens to this file, a JSON object a line.")
+@click.option("--summary-file", metavar="FILE", help="Write how the run ended to this file, as JSON.")
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Only say what there is to read, and how long it may take."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
+@click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")
+@verbose_option
+def run(
+    paths: tuple[str, ...],
+    config_path: str | None,
+    sets: tuple[str, ...],
+    database: str | None,
+    model: str | None,
+    device: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    pages: str | None,
+    text_layer: str | None,
+    force: bool,
+    retry_failed: bool,
+    max_time: str | None,
+    log_file: str | None,
+    summary_file: str | None,
+    only_plan: bool,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Read all pages of files and folders.
+
+    Pages that were read before with the same settings are skipped.
+    """
+    if as_json and not only_plan:
+        raise click.UsageError("--json goes with --plan; a run's own figures are in --summary-file")
+    start_logging(verbose, quiet)
+    from pipeline.stop import Stop, parse_duration, stop_on_signals, time_limit
+
+    options: dict[str, tuple[str, Any]] = {
+        "PATH": ("ingest.paths", list(paths) or None),
+        "--db": ("store.database", database),
+        "--model": ("model", model),
+        "--device": ("device", device),
+        "--include": ("ingest.include", list(include) or None),
+        "--exclude": ("ingest.exclude", list(exclude) or None),
+        "--pages": ("ingest.pages", pages),
+        "--text-layer": ("text_layer", text_layer),
+        "--force": ("run.force", force or None),
+        "--retry-failed": ("run.retry_failed", retry_failed or None),
+        "--log-file": ("run.log_file", log_file),
+        "--summary-file": ("run.summary_file", summary_file),
+    }
+    stop = Stop()
+    with stop_on_signals(stop):  # before the imports, which take a second
+        with first_import("pipeline.config.sources"):
+            from pipeline.config import sources
+
+        try:
+            options["--max-time"] = (
+                "run.time_limit_s",
+                None if max_time is None else parse_duration(max_time),
+            )
+            config = sources.load(config_path, sets, sources.layers(options))
+        except ConfigError as error:
+            if summary_file is not None and not only_plan:
+                from pipeline.run.reported_run import report_failure
+
+                report_failure(summary_file, error)
+            raise
+        with time_limit(stop, config.run.time_limit_s):
+            return _plan(config, stop, as_json) if only_plan else _read(config, stop, quiet)
+
+
+def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
+    from pipeline.device.startup.loading import is_sure_to_read, num_replicas
+    from pipeline.device.threads.preload import import_ahead
+
+    if is_sure_to_read(config) and num_replicas(config) == 1:
+        import_ahead()
+    with first_import("pipeline.run.runner"):
+        from pipeline.run.reported_run import reported_run
+
+    with _progress(quiet) as progress:
+        summary = reported_run(config, progress, stop)
+    if not quiet:
+        say(summary.lines())
+    elif warnings := summary.warnings():
+        say(warnings, err=True)
+    return summary.exit_code
+
+
+def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
+    from pipeline import plan
+
+    found = plan.plan(config, stop)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=2))
+    else:
+        say(found.lines())
+    return 0
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator["Progress"]:
+    from pipeline.reports import progress
+
+    if quiet:
+        yield progress.Silent()
+    elif sys.stderr.isatty():
+        from tqdm import tqdm
+
+        with tqdm(unit=" pages", total=0, dynamic_ncols=True) as bar:
+            yield progress.Bar(bar)
+    else:
+        lines = progress.Lines()
+        yield lines
+        lines.show()
