@@ -7,7 +7,6 @@ left out if there is another.
 import itertools
 import logging
 import multiprocessing
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -39,6 +38,7 @@ from pipeline.device.threads.gate import Gate
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import LoadedOn, ReadOut, Ticket
 from pipeline.errors import ModelMemoryError, ModelProcessError
+from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.shared_memory import share
 from pipeline.meter import StageUse
 from pipeline.types import PageError
@@ -304,7 +304,7 @@ class Replicas(ModelService):
         if self._is_closing or was_gone or replica.ended is not None or self.failed.done():
             return
         replica.process.join(_PATIENCE_S)
-        happened = _death(replica.process.exitcode)
+        happened = death(replica.process.exitcode)
         num_pages = len({ticket.rendered.page for ticket in replica.given.values()})
         beside = f", with {num_pages - 1} others" if num_pages > 1 else ""
         said = f"the model's process ended ({happened}) while this page was in it{beside}"
@@ -361,13 +361,3 @@ def _average(name: str, stages: list[StageUse], whole_s: float) -> StageUse:
         waiting_input=sum(stage.waiting_input for stage in stages) / whole_s if whole_s else 0.0,
         waiting_output=sum(stage.waiting_output for stage in stages) / whole_s if whole_s else 0.0,
     )
-
-
-def _death(exit_code: int | None) -> str:
-    """Returns how a process ended, in words."""
-    if exit_code is None:
-        return "nobody knows how"
-    try:
-        return signal.Signals(-exit_code).name
-    except ValueError:
-        return f"exit code {exit_code}"

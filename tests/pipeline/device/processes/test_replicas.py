@@ -21,7 +21,7 @@ from pipeline.config.schema import Config
 from pipeline.device.processes import replicas
 from pipeline.device.processes.messages import Failed, Loaded, Said
 from pipeline.device.processes.replica import _check_room, _picklable, _Replica
-from pipeline.device.processes.replicas import Replica, Replicas, _death
+from pipeline.device.processes.replicas import Replica, Replicas
 from pipeline.device.threads import streams
 from pipeline.device.tickets import LoadedOn, Ticket
 from pipeline.errors import ModelMemoryError, ModelProcessError, exit_code
@@ -310,12 +310,6 @@ def test_errors_survive_their_way_or_are_told_in_words() -> None:
     told = _picklable(OddError("this", "that"))
     assert isinstance(told, RuntimeError)
     assert "this and that" in str(told)
-
-
-def test_an_end_is_named() -> None:
-    assert _death(-signal.SIGSEGV) == "SIGSEGV"
-    assert _death(3) == "exit code 3"
-    assert _death(None) == "nobody knows how"
 
 
 def test_the_first_error_is_the_runs(config: Config) -> None:

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers import pool as workers
 from pipeline.ingest.workers import tasks, worker
+from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter
 from pipeline.types import Page, PageError, RenderedPage
@@ -327,8 +327,9 @@ def test_workers_end_with_a_killed_parent(fate, tmp_path):
 
 
 def test_death_is_named():
-    assert workers._death(-11) == "SIGSEGV"
-    assert workers._death(3) == "exit code 3"
+    assert death(-11) == "SIGSEGV"
+    assert death(3) == "exit code 3"
+    assert death(None) == "nobody knows how"
 
 
 def test_a_task_that_cannot_be_given_out_ends_all_the_same(monkeypatch):
