@@ -96,7 +96,7 @@ class RenderedPage:
     rotation_deg: the clockwise rotation that made the page upright; sizes, boxes and layer are of the rotated page.
     runner_up_deg: the rotation to try instead where that one is in doubt, None where it is not.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
-    shows_print: whether its pixels show writing, so that it cannot be blank (see PartPlan).
+    shows_print: whether its pixels show writing, so that it cannot be blank (see CropPlan).
     """
 
     page: Page
@@ -131,7 +131,7 @@ class RenderedPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PagePart:
+class PageCrop:
     """One crop of a page, as views. origin_px: the upper left corner of its frame on the page, (x, y).
 
     paragraph_break: whether its text starts a new paragraph rather than continuing the text of the crop before it.
@@ -150,11 +150,11 @@ class DividedPage:
 
     angle_deg: how far the page was rotated about its center, counterclockwise, before it was cut.
     layer, script, rotation_deg, runner_up_deg, missing, shows_print: see RenderedPage.
-    num_letters: letters seen on a page that has large type only (see PartPlan).
+    num_letters: letters seen on a page that has large type only (see CropPlan).
     """
 
     page: Page
-    parts: tuple[PagePart, ...]
+    crops: tuple[PageCrop, ...]
     width_px: int
     height_px: int
     dpi: float | None
@@ -171,12 +171,12 @@ class DividedPage:
     @property
     def num_bytes(self) -> int:
         """The size of all its crops' views."""
-        return sum(part.rendered.num_bytes for part in self.parts)
+        return sum(crop.rendered.num_bytes for crop in self.crops)
 
     def without_views(self) -> "DividedPage":
         """Returns the page with the views of all its crops empty, so that the pixels can be freed."""
-        parts = (replace(part, rendered=part.rendered.without_views()) for part in self.parts)
-        return replace(self, parts=tuple(parts))
+        crops = (replace(crop, rendered=crop.rendered.without_views()) for crop in self.crops)
+        return replace(self, crops=tuple(crops))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class SecondOpinion:
     lines: tuple[str, ...]
 
     @cached_property
-    def pieces(self) -> frozenset[str]:
+    def known_grams(self) -> frozenset[str]:
         """Every mark and every three in a row of any line. Computed on first use, as most readings never need them."""
         return frozenset(chain.from_iterable((*line, *grams(line)) for line in self.lines))
 
@@ -62,7 +62,7 @@ class SecondOpinion:
         """
         written = marks(text)
         own = grams(written) if len(written) > _SHORT else list(written)
-        return sum(map(self.pieces.__contains__, own)) / len(own) if own else None
+        return sum(map(self.known_grams.__contains__, own)) / len(own) if own else None
 
     def written(self, text: str) -> float | None:
         """Returns the share of the head's runs of three marks that are in the text; None where it sees none."""

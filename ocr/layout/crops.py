@@ -6,7 +6,7 @@ from ocr.imaging.tiling import MODES, TILE_PX, Grid
 
 Box = tuple[int, int, int, int]
 # The most crops of a page, and the most tiles of all its crops together, which bounds the memory that a page takes.
-MAX_PARTS, MAX_TILES = 16, 48
+MAX_CROPS, MAX_TILES = 16, 48
 
 
 def canvas_px(grid: Grid) -> tuple[int, int]:
@@ -17,8 +17,8 @@ def canvas_px(grid: Grid) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A crop: a part of a page that is read like a page of its own.
+class Crop:
+    """A part of a page that is read like a page of its own.
 
     box_px: (x0, y0, x1, y1), the area of the page that it shows. frame_px: the canvas that the crop is laid on, in page
     pixels too; it is blank around the box and may reach beyond the page. grid: (columns, rows) of its tiles.
@@ -44,8 +44,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartPlan:
-    """A page's crops (parts) in reading order; none for a page that is read whole.
+class CropPlan:
+    """The crops of a page, in reading order; none for a page that is read whole.
 
     angle_deg: the angle by which the page is turned about its middle, counterclockwise, before it is cut; boxes refer
     to the turned page, which keeps its size. 0 for a page that is read whole.
@@ -56,22 +56,22 @@ class PartPlan:
     counted.
     """
 
-    parts: tuple[Part, ...] = ()
+    crops: tuple[Crop, ...] = ()
     angle_deg: float = 0.0
     size_px: tuple[int, int] = (0, 0)
     shows_print: bool = False
     num_letters: int | None = None
 
-    def scaled(self, width_px: int, height_px: int) -> "PartPlan":
+    def scaled(self, width_px: int, height_px: int) -> "CropPlan":
         """Returns the same plan of the page at another resolution."""
-        if not self.parts:
+        if not self.crops:
             return self
         across, down = width_px / self.size_px[0], height_px / self.size_px[1]
 
         def box(old: Box) -> Box:
             return round(old[0] * across), round(old[1] * down), round(old[2] * across), round(old[3] * down)
 
-        parts = tuple(
-            replace(part, box_px=box(part.box_px), frame_px=box(part.frame_px)) for part in self.parts
+        crops = tuple(
+            replace(crop, box_px=box(crop.box_px), frame_px=box(crop.frame_px)) for crop in self.crops
         )
-        return replace(self, parts=parts, size_px=(width_px, height_px))
+        return replace(self, crops=crops, size_px=(width_px, height_px))

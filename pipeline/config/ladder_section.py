@@ -10,7 +10,7 @@ from pipeline.config.section import Section
 _CHANGES = ("ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "temperature")
 
 
-class RungConfig(Section):
+class RetryStepConfig(Section):
     """One retry step and its changes from the first reading; None keeps the first reading's value.
 
     text_layer: takes the document's own text where it can be trusted instead of reading; allows no other changes.
@@ -41,7 +41,7 @@ class RungConfig(Section):
         return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
     @model_validator(mode="after")
-    def _changes_something(self) -> "RungConfig":
+    def _changes_something(self) -> "RetryStepConfig":
         changed = [key for key in _CHANGES if getattr(self, key) is not None]
         if self.text_layer and changed:
             raise ValueError(
@@ -52,11 +52,11 @@ class RungConfig(Section):
         return self
 
 
-DEFAULT_RUNGS = (
-    RungConfig(name="ngram", ngram_size=12, ngram_window=1024),
-    RungConfig(name="mode", mode="base"),
-    RungConfig(name="temperature", temperature=0.3),
-    RungConfig(name="layer", text_layer=True),
+DEFAULT_RETRY_STEPS = (
+    RetryStepConfig(name="ngram", ngram_size=12, ngram_window=1024),
+    RetryStepConfig(name="mode", mode="base"),
+    RetryStepConfig(name="temperature", temperature=0.3),
+    RetryStepConfig(name="layer", text_layer=True),
 )
 
 
@@ -64,12 +64,12 @@ class LadderConfig(Section):
     """Settings of the ladder: the retry steps by which a page is read again until it was read well."""
 
     below: float = Field(default=0.5, ge=0, le=1)
-    rungs: list[RungConfig] = Field(default_factory=lambda: list(DEFAULT_RUNGS))
+    rungs: list[RetryStepConfig] = Field(default_factory=lambda: list(DEFAULT_RETRY_STEPS))
 
     @field_validator("rungs")
     @classmethod
-    def _names_tell_rungs_apart(cls, rungs: list[RungConfig]) -> list[RungConfig]:
-        names = [rung.name for rung in rungs]
+    def _names_tell_steps_apart(cls, rungs: list[RetryStepConfig]) -> list[RetryStepConfig]:
+        names = [step.name for step in rungs]
         if len(set(names)) < len(names):
             raise ValueError("two rungs have the same name; attempts are stored under it")
         return rungs

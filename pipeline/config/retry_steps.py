@@ -1,19 +1,19 @@
-"""Turns the ladder's rungs into retry steps: settings for workers and for the language model. Torch-free."""
+"""Turns `ladder.rungs` into retry steps: settings for workers and for the language model. Torch-free."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.config.ladder_section import RungConfig
+from pipeline.config.ladder_section import RetryStepConfig
 from pipeline.config.schema import Config, layer_use, tile_settings
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, Kind
 
-_FALLBACK = RungConfig(name="layer", text_layer=True)
+_FALLBACK = RetryStepConfig(name="layer", text_layer=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The complete settings of one reading of a page. name: the rung's, None for readings of the first attempt.
+    """The complete settings of one reading of a page. name: the retry step's, None for readings of the first attempt.
 
     ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings.
     text_layer: nothing is read; the page's text layer is taken.
@@ -30,10 +30,10 @@ class Step:
 
 
 def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, ...]:
-    """Returns the steps for PDF pages or images: the first reading, then the rungs that differ from all before them.
+    """Returns the steps for PDF pages or images: the first reading, then the configured ones that read otherwise.
 
-    Where the text layer may replace a failed reading it is the last step, even if no rung asks for it. render: the
-    first reading's settings for workers. Raises: CheckpointError.
+    Where the text layer may replace a failed reading it is the last step, even if none of `ladder.rungs` asks for it.
+    render: the first reading's settings for workers. Raises: CheckpointError.
     """
     ngram = config.decode.pdf if kind == "pdf" else config.decode.image
     first = Step(
@@ -43,14 +43,14 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
         ngram_size=ngram.size,
         ngram_window=ngram.window,
     )
-    rungs = list(config.ladder.rungs)
+    changes = list(config.ladder.rungs)
     use = layer_use(config)
-    if use in TAKEN_LAST and not any(rung.text_layer for rung in rungs):
-        rungs.append(_FALLBACK)
+    if use in TAKEN_LAST and not any(change.text_layer for change in changes):
+        changes.append(_FALLBACK)
     # Images have no text layer, and only these uses may take the text from one.
     if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
-        rungs = [rung for rung in rungs if not rung.text_layer]
-    return first, *_anew(first, (_step(config, kind, first, rung) for rung in rungs))
+        changes = [change for change in changes if not change.text_layer]
+    return first, *_anew(first, (_step(config, kind, first, change) for change in changes))
 
 
 def fine_step(first: Step) -> Step:
@@ -60,7 +60,7 @@ def fine_step(first: Step) -> Step:
 
 def whole_step(first: Step) -> Step:
     """Returns the step that repeats the first reading without crops."""
-    return replace(first, tile=replace(first.tile, parts=False))
+    return replace(first, tile=replace(first.tile, crops=False))
 
 
 def turned_step(first: Step) -> Step:
@@ -78,20 +78,20 @@ def _anew(first: Step, steps: Iterator[Step]) -> Iterator[Step]:
             yield step
 
 
-def _step(config: Config, kind: Kind, first: Step, rung: RungConfig) -> Step:
-    tile = {key: getattr(rung, key) for key in ("mode", "max_tiles", "parts")}
+def _step(config: Config, kind: Kind, first: Step, change: RetryStepConfig) -> Step:
+    tile = {key: getattr(change, key) for key in ("mode", "max_tiles", "parts")}
     changed = {key: value for key, value in tile.items() if value is not None}
     with_tile = config.model_copy(update={"tile": config.tile.model_copy(update=changed)})
     # An image's resolution cannot be chosen.
-    dpi = rung.dpi if rung.dpi is not None and kind == "pdf" else first.render.dpi
+    dpi = change.dpi if change.dpi is not None and kind == "pdf" else first.render.dpi
     return replace(
         first,
-        name=rung.name,
+        name=change.name,
         render=replace(first.render, dpi=dpi),
         tile=tile_settings(with_tile),
-        ngram_size=first.ngram_size if rung.ngram_size is None else rung.ngram_size,
-        ngram_window=rung.ngram_window or first.ngram_window,
-        temperature=rung.temperature or 0.0,
-        seed=rung.seed,
-        text_layer=rung.text_layer,
+        ngram_size=first.ngram_size if change.ngram_size is None else change.ngram_size,
+        ngram_window=change.ngram_window or first.ngram_window,
+        temperature=change.temperature or 0.0,
+        seed=change.seed,
+        text_layer=change.text_layer,
     )

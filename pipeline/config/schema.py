@@ -268,7 +268,7 @@ def resolved(config: Config) -> Config:
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops. Raises: CheckpointError."""
-    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, parts=_reads_crops(config))
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
 
 
 def _reads_crops(config: Config) -> bool:

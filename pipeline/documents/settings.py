@@ -47,11 +47,11 @@ class RenderSettings:
 class TileSettings:
     """The settings for making views of pixels: the mode, and the most tiles per page (6 in vLLM, 9 upstream).
 
-    parts: whether a page with very much or very small text is read in crops, each with tiles of its own.
+    crops: whether a page with very much or very small text is read in crops, each with tiles of its own.
     fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
     """
 
     mode: Mode = "gundam"
     max_tiles: int = 6
-    parts: bool = False
+    crops: bool = False
     fine: bool = False

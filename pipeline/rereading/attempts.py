@@ -33,7 +33,7 @@ from pipeline.types import (
 )
 
 # Cutting a page into crops also tells whether it shows print.
-_WITH_CROPS = TileSettings(parts=True)
+_WITH_CROPS = TileSettings(crops=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -60,7 +60,7 @@ class Attempts:
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
-        self._cuts = tile_settings(config).parts
+        self._cuts = tile_settings(config).crops
         self._retry_below = config.tile.retry_below if self._cuts else 0.0
         tools = Tools(
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
@@ -168,7 +168,7 @@ class Attempts:
         all pages that are read for the first time, which they would otherwise have to wait for.
         """
         is_urgent = step is not None
-        reading = [self._model.read(part, dropped, step, is_urgent=is_urgent) for part in rendered]
+        reading = [self._model.read(crop, dropped, step, is_urgent=is_urgent) for crop in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
 

@@ -11,7 +11,7 @@ from pipeline.outcome.results import failed_result, render_timings
 from pipeline.timing import least_favourable
 from pipeline.types import (
     DividedPage,
-    PagePart,
+    PageCrop,
     PageResult,
     PageStatus,
     ReadablePage,
@@ -29,7 +29,7 @@ BoxPx = tuple[int, int, int, int]
 
 def readings(page: ReadablePage) -> Sequence[RenderedPage]:
     """Returns the images to read for a page: the page itself, or its crops in reading order."""
-    return [page] if isinstance(page, RenderedPage) else [part.rendered for part in page.parts]
+    return [page] if isinstance(page, RenderedPage) else [crop.rendered for crop in page.crops]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ def join(page: ReadablePage, results: Sequence[PageResult]) -> PageResult:
 def crop_results(page: DividedPage, results: Sequence[PageResult]) -> list[CropResult]:
     """Returns each crop's result with its blocks in the page's coordinates."""
     return [
-        CropResult(result=_placed_on(page, part, result), paragraph_break=part.paragraph_break)
-        for part, result in zip(page.parts, results, strict=True)
+        CropResult(result=_placed_on(page, crop, result), paragraph_break=crop.paragraph_break)
+        for crop, result in zip(page.crops, results, strict=True)
     ]
 
 
@@ -62,7 +62,7 @@ def join_crops(page: DividedPage, read: Sequence[CropResult], timings: tuple[Sta
     texts = [(crop, crop.result.parsed) for crop in read if crop.result.parsed is not None]
     if not texts:
         error = results[0].error
-        assert error is not None, "a part without a text has failed"
+        assert error is not None, "a crop without a text has failed"
         return failed_result(page.page, error, timings)
     text = markdown = ""
     blocks: list[Block] = []
@@ -109,10 +109,10 @@ def _scaled(box_px: BoxPx | None, across: float, down: float) -> BoxPx | None:
     return round(x0 * across), round(y0 * down), round(x1 * across), round(y1 * down)
 
 
-def _placed_on(page: DividedPage, part: PagePart, result: PageResult) -> PageResult:
+def _placed_on(page: DividedPage, crop: PageCrop, result: PageResult) -> PageResult:
     if result.parsed is None:
         return result
-    blocks = tuple(_placed(block, page, part) for block in result.parsed.blocks)
+    blocks = tuple(_placed(block, page, crop) for block in result.parsed.blocks)
     return replace(result, parsed=replace(result.parsed, blocks=blocks))
 
 
@@ -143,11 +143,11 @@ def _confidence(results: Sequence[PageResult]) -> float | None:
     return sum(count * confidence for count, confidence in rated) / total
 
 
-def _placed(block: Block, page: DividedPage, part: PagePart) -> Block:
+def _placed(block: Block, page: DividedPage, crop: PageCrop) -> Block:
     """Returns the block with its box on the page. Its span is dropped: it was in the crop's raw text."""
     if block.box_px is None:
         return replace(block, raw_span=None)
-    dx, dy = part.origin_px
+    dx, dy = crop.origin_px
     x0, y0, x1, y1 = block.box_px
     return replace(block, box_px=_upright((x0 + dx, y0 + dy, x1 + dx, y1 + dy), page), raw_span=None)
 

@@ -48,7 +48,7 @@ class SmallerCrops(_MergedStep):
         fine = await self._rendered(page)
         if not isinstance(fine, DividedPage):
             return
-        if isinstance(page.ready, DividedPage) and all(part.within is not None for part in fine.parts):
+        if isinstance(page.ready, DividedPage) and all(crop.within is not None for crop in fine.crops):
             page.attempts[0] = await self._crop_by_crop(page, page.ready, fine)
         else:
             await self._merge(page, fine)
@@ -58,10 +58,10 @@ class SmallerCrops(_MergedStep):
         kept: list[CropResult] = []
         spent = [page.attempts[0]]
         for number, crop in enumerate(crop_results(ready, page.readings)):
-            group = tuple(part for part in fine.parts if part.within == number)
+            group = tuple(smaller for smaller in fine.crops if smaller.within == number)
             if len(group) > 1 and self._is_doubtful(crop.result):
                 seconds = fine.seconds if len(spent) == 1 else {}
-                second = await self._read(replace(fine, parts=group, seconds=seconds))
+                second = await self._read(replace(fine, crops=group, seconds=seconds))
                 spent.append(second)
                 crop = replace(crop, result=better(crop.result, on_page(second, ready), self._below))
             kept.append(crop)

@@ -5,7 +5,7 @@ import time
 from collections import deque
 
 from ocr.imaging.tiling import MODES, TILE_PX
-from ocr.layout.crops import MAX_PARTS, MAX_TILES
+from ocr.layout.crops import MAX_CROPS, MAX_TILES
 from pipeline.documents.settings import TileSettings
 
 
@@ -14,8 +14,8 @@ def heaviest_page_bytes(settings: TileSettings) -> int:
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2
-    if settings.parts:
-        return 3 * (MAX_PARTS * spec.base_px**2 + max(MAX_TILES, settings.max_tiles) * TILE_PX**2)
+    if settings.crops:
+        return 3 * (MAX_CROPS * spec.base_px**2 + max(MAX_TILES, settings.max_tiles) * TILE_PX**2)
     return 3 * (spec.base_px**2 + settings.max_tiles * TILE_PX**2)
 
 

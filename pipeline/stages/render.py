@@ -9,7 +9,7 @@ from typing import Any
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from ocr.imaging.tiling import layout
-from ocr.layout.crops import PartPlan
+from ocr.layout.crops import CropPlan
 from ocr.layout.split.plan import plan
 from ocr.orientation.detect import Orientation
 from pipeline.documents import images, orientation, pdf
@@ -43,7 +43,7 @@ class PageImage:
     grid: tuple[int, int]
     dpi: float | None
     blank: bool
-    plan: PartPlan
+    plan: CropPlan
     render_s: float
     text_layers: tuple[str | None, ...] = ()
     rotation_deg: int = 0
@@ -97,20 +97,20 @@ def _rendered(
     if page.kind == "image" and images.count_frames(document) == 1:
         documents.check()
         documents.close()
-    parts = (
+    crop_plan = (
         plan(drawn.pixels, tile.max_tiles, drawn.grid, fine=tile.fine)
-        if tile.parts and not blank
-        else PartPlan()
+        if tile.crops and not blank
+        else CropPlan()
     )
     layers: tuple[str | None, ...] = ()
     if page.kind == "pdf" and not blank:
         with pdf.turned(document, page.page_index, angle_deg):
-            if parts.parts and settings.dpi is None:
-                drawn = _drawn_finely(page, document, settings, tile, drawn, parts)
-                parts = parts.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
+            if crop_plan.crops and settings.dpi is None:
+                drawn = _drawn_finely(page, document, settings, tile, drawn, crop_plan)
+                crop_plan = crop_plan.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
             if drawn.dpi is not None and time.perf_counter() - start < _PATIENCE_S:
                 lines = draft_lines.read_lines(document, page.page_index)
-                layers = draft_lines.texts(lines, parts, drawn.dpi / pdf.POINTS_PER_INCH)
+                layers = draft_lines.texts(lines, crop_plan, drawn.dpi / pdf.POINTS_PER_INCH)
     documents.check()
     return PageImage(
         page=page,
@@ -118,7 +118,7 @@ def _rendered(
         grid=drawn.grid,
         dpi=drawn.dpi,
         blank=blank,
-        plan=parts,
+        plan=crop_plan,
         render_s=time.perf_counter() - start,
         text_layers=layers,
         rotation_deg=angle_deg,
@@ -166,11 +166,16 @@ def _turned(
 
 
 def _drawn_finely(
-    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, parts: PartPlan
+    page: Page,
+    document: Any,
+    settings: RenderSettings,
+    tile: TileSettings,
+    drawn: _Drawn,
+    crop_plan: CropPlan,
 ) -> _Drawn:
     """Returns a PDF page that is read in crops, drawn at the resolution that fills the crops' canvases."""
     assert drawn.dpi is not None, "a PDF page is drawn at some resolution"
-    finer = replace(settings, dpi=drawn.dpi * _zoom(parts, drawn.pixels))
+    finer = replace(settings, dpi=drawn.dpi * _zoom(crop_plan, drawn.pixels))
     pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
     return _Drawn(pixels, dpi, drawn.grid)
 
@@ -191,8 +196,8 @@ def _check_blank(page: Page, document: Any, missing: str) -> None:
         raise PageRenderError("unreadable", reason)
 
 
-def _zoom(plan_: PartPlan, pixels: UInt8Array) -> float:
+def _zoom(plan_: CropPlan, pixels: UInt8Array) -> float:
     """Returns the factor by which the resolution has to grow so that none of the page's crops is enlarged."""
     height_px, width_px, _ = pixels.shape
-    largest = max(part.scale for part in plan_.parts)
+    largest = max(crop.scale for crop in plan_.crops)
     return max(1.0, min(largest, math.sqrt(_MAX_CROPS_PX / (height_px * width_px))))

@@ -7,24 +7,24 @@ from ocr.imaging.tiling import views
 from ocr.layout.split.crop_images import lay_out
 from pipeline.documents.settings import TileSettings
 from pipeline.stages.render import PageImage
-from pipeline.types import DividedPage, PagePart, ReadablePage, RenderedPage
+from pipeline.types import DividedPage, PageCrop, ReadablePage, RenderedPage
 
 
 def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadablePage]:
     """Returns the views of each page, in order."""
     return [
-        _tile_crops(image, settings) if image.plan.parts else _tile_page(image, settings) for image in images
+        _tile_crops(image, settings) if image.plan.crops else _tile_page(image, settings) for image in images
     ]
 
 
 def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
     start = time.perf_counter()
-    parts = []
-    for part, sheet in zip(image.plan.parts, lay_out(image.pixels, image.plan), strict=True):
-        left, top, right, bottom = part.frame_px
+    crops = []
+    for crop, sheet in zip(image.plan.crops, lay_out(image.pixels, image.plan), strict=True):
+        left, top, right, bottom = crop.frame_px
         rendered = RenderedPage(
             page=image.page,
-            views=views(sheet, settings.mode, settings.max_tiles, part.grid),
+            views=views(sheet, settings.mode, settings.max_tiles, crop.grid),
             width_px=right - left,
             height_px=bottom - top,
             dpi=image.dpi,
@@ -32,18 +32,18 @@ def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
             seconds={},
             rotation_deg=image.rotation_deg,
         )
-        parts.append(
-            PagePart(
+        crops.append(
+            PageCrop(
                 rendered=rendered,
                 origin_px=(left, top),
-                paragraph_break=part.paragraph_break,
-                within=part.within,
+                paragraph_break=crop.paragraph_break,
+                within=crop.within,
             )
         )
     height_px, width_px, _ = image.pixels.shape
     return DividedPage(
         page=image.page,
-        parts=tuple(parts),
+        crops=tuple(crops),
         width_px=width_px,
         height_px=height_px,
         dpi=image.dpi,

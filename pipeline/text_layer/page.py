@@ -110,7 +110,7 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
 
 def _draft(ready: ReadablePage) -> str:
     """Returns the layer's text of all the page's readings together."""
-    readings = [ready] if isinstance(ready, RenderedPage) else [part.rendered for part in ready.parts]
+    readings = [ready] if isinstance(ready, RenderedPage) else [crop.rendered for crop in ready.crops]
     return "\n".join(reading.text_layer for reading in readings if reading.text_layer)
 
 

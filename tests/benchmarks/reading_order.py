@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--pages", type=int, default=200, help="composed pages, of all kinds in turn (default: 200)"
     )
     parser.add_argument("--dpi", type=int, default=150, help="their resolution (default: 150)")
-    parser.add_argument("--fine", action="store_true", help="cut as for a second reading, into small parts")
+    parser.add_argument("--fine", action="store_true", help="cut as for a second reading, into small crops")
     args = parser.parse_args(arguments)
     cuts = [cut(number, args.dpi, fine=args.fine) for number in range(args.pages)]
     print(*lines(cuts), sep="\n")
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def lines(cuts: Sequence[Cut]) -> list[str]:
     """Returns a table of the kinds of pages, and of all."""
-    found = [_line("kind", ("pages", "cut", "parts", "tau", "out of order", "lines torn", "lines lost"))]
+    found = [_line("kind", ("pages", "cut", "crops", "tau", "out of order", "lines torn", "lines lost"))]
     for kind in KINDS:
         of_kind = [page for page in cuts if page.kind == kind]
         if of_kind:
@@ -44,8 +44,8 @@ def _row(name: str, cuts: Sequence[Cut]) -> str:
         name,
         (
             str(len(cuts)),
-            str(sum(order.num_parts > 0 for order in orders)),
-            str(sum(order.num_parts for order in orders)),
+            str(sum(order.num_crops > 0 for order in orders)),
+            str(sum(order.num_crops for order in orders)),
             f"{fmean(order.tau for order in orders):.4f}",
             str(sum(order.num_inverted > 0 for order in orders)),
             str(sum(order.num_torn for order in orders)),

@@ -170,7 +170,7 @@ def _rendered(source: Source, folder: Path) -> ReadyPage:
     assert document.sha256 is not None, f"{path}: {document.reason}"
     assert document.kind is not None
     page = Page(path=str(path), sha256=document.sha256, kind=document.kind, page_index=source.page_index)
-    layout, opened = TileSettings(parts=True), OpenDocuments()
+    layout, opened = TileSettings(crops=True), OpenDocuments()
     images = render([page], RenderSettings(), layout, opened)
     opened.close()
     return with_text_layers(tile(images, layout)[0], images[0].text_layers)

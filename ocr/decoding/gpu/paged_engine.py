@@ -26,9 +26,9 @@ from ocr.decoding.gpu.schedule.clock import ShareClock
 from ocr.decoding.gpu.schedule.control import Control
 from ocr.decoding.gpu.schedule.drafting import Drafting
 from ocr.decoding.gpu.schedule.entries import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
+from ocr.decoding.gpu.schedule.in_flight import InFlight
 from ocr.decoding.gpu.schedule.launcher import Launcher
 from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
-from ocr.decoding.gpu.schedule.under_way import UnderWay
 from ocr.decoding.sequence.page_reading import Loaded
 
 _KV_BYTES_CPU = 1 << 31
@@ -137,7 +137,7 @@ class PagedEngine:
             began, rows, keep_step = time.perf_counter(), self.stats.rows, False
             if pages := self._scheduler.pages:
                 keep_step = launcher.launch(pages)
-            self._under_way.look(keep_step=keep_step and bool(self._scheduler.pages))
+            self._in_flight.look(keep_step=keep_step and bool(self._scheduler.pages))
             if launcher.is_usual and (rows := self.stats.rows - rows) and self.device.type == "cuda":
                 seconds = (time.perf_counter() - began) / rows
                 self._drafting.costs.took(launcher.step_tokens, len(pages), seconds)
@@ -188,7 +188,7 @@ class PagedEngine:
             Entry(page=page, generation=page.generation, source=place, position=length)
             for place, page in enumerate(pages)
         ]
-        self._under_way.add(
+        self._in_flight.add(
             Record(pending=done.pending, entries=entries, logits_NV=done.logits_NV, seconds=done.seconds)
         )
         self.stats.prefills += 1
@@ -247,7 +247,7 @@ class PagedEngine:
         self._drafting.forget_all()
         self._clock = ShareClock()
         if hasattr(self, "_scheduler"):  # not where there was no memory to build them again
-            self._under_way.clear()
+            self._in_flight.clear()
             self._launcher.drafting = False
             for page in self._scheduler.pages:
                 self._scheduler.free(page)
@@ -279,11 +279,11 @@ class PagedEngine:
             pool = None  # type: ignore[assignment]
             self._halve()
         self._scheduler = Scheduler(self._steps, self._preempted)
-        self._under_way = UnderWay(
+        self._in_flight = InFlight(
             self._steps, self._control, self.stats, self._loaded.eos_id, self._prefilled
         )
         self._launcher = Launcher(
-            self._steps, self._scheduler, self._under_way, self._drafting, self.stats, self._lag
+            self._steps, self._scheduler, self._in_flight, self._drafting, self.stats, self._lag
         )
 
     def _shrink(self) -> None:
@@ -296,7 +296,7 @@ class PagedEngine:
             self._scheduler.free(page)
             self._left(page)
             self._arrivals.waiting.appendleft(page)
-        del self._steps, self._scheduler, self._under_way, self._launcher
+        del self._steps, self._scheduler, self._in_flight, self._launcher
         self._halve()
         self._build()
 

@@ -7,11 +7,11 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.imaging.planes import of_planes, planes_of
-from ocr.layout.crops import PartPlan
+from ocr.layout.crops import CropPlan
 from ocr.layout.skew import MAX_DEG
 
 
-def lay_out(pixels: UInt8Array, plan: PartPlan) -> Iterator[UInt8Array]:
+def lay_out(pixels: UInt8Array, plan: CropPlan) -> Iterator[UInt8Array]:
     """Yields each crop as [h, w, 3] uint8 RGB, of its frame's size, in the memory layout of ocr.imaging.planes.
 
     pixels: [H, W, 3], the page. A crop that is shown at less than half of the page's resolution, as large type is,
@@ -21,12 +21,12 @@ def lay_out(pixels: UInt8Array, plan: PartPlan) -> Iterator[UInt8Array]:
     page = planes_of(pixels)
     upright = _turned(page, plan.angle_deg) if plan.angle_deg else page
     dx, dy = (upright.shape[2] - page.shape[2]) // 2, (upright.shape[1] - page.shape[1]) // 2
-    for part in plan.parts:
-        factor = max(1, int(1 / part.scale))
+    for crop in plan.crops:
+        factor = max(1, int(1 / crop.scale))
         # On the turned page, which is larger where it was turned far.
         box, frame = (
             tuple((value + by) // factor for value, by in zip(edges, (dx, dy, dx, dy), strict=True))
-            for edges in (part.box_px, part.frame_px)
+            for edges in (crop.box_px, crop.frame_px)
         )
         x0, y0, x1, y1 = (max(0, edge) for edge in box)
         left, top, right, bottom = frame

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ocr.imaging.ink import Ink
 from ocr.layout.bands import ink_in_rows
 from ocr.layout.columns import ColumnFinder, Columns
-from ocr.layout.crops import Box, Part
+from ocr.layout.crops import Box, Crop
 from ocr.layout.letter_sizes import Lines
 from ocr.layout.split.crop_canvas import frame
 from ocr.layout.split.crossings import Segment, segments
@@ -72,7 +72,7 @@ class Cutter:
         self._max_tiles = max_tiles
         self._size = size
 
-    def cut(self, box: Box, *, paragraph_break: bool) -> list[Part]:
+    def cut(self, box: Box, *, paragraph_break: bool) -> list[Crop]:
         """Returns the crops of a box in reading order; none where it has no ink."""
         tight = self._tight(box)
         if tight is None:
@@ -90,7 +90,7 @@ class Cutter:
             return whole
         return self._by_rows(tight, lines, paragraph_break) or whole
 
-    def _by_frame(self, box: Box, paragraph_break: bool) -> list[Part]:
+    def _by_frame(self, box: Box, paragraph_break: bool) -> list[Crop]:
         """Cuts the areas above a frame, left of it, in it, right of it, and below; none where there is no frame."""
         found = find_frame(self._obstacles, self._rules, box)
         if found is None:
@@ -105,10 +105,10 @@ class Cutter:
             crops += self.cut(side, paragraph_break=paragraph_break or bool(crops))
         return crops + self.cut((x0, bottom, x1, y1), paragraph_break=True)
 
-    def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
+    def _by_columns(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Crop]:
         """Cuts columns, and the print that stands across them, from top to bottom; none where there are no columns."""
         x0, _, x1, _ = box
-        crops: list[Part] = []
+        crops: list[Crop] = []
         for segment in self._segments(box, lines.x_height_px(0.5)):
             apart = bool(crops) or paragraph_break
             for left, right in pairwise([x0, *segment.edges, x1]):
@@ -146,7 +146,7 @@ class Cutter:
         rows = np.count_nonzero(np.any(self._obstacles[y0:y1, x0:x1], axis=1))
         return int(rows) >= 0.8 * x_height_px
 
-    def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Part]:
+    def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Crop]:
         """Cuts once, in a wide gap nearest to where equal pieces of the right size would end."""
         x0, y0, x1, y1 = box
         gaps = self._gaps(box, lines)
@@ -221,9 +221,9 @@ class Cutter:
             min(y1, y0 + ys[1] + margin),
         )
 
-    def _crop(self, box: Box, lines: Lines, paragraph_break: bool) -> Part:
+    def _crop(self, box: Box, lines: Lines, paragraph_break: bool) -> Crop:
         chosen = frame(box, lines.x_height_px() or self._lines.x_height_px(), self._max_tiles)
-        return Part(box_px=box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=paragraph_break)
+        return Crop(box_px=box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=paragraph_break)
 
 
 def _ends(flags: npt.NDArray[np.bool_]) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from ocr.imaging.ink import Ink, Mask, find_ink
 from ocr.imaging.planes import picture_of
 from ocr.imaging.tiling import Grid, choose_grid
 from ocr.layout.columns import ColumnFinder
-from ocr.layout.crops import MAX_PARTS, MAX_TILES, Box, Part, PartPlan, canvas_px
+from ocr.layout.crops import MAX_CROPS, MAX_TILES, Box, Crop, CropPlan, canvas_px
 from ocr.layout.large_type import LargeType, find_large_type
 from ocr.layout.letter_sizes import Lines, find_lines
 from ocr.layout.skew import MAX_DEG, MAX_SLANT_DEG, skew_deg
@@ -31,8 +31,8 @@ from ocr.orientation.detect import shows_words
 DENSE_CHARS = 3200.0
 MIN_X_HEIGHT_PX = 7.0
 # The most crops of a page that cannot be cut into fewer, as one of many short sections, and would be read whole; each
-# above MAX_PARTS takes no more memory than this many tiles.
-_MOST_PARTS, _TILES_OF_A_PART = 24, 3
+# above MAX_CROPS takes no more memory than this many tiles.
+_MOST_CROPS, _TILES_OF_A_CROP = 24, 3
 # A page that is cut at all is cut into crops well below the limit.
 COARSE = CropLimits(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT))
 # For pages cut finely because they were read badly: few lines that look alike are left in one crop.
@@ -64,7 +64,7 @@ class _Region:
     number: int | None
 
 
-def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: bool = False) -> PartPlan:
+def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: bool = False) -> CropPlan:
     """Returns how to cut a page; a plan without crops where it is to be read whole.
 
     pixels: [H, W, 3] uint8 RGB. grid: that of the whole page where something other than its size decided it.
@@ -87,21 +87,21 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
     if lines.total_chars < _MIN_CHARS or lines.share_in_rows() < _MIN_IN_ROWS:
         large = find_large_type(grey)
         if large is None:
-            return PartPlan(shows_print=bool(slant) or shows_words(pixels))
-        parts = (
+            return CropPlan(shows_print=bool(slant) or shows_words(pixels))
+        crops = (
             ()
             if fine or large.x_height_px * scale <= _MAX_X_HEIGHT_PX
             else _apart(large, ink, lines, max_tiles)
         )
-        num_letters = large.num_letters if len(parts) == 1 else None
-        analysed = PartPlan(parts=parts, size_px=grey.size, shows_print=True, num_letters=num_letters)
+        num_letters = large.num_letters if len(crops) == 1 else None
+        analysed = CropPlan(crops=crops, size_px=grey.size, shows_print=True, num_letters=num_letters)
         return analysed.scaled(pixels.shape[1], pixels.shape[0])
     height, width = ink.text.shape
     page = (0, 0, width, height)
     is_dense = weighted_chars(ink.obstacles, lines, page) > DENSE_CHARS
     is_hard = is_dense or lines.x_height_px() * scale < MIN_X_HEIGHT_PX
     if not (fine or is_hard or slant):
-        return PartPlan(shows_print=True)
+        return CropPlan(shows_print=True)
     angle = slant or skew_deg(ink.text)
     angle = angle if abs(angle) >= _MIN_SKEW_DEG else 0.0
     if angle and not slant:
@@ -109,24 +109,24 @@ def plan(pixels: UInt8Array, max_tiles: int, grid: Grid | None = None, *, fine: 
         lines = find_lines(ink.text)
     regions = [_Region(page, paragraph_break=True, number=None)]
     finder = ColumnFinder(ink.obstacles, ink.rules)
-    parts = _cut(ink, lines, max_tiles, regions, COARSE, finder) if is_hard else ()
-    parts = parts if _is_gain(parts, scale) else ()
+    crops = _cut(ink, lines, max_tiles, regions, COARSE, finder) if is_hard else ()
+    crops = crops if _is_gain(crops, scale) else ()
     if fine:
-        if parts and not _has_only_loose_columns(finder, lines, page):
-            regions = [_Region(part.box_px, part.paragraph_break, index) for index, part in enumerate(parts)]
-        parts = _cut(ink, lines, max_tiles, regions, FINE, finder)
-        parts = parts if _is_gain(parts, scale) else ()
-    if not parts and slant and not fine:
-        parts = tuple(Cutter(ink, lines, max_tiles, _UNDIVIDED).cut(page, paragraph_break=True))
-    if not parts:
-        return PartPlan(shows_print=True)
+        if crops and not _has_only_loose_columns(finder, lines, page):
+            regions = [_Region(crop.box_px, crop.paragraph_break, index) for index, crop in enumerate(crops)]
+        crops = _cut(ink, lines, max_tiles, regions, FINE, finder)
+        crops = crops if _is_gain(crops, scale) else ()
+    if not crops and slant and not fine:
+        crops = tuple(Cutter(ink, lines, max_tiles, _UNDIVIDED).cut(page, paragraph_break=True))
+    if not crops:
+        return CropPlan(shows_print=True)
     dx, dy = (width - grey.width) // 2, (height - grey.height) // 2
-    parts = tuple(
-        replace(part, box_px=_moved(part.box_px, dx, dy), frame_px=_moved(part.frame_px, dx, dy))
-        for part in parts
+    crops = tuple(
+        replace(crop, box_px=_moved(crop.box_px, dx, dy), frame_px=_moved(crop.frame_px, dx, dy))
+        for crop in crops
     )
     # Reduced pixels are whole blocks, the last one perhaps beyond the page.
-    analysed = PartPlan(parts=parts, angle_deg=angle, size_px=grey.size, shows_print=True)
+    analysed = CropPlan(crops=crops, angle_deg=angle, size_px=grey.size, shows_print=True)
     return analysed.scaled(pixels.shape[1], pixels.shape[0]) if factor > 1 else analysed
 
 
@@ -143,7 +143,7 @@ def _levelled(ink: Ink, lines: Lines) -> tuple[float, Ink, Lines]:
     return 0.0, ink, lines
 
 
-def _apart(large: LargeType, ink: Ink, lines: Lines, max_tiles: int) -> tuple[Part, ...]:
+def _apart(large: LargeType, ink: Ink, lines: Lines, max_tiles: int) -> tuple[Crop, ...]:
     """Returns large type as a crop of its own, with the crops above and below; none where other text stands beside it.
 
     The crop has so much blank paper around it that its letters are of a usual size.
@@ -154,7 +154,7 @@ def _apart(large: LargeType, ink: Ink, lines: Lines, max_tiles: int) -> tuple[Pa
     if any(_has_words(lines, box) for box in beside):
         return ()
     chosen = frame(large.box, large.x_height_px, max_tiles)
-    alone = Part(box_px=large.box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=True)
+    alone = Crop(box_px=large.box, frame_px=chosen.frame_px, grid=chosen.grid, paragraph_break=True)
     cutter = Cutter(ink, lines, max_tiles, _UNDIVIDED)
     above, below = (0, 0, width, top), (0, bottom, width, height)
     others = [
@@ -179,19 +179,19 @@ def _cut(
     regions: Sequence[_Region],
     size: CropLimits,
     finder: ColumnFinder,
-) -> tuple[Part, ...]:
+) -> tuple[Crop, ...]:
     """Returns the crops of all regions; none where there are too many."""
-    tries = [(leniency, MAX_PARTS) for leniency in (1.0, 1.35, 1.8, 2.5)]
-    for leniency, most in tries if size is FINE else [*tries, (2.5, _MOST_PARTS)]:
+    tries = [(leniency, MAX_CROPS) for leniency in (1.0, 1.35, 1.8, 2.5)]
+    for leniency, most in tries if size is FINE else [*tries, (2.5, _MOST_CROPS)]:
         cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency), finder)
         found = tuple(
-            replace(part, within=region.number)
+            replace(crop, within=region.number)
             for region in regions
-            for part in cutter.cut(region.box, paragraph_break=region.paragraph_break)
+            for crop in cutter.cut(region.box, paragraph_break=region.paragraph_break)
         )
-        num_tiles = sum(part.num_tiles for part in found)
-        num_more = max(0, len(found) - MAX_PARTS)
-        if len(found) <= most and num_tiles <= MAX_TILES - _TILES_OF_A_PART * num_more:
+        num_tiles = sum(crop.num_tiles for crop in found)
+        num_more = max(0, len(found) - MAX_CROPS)
+        if len(found) <= most and num_tiles <= MAX_TILES - _TILES_OF_A_CROP * num_more:
             return found
     return ()
 
@@ -203,9 +203,9 @@ def _has_only_loose_columns(finder: ColumnFinder, lines: Lines, page: Box) -> bo
     return has(LOOSE_TEXT) and not any(map(has, COARSE.textures))
 
 
-def _is_gain(parts: Sequence[Part], scale: float) -> bool:
+def _is_gain(crops: Sequence[Crop], scale: float) -> bool:
     """Returns whether cutting helps: a single crop does where it enlarges small print amid white paper."""
-    return len(parts) > 1 or (len(parts) == 1 and parts[0].scale >= _WORTH_CROPPING * scale)
+    return len(crops) > 1 or (len(crops) == 1 and crops[0].scale >= _WORTH_CROPPING * scale)
 
 
 def _turned(ink: Ink, angle_deg: float) -> Ink:

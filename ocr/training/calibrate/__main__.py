@@ -76,8 +76,8 @@ def read(folder: Path, model: str) -> Iterator[Reading]:
     """
     loaded = checkpoint.load(model, device="cpu", dtype=torch.float32)
     every = sorted((folder / "pages").iterdir())
-    files = [file for file in every if not plan(_pixels(file), _MAX_TILES).parts]
-    print(f"{len(every) - len(files)} pages left out: a run reads them in parts", flush=True)
+    files = [file for file in every if not plan(_pixels(file), _MAX_TILES).crops]
+    print(f"{len(every) - len(files)} pages left out: a run reads them in crops", flush=True)
     for start in range(0, len(files), _BATCH):
         part = files[start : start + _BATCH]
         for number, (file, found) in enumerate(zip(part, _read_batch(loaded, part), strict=True), start):

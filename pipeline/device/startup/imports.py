@@ -21,7 +21,7 @@ _OF_CUDA = "libtorch_cuda.so"
 
 _COUNTING = threading.Lock()
 # Blocks of first_import that have not ended, and whether to switch the collector on again after the last of them.
-_under_way: list[str] = []
+_in_progress: list[str] = []
 _collects = False
 
 
@@ -83,16 +83,16 @@ def _library_folder() -> Path | None:
 def _begin(name: str) -> None:
     global _collects
     with _COUNTING:
-        if not _under_way:
+        if not _in_progress:
             _collects = gc.isenabled()
             gc.disable()
-        _under_way.append(name)
+        _in_progress.append(name)
 
 
 def _end(name: str) -> None:
     with _COUNTING:
-        _under_way.remove(name)
-        if not _under_way:
+        _in_progress.remove(name)
+        if not _in_progress:
             gc.freeze()
             if _collects:
                 gc.enable()

@@ -69,7 +69,7 @@ class DecoderLoop:
         self._slots, self._kv_bytes = slots, kv_bytes
         self._incoming, self._free_memory = incoming, free_memory
         self._may_gather = may_gather
-        self._under_way: dict[int, Ticket] = {}
+        self._in_flight: dict[int, Ticket] = {}
         self._abandoned = False
 
     def run(self) -> None:
@@ -80,7 +80,7 @@ class DecoderLoop:
                 if failure := self._read(self._arriving(), isolate=False):
                     self._recover(failure)
         except Abandoned:
-            LOGGER.debug("abandoned with %d pages under way", len(self._under_way))
+            LOGGER.debug("abandoned with %d pages under way", len(self._in_flight))
         self.meter.stop()
 
     def abandon(self) -> None:
@@ -90,7 +90,7 @@ class DecoderLoop:
     @property
     def on_device(self) -> list[Ticket]:
         """The pages that are being decoded, or that were when the thread failed. For any thread."""
-        return list(self._under_way.values())
+        return list(self._in_flight.values())
 
     def _check(self) -> None:
         if self._abandoned:
@@ -100,7 +100,7 @@ class DecoderLoop:
         """Yields pages as they come; None while none is waiting and others are being decoded."""
         while not self._incoming.is_over:
             self._check()
-            if self._under_way:
+            if self._in_flight:
                 tickets = self._incoming.take(1, timeout_s=0)
             else:
                 gathers = self.num_tokens > 0 and self._may_gather()
@@ -114,16 +114,16 @@ class DecoderLoop:
 
         isolate: one page at a time, without the paged engine.
         """
-        self._under_way = {}
+        self._in_flight = {}
         try:
             for read in self._engine(1 if isolate else self._slots, alone=isolate)(self._requests(tickets)):
-                self._deliver(self._under_way.pop(read.index), read)
-            if self._under_way:
-                raise RuntimeError(f"the engine ended with {len(self._under_way)} pages under way")
+                self._deliver(self._in_flight.pop(read.index), read)
+            if self._in_flight:
+                raise RuntimeError(f"the engine ended with {len(self._in_flight)} pages under way")
         except PipelineError:
             raise
         except Exception as error:
-            LOGGER.debug("decode failed with %d pages under way", len(self._under_way), exc_info=error)
+            LOGGER.debug("decode failed with %d pages under way", len(self._in_flight), exc_info=error)
             return _Failure(error=page_error("decode", error), of_data=isinstance(error, DecodeError))
         return None
 
@@ -134,7 +134,7 @@ class DecoderLoop:
                 yield None
                 continue
             assert ticket.request is not None
-            self._under_way[index], ticket.taken_at = ticket, time.perf_counter()
+            self._in_flight[index], ticket.taken_at = ticket, time.perf_counter()
             index += 1
             yield ticket.request
 
@@ -149,7 +149,7 @@ class DecoderLoop:
                 read=read,
                 request=ticket.request,
                 seconds=time.perf_counter() - ticket.taken_at,
-                num_together=len(self._under_way) + 1,
+                num_together=len(self._in_flight) + 1,
                 ended_at=time.monotonic(),
             )
         )
@@ -163,7 +163,7 @@ class DecoderLoop:
 
     def _recover(self, failure: _Failure) -> None:
         """Reads the pages that were under way again: with more memory, in fewer slots, or each page by itself."""
-        suspects = list(self._under_way.values())
+        suspects = list(self._in_flight.values())
         gc.collect()
         out_of_memory = failure.error.category == "out_of_memory"
         # A paged engine has already halved its own slots.

@@ -163,11 +163,11 @@ def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> Reada
         return ready
     if isinstance(ready, RenderedPage):
         return replace(ready, text_layer=layers[0])
-    parts = (
-        replace(part, rendered=replace(part.rendered, text_layer=layer))
-        for part, layer in zip(ready.parts, layers, strict=True)
+    crops = (
+        replace(crop, rendered=replace(crop.rendered, text_layer=layer))
+        for crop, layer in zip(ready.crops, layers, strict=True)
     )
-    return replace(ready, parts=tuple(parts))
+    return replace(ready, crops=tuple(crops))
 
 
 def _end_with_parent() -> None:

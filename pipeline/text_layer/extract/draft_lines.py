@@ -12,7 +12,7 @@ from typing import Any
 
 import pymupdf
 
-from ocr.layout.crops import PartPlan
+from ocr.layout.crops import CropPlan
 
 LOGGER = logging.getLogger("ocrbatch")
 MAX_CHARS = 50_000
@@ -84,18 +84,18 @@ def clean(text: str) -> str:
     return "".join(letter for letter in plain if letter.isprintable())
 
 
-def texts(lines: Sequence[LayerLine], plan: PartPlan, px_per_pt: float) -> tuple[str | None, ...]:
+def texts(lines: Sequence[LayerLine], plan: CropPlan, px_per_pt: float) -> tuple[str | None, ...]:
     """Returns the text of each of the page's readings: of its crops, or of the page. None where there is none.
 
     px_per_pt: pixels per point on the plan's page.
     """
-    if not plan.parts:
+    if not plan.crops:
         return (as_text(lines),)
     words = [word for line in lines for word in _words(line, px_per_pt)]
     places = _upright([((w.x0 + w.x1) / 2, w.base - 0.3 * w.size) for w in words], plan)
     found = []
-    for part in plan.parts:
-        x0, y0, x1, y1 = part.box_px
+    for crop in plan.crops:
+        x0, y0, x1, y1 = crop.box_px
         inside = [word for word, (x, y) in zip(words, places, strict=True) if x0 <= x < x1 and y0 <= y < y1]
         found.append(as_text(inside))
     return tuple(found)
@@ -149,7 +149,7 @@ def _words(line: LayerLine, scale: float) -> list[LayerLine]:
     return words
 
 
-def _upright(points: Sequence[Point], plan: PartPlan) -> list[Point]:
+def _upright(points: Sequence[Point], plan: CropPlan) -> list[Point]:
     """Returns points of the page after rotating it by the plan's angle."""
     if not plan.angle_deg:
         return list(points)

@@ -21,8 +21,8 @@ def test_runs_of_cells_are_characters() -> None:
     opinion = read_cells(cells("", "aabbb  ccd?", ""), CHARACTERS)
     assert opinion.num_marks == 5
     assert opinion.lines == ("abcd\ufffd",)
-    assert {"abc", "bcd", "a"} <= opinion.pieces
-    assert "ab" not in opinion.pieces
+    assert {"abc", "bcd", "a"} <= opinion.known_grams
+    assert "ab" not in opinion.known_grams
 
 
 def test_characters_that_fill_several_rows_count_once() -> None:

@@ -41,9 +41,9 @@ def test_large_type_is_laid_out_at_the_size_of_usual_letters(text: str, size_pt:
     pixels = page_of(text, size_pt)
     found = plan(pixels, 6)
     assert found.shows_print
-    (part,) = found.parts
+    (crop,) = found.crops
     (sheet,) = lay_out(pixels, found)
-    capitals_px = part.scale * 0.72 * size_pt * 100 / 72
+    capitals_px = crop.scale * 0.72 * size_pt * 100 / 72
     assert 12 <= capitals_px <= 24
     assert max(sheet.shape[:2]) < 4 * 1024, "reduced before it is laid out"
     dark = np.flatnonzero((sheet[..., 0] < 128).any(axis=1))
@@ -62,14 +62,14 @@ def test_letters_are_not_counted_beside_other_text_or_where_they_are_small() -> 
     page.insert_text((100, 300), "VIII", fontname="hebo", fontsize=150)
     page.insert_text((100, 500), "In which the bridge is opened", fontname="hebo", fontsize=20)
     found = plan(drawn(page), 6)
-    assert len(found.parts) == 2
+    assert len(found.crops) == 2
     assert found.num_letters is None
 
 
 def test_usual_type_stays_as_it_is_and_still_shows_print() -> None:
     found = plan(page_of("Notes", 14), 6)
     assert found.shows_print
-    assert not found.parts
+    assert not found.crops
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What each rung tells workers and the language model."""
+"""What each retry step tells workers and the language model."""
 
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from pipeline.config.retry_steps import Step, steps_of, turned_step
@@ -20,12 +20,12 @@ def test_the_first_step_reads_as_configured() -> None:
         assert page_settings(config.decode, kind, first) == page_settings(config.decode, kind)
 
 
-def test_each_rung_changes_its_own_thing_alone() -> None:
+def test_each_step_changes_its_own_thing_alone() -> None:
     found = steps(Config(text_layer="fallback"))
     assert list(found) == [None, "ngram", "mode", "temperature", "layer"]
     first, ngram, mode, warm = (found[name] for name in (None, "ngram", "mode", "temperature"))
     assert first.tile.mode == "gundam"
-    assert (mode.tile.mode, mode.tile.parts, mode.ngram_size) == ("base", False, first.ngram_size)
+    assert (mode.tile.mode, mode.tile.crops, mode.ngram_size) == ("base", False, first.ngram_size)
     assert (ngram.tile, ngram.render) == (first.tile, first.render)
     assert ngram.ngram_window > first.ngram_window
     decode = Config().decode
@@ -40,13 +40,13 @@ def test_each_rung_changes_its_own_thing_alone() -> None:
     assert page_settings(decode, "pdf", ngram) == changed
 
 
-def test_rungs_that_would_read_the_same_again_are_left_out() -> None:
+def test_steps_that_would_read_the_same_again_are_left_out() -> None:
     same = load(None, ["ladder.rungs=[{name: a, mode: gundam}, {name: b, dpi: 300.0}, {name: c, dpi: 300}]"])
     assert list(steps(same)) == [None, "b", "layer"]
     assert list(steps(same, "image")) == [None], "an image has the resolution that it has"
 
 
-def test_the_text_layer_is_a_rung_only_where_it_may_be_used() -> None:
+def test_the_text_layer_is_a_step_only_where_it_may_be_used() -> None:
     for use in ("ignore", "compare"):
         assert "layer" not in steps(Config(text_layer=use))
     assert "layer" not in steps(Config(text_layer="fallback"), "image")

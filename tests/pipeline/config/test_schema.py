@@ -34,14 +34,14 @@ def test_workers_are_told_what_was_set() -> None:
     assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="auto")
 
 
-def test_only_small_models_with_tiles_read_dense_pages_in_parts(tmp_path: Path) -> None:
-    assert tile_settings(Config()).parts
-    assert not tile_settings(load(None, ["tile.mode=base"])).parts
-    assert not tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])).parts
+def test_only_small_models_with_tiles_read_dense_pages_in_crops(tmp_path: Path) -> None:
+    assert tile_settings(Config()).crops
+    assert not tile_settings(load(None, ["tile.mode=base"])).crops
+    assert not tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])).crops
     (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     published = load(None, [f"model={tmp_path}"])
-    assert not tile_settings(published).parts
-    assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).parts
+    assert not tile_settings(published).crops
+    assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).crops
 
 
 TEXT_KEYS = {

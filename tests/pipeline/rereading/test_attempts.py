@@ -25,7 +25,7 @@ class Workers:
     def render(self, *_: Any, tile: TileSettings | None = None, **__: Any) -> Any:
         assert self.seen is not None, "nothing is to be rendered again"
         assert tile is not None
-        assert tile.parts
+        assert tile.crops
         future: Future[ReadyPage] = Future()
         future.set_result(self.seen)
         return future
@@ -97,7 +97,7 @@ def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool
 
 
 @pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
-def test_where_no_page_is_read_in_parts_print_is_looked_for_once_nothing_was_read(
+def test_where_no_page_is_read_in_crops_print_is_looked_for_once_nothing_was_read(
     shows_print: bool, status: str
 ) -> None:
     seen = replace(rendered(), shows_print=shows_print)
@@ -115,7 +115,7 @@ def test_large_type_with_a_letter_too_many_is_doubtful() -> None:
     assert (made.status, made.doubt) == ("ok", None)
 
 
-def test_a_good_page_is_one_attempt_and_its_parts_one_text() -> None:
+def test_a_good_page_is_one_attempt_and_its_crops_one_text() -> None:
     (made,) = attempts(
         divided((0, 0), (0, 500)), read("upper", confidence=0.95), read("lower", confidence=0.95)
     )

@@ -1,4 +1,4 @@
-"""Which pages are read again, by which rungs, and which attempt is kept."""
+"""Which pages are read again, by which retry steps, and which attempt is kept."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def steps(**keys: object) -> tuple[Step, ...]:
 
 
 class Model:
-    """Answers each rung with the results given for it, and notes which rungs came.
+    """Answers each retry step with the results given for it, and notes which steps came.
 
     layer: what the text layer is found to be, None for a page without any.
     """
@@ -48,7 +48,7 @@ class Model:
         **results: PageResult | PageError | Sequence[PageResult],
     ) -> None:
         self.layer, self.results = layer, results
-        self.rungs: list[str] = []
+        self.steps: list[str] = []
         self.num_judged = 0
 
     def judge(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
@@ -61,7 +61,7 @@ class Model:
     def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
         assert page == PAGE
         assert step.name is not None
-        self.rungs.append(step.name)
+        self.steps.append(step.name)
         answer = self.results[step.name]
         future: Future[ReadyPage | PageError] = Future()
         if isinstance(answer, PageResult | PageError):
@@ -70,16 +70,18 @@ class Model:
             future.set_result(divided(*((0, 500 * number) for number in range(len(answer)))))
         return future
 
-    async def read(self, parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+    async def read(self, crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
         await asyncio.sleep(0)
         assert step.name is not None
         answer = self.results[step.name]
         found = [answer] if isinstance(answer, PageResult) else answer
         assert not isinstance(found, PageError)
-        assert len(found) == len(parts)
+        assert len(found) == len(crops)
         return list(found)
 
-    def climb(self, first: PageResult, ready: RenderedPage | None = None, **keys: object) -> list[PageResult]:
+    def retried(
+        self, first: PageResult, ready: RenderedPage | None = None, **keys: object
+    ) -> list[PageResult]:
         tools = Tools(render=self.render, read=self.read, judge=self.judge)
         page = PageState(ready=ready or rendered(), readings=[first], attempts=[first])
         asyncio.run(retry(page, further_steps(tools, steps(**keys), below=0.5)))
@@ -102,8 +104,8 @@ def seen(attempts: Sequence[PageResult]) -> list[tuple[str | None, str]]:
 )
 def test_a_page_that_is_good_enough_or_cannot_be_rendered_is_left_alone(first: PageResult) -> None:
     model = Model()
-    assert model.climb(first) == [first]
-    assert model.rungs == []
+    assert model.retried(first) == [first]
+    assert model.steps == []
 
 
 @pytest.mark.parametrize(
@@ -115,12 +117,12 @@ def test_a_page_that_is_good_enough_or_cannot_be_rendered_is_left_alone(first: P
         broken(),
     ],
 )
-def test_rungs_are_climbed_until_one_is_good_enough(first: PageResult) -> None:
+def test_steps_are_taken_until_one_is_good_enough(first: PageResult) -> None:
     model = Model(ngram=read("again", "repeated"), mode=read("all of it", confidence=0.8))
-    attempts = model.climb(first)
+    attempts = model.retried(first)
     assert seen(attempts) == [(None, first.status), ("ngram", "repeated"), ("mode", "ok")]
     assert best(attempts) is attempts[2]
-    assert model.rungs == ["ngram", "mode"]
+    assert model.steps == ["ngram", "mode"]
 
 
 def test_status_counts_before_confidence_and_the_earlier_of_equals_is_kept() -> None:
@@ -135,7 +137,7 @@ def test_status_counts_before_confidence_and_the_earlier_of_equals_is_kept() -> 
 def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -> None:
     worse = {name: read("lo lo", "repeated", confidence=0.3) for name in ("ngram", "mode", "temperature")}
     first = read("lo lo lo", "repeated", confidence=0.4)
-    attempts = Model(LAYER, **worse).climb(first)
+    attempts = Model(LAYER, **worse).retried(first)
     assert seen(attempts)[-1] == ("layer", "embedded")
     assert attempts[-1].timings == (StageTiming(stage="layer", share_s=0.25, wall_s=0.25),)
     assert best(attempts).source == "layer"
@@ -144,7 +146,7 @@ def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -
     untrusted = replace(LAYER, is_trustworthy=False, reason="holes")
     for found in (untrusted, None):
         model = Model(found, **worse)
-        attempts = model.climb(first)
+        attempts = model.retried(first)
         assert [rung for rung, _ in seen(attempts)] == [None, "ngram", "mode", "temperature"]
         assert best(attempts) is first
         assert model.ready.layer == found, "whoever asks next finds it"
@@ -152,10 +154,10 @@ def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -
 
 def test_the_layer_is_judged_only_when_nothing_else_helped() -> None:
     model = Model(LAYER, ngram=read("all of it", confidence=0.9))
-    model.climb(read("lo lo", "repeated"))
+    model.retried(read("lo lo", "repeated"))
     assert model.num_judged == 0
     model = Model(LAYER)
-    attempts = model.climb(read("lo lo", "repeated"), ladder={"rungs": []}, text_layer="prefer")
+    attempts = model.retried(read("lo lo", "repeated"), ladder={"rungs": []}, text_layer="prefer")
     assert (seen(attempts), model.num_judged) == ([(None, "repeated")], 0), "it was turned down before"
 
 
@@ -163,22 +165,22 @@ def test_a_layer_that_cannot_be_judged_is_a_failed_attempt() -> None:
     """Such as that of a file that was changed since the page was drawn."""
     changed = PageError(stage="layer", category="changed", message="the file was changed; run again")
     first = read("lo lo", "repeated")
-    attempts = Model(changed).climb(first, ladder={"rungs": []})
+    attempts = Model(changed).retried(first, ladder={"rungs": []})
     assert seen(attempts) == [(None, "repeated"), ("layer", "failed")]
     assert attempts[1].error == changed
     assert best(attempts) is first
 
 
-def test_a_rung_reads_all_parts_of_a_page_and_keeps_its_own_time() -> None:
-    parts = [read("upper", confidence=0.9), read("lower", confidence=0.9)]
-    attempts = Model(ngram=parts).climb(read("lo lo", "repeated"))
+def test_a_step_reads_all_crops_of_a_page_and_keeps_its_own_time() -> None:
+    crops = [read("upper", confidence=0.9), read("lower", confidence=0.9)]
+    attempts = Model(ngram=crops).retried(read("lo lo", "repeated"))
     assert attempts[1].parsed is not None
     assert attempts[1].parsed.text == "upper\n\nlower"
     assert {timing.stage: timing.share_s for timing in attempts[1].timings}["encode_global"] == 2.0
 
 
-def test_a_rung_that_fails_is_an_attempt_too() -> None:
-    attempts = Model(ngram=GONE, mode=broken(), temperature=read("all", confidence=0.9)).climb(broken())
+def test_a_step_that_fails_is_an_attempt_too() -> None:
+    attempts = Model(ngram=GONE, mode=broken(), temperature=read("all", confidence=0.9)).retried(broken())
     assert seen(attempts) == [
         (None, "failed"),
         ("ngram", "failed"),
@@ -191,35 +193,35 @@ def test_a_rung_that_fails_is_an_attempt_too() -> None:
 def test_nothing_written_hides_no_failure() -> None:
     """An end before the first word is a failure, and a doubtful scrap is no text."""
     cut = read("", "truncated", confidence=None)
-    attempts = Model(ngram=cut, mode=cut, temperature=cut).climb(broken())
+    attempts = Model(ngram=cut, mode=cut, temperature=cut).retried(broken())
     assert {attempt.status for attempt in attempts} == {"failed"}
     assert best(attempts) is attempts[0]
     scrap = read("11 1", confidence=0.2)
-    attempts = Model(ngram=scrap, mode=scrap, temperature=scrap).climb(read("lo lo", "repeated"))
+    attempts = Model(ngram=scrap, mode=scrap, temperature=scrap).retried(read("lo lo", "repeated"))
     assert seen(attempts)[1] == ("ngram", "failed")
     assert best(attempts) is attempts[0], "a text is never hidden by none"
 
 
 def test_a_page_in_doubt_is_first_read_the_other_way_up() -> None:
     model = Model(turn=read("upright", confidence=0.9))
-    attempts = model.climb(read("ʇxǝʇ", confidence=0.1), replace(rendered(), runner_up_deg=180))
+    attempts = model.retried(read("ʇxǝʇ", confidence=0.1), replace(rendered(), runner_up_deg=180))
     assert seen(attempts) == [(None, "ok"), ("turn", "ok")]
     assert best(attempts) is attempts[1]
 
 
-def test_without_rungs_nothing_is_read_again() -> None:
+def test_without_steps_nothing_is_read_again() -> None:
     model = Model()
     first = read("lo lo", "repeated")
-    assert model.climb(first, ladder={"rungs": []}, text_layer="ignore") == [first]
+    assert model.retried(first, ladder={"rungs": []}, text_layer="ignore") == [first]
 
 
-def test_fallback_takes_the_layer_also_without_rungs() -> None:
+def test_fallback_takes_the_layer_also_without_steps() -> None:
     first = read("lo lo", "repeated")
-    attempts = Model(LAYER).climb(first, ladder={"rungs": []})
+    attempts = Model(LAYER).retried(first, ladder={"rungs": []})
     assert seen(attempts) == [(None, "repeated"), ("layer", "embedded")]
 
 
-def test_a_page_that_turns_out_to_need_no_reading_ends_no_ladder() -> None:
+def test_a_page_that_turns_out_to_need_no_reading_ends_no_retry() -> None:
     embedded = EmbeddedPage(page=PAGE, layer=LAYER, width_px=1, height_px=1, dpi=72.0, seconds={})
 
     class Odd(Model):
@@ -231,7 +233,7 @@ def test_a_page_that_turns_out_to_need_no_reading_ends_no_ladder() -> None:
             return future
 
     model = Odd(ngram=broken(), mode=read("all", confidence=0.9))
-    assert seen(model.climb(broken())) == [(None, "failed"), ("mode", "ok")]
+    assert seen(model.retried(broken())) == [(None, "failed"), ("mode", "ok")]
 
 
 def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
@@ -246,5 +248,5 @@ def never(page: Page, step: Step) -> Future[ReadyPage | PageError]:
     raise AssertionError("nothing is to be rendered")
 
 
-async def nothing(parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+async def nothing(crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
     raise AssertionError("nothing is to be read")

@@ -1,4 +1,4 @@
-"""Parts' results as one page's, and where blocks lie on it."""
+"""Crops' results as one page's, and where blocks lie on it."""
 
 import math
 from dataclasses import replace
@@ -13,8 +13,8 @@ from pipeline.rereading.joining import join, readings, summed
 from pipeline.types import (
     DividedPage,
     Page,
+    PageCrop,
     PageError,
-    PagePart,
     PageResult,
     PageStatus,
     RenderedPage,
@@ -41,8 +41,8 @@ def divided(
     within: tuple[int, ...] = (),
     angle_deg: float = 0.0,
 ) -> DividedPage:
-    parts = tuple(
-        PagePart(
+    crops = tuple(
+        PageCrop(
             rendered=rendered(),
             origin_px=origin,
             paragraph_break=(breaks or (True,) * len(origins))[index],
@@ -52,7 +52,7 @@ def divided(
     )
     return DividedPage(
         page=PAGE,
-        parts=parts,
+        crops=crops,
         width_px=1000,
         height_px=2000,
         dpi=200.0,
@@ -141,7 +141,7 @@ def test_boxes_of_a_turned_page_are_turned_back() -> None:
         (("repeated", "truncated"), "truncated"),
     ],
 )
-def test_the_worst_part_decides_the_status(
+def test_the_worst_crop_decides_the_status(
     statuses: tuple[PageStatus, PageStatus], status: PageStatus
 ) -> None:
     page = divided((0, 0), (0, 100))
@@ -149,7 +149,7 @@ def test_the_worst_part_decides_the_status(
     assert join(page, results).status == status
 
 
-def test_one_bad_part_does_not_lose_the_others() -> None:
+def test_one_bad_crop_does_not_lose_the_others() -> None:
     result = join(divided((0, 0), (0, 100), (0, 200)), [read("one"), broken(), read("three")])
     assert result.status == "truncated"
     assert result.parsed is not None
@@ -157,7 +157,7 @@ def test_one_bad_part_does_not_lose_the_others() -> None:
     assert [block.box_px for block in result.parsed.blocks] == [(10, 20, 60, 40), (10, 220, 60, 240)]
 
 
-def test_a_page_of_which_no_part_was_read_has_failed() -> None:
+def test_a_page_of_which_no_crop_was_read_has_failed() -> None:
     result = join(divided((0, 0), (0, 100)), [broken(), broken()])
     assert (result.status, result.parsed) == ("failed", None)
     assert result.error is not None
@@ -192,7 +192,7 @@ def test_images_count_on_over_the_page() -> None:
     assert result.parsed.markdown == "![](images/3_0.jpg)\n\n![](images/3_1.jpg)"
 
 
-def test_parts_that_were_replayed_and_not_count_as_not() -> None:
+def test_crops_that_were_replayed_and_not_count_as_not() -> None:
     replayed = StageTiming(stage="encode_local", share_s=1.0, wall_s=2.0, path_use="hit")
     results = [read(str(use), timings=(replace(replayed, path_use=use),)) for use in ("hit", None, "miss")]
     assert [timing.path_use for timing in summed(results)] == ["miss"]

@@ -28,7 +28,7 @@ from pipeline.types import (
 from tests.pipeline.rereading.test_joining import PAGE, divided, read, rendered
 
 DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)
-TWO_PARTS = divided((0, 0), (0, 500))
+TWO_CROPS = divided((0, 0), (0, 500))
 
 
 UNREADABLE = PageError(stage="render", category="unreadable", message="the file is gone")
@@ -45,14 +45,14 @@ class Model:
 
     def render(self, page: Page, step: Step) -> Future[ReadyPage | PageError]:
         assert page == PAGE
-        assert step.tile.fine == step.tile.parts
+        assert step.tile.fine == step.tile.crops
         self.rendered.append("fine" if step.tile.fine else "whole")
         return done(self.fine if step.tile.fine else self.whole)
 
-    async def read(self, parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+    async def read(self, crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
         await asyncio.sleep(0)
-        taken, self.results = self.results[: len(parts)], self.results[len(parts) :]
-        assert len(taken) == len(parts)
+        taken, self.results = self.results[: len(crops)], self.results[len(crops) :]
+        assert len(taken) == len(crops)
         return taken
 
     def look(self, *first: PageResult, page: ReadyPage | None = None, below: float = 0.9) -> PageResult:
@@ -98,14 +98,14 @@ def seconds(result: PageResult) -> dict[str, float]:
 
 @pytest.mark.parametrize(("confidence", "below"), [(0.9, 0.9), (0.95, 0.9), (0.1, 0.0), (None, 0.9)])
 def test_a_page_that_is_not_doubtful_is_left_alone(confidence: float | None, below: float) -> None:
-    model, first = Model(TWO_PARTS), read("all of it", confidence=confidence)
+    model, first = Model(TWO_CROPS), read("all of it", confidence=confidence)
     assert model.look(first, below=below) is first
     assert model.rendered == []
 
 
 def test_the_better_reading_is_kept_with_the_time_of_both() -> None:
     model = Model(
-        TWO_PARTS,
+        TWO_CROPS,
         read("upper", confidence=0.97, timings=(DECODE,)),
         read("lower", confidence=0.95, timings=(DECODE,)),
     )
@@ -117,25 +117,25 @@ def test_the_better_reading_is_kept_with_the_time_of_both() -> None:
 
 
 def test_a_second_reading_that_is_no_better_is_dropped() -> None:
-    model = Model(TWO_PARTS, read("upper", confidence=0.5), read("lower", confidence=0.6))
+    model = Model(TWO_CROPS, read("upper", confidence=0.5), read("lower", confidence=0.6))
     assert text(model.look(read("all of it", confidence=0.8))) == "all of it"
 
 
 def test_a_reading_to_its_end_wins_over_one_that_repeats_itself() -> None:
-    model = Model(TWO_PARTS, read("upper", confidence=0.6), read("lower", confidence=0.6))
+    model = Model(TWO_CROPS, read("upper", confidence=0.6), read("lower", confidence=0.6))
     assert model.look(read("up up up", "repeated", confidence=0.8)).status == "ok"
-    model = Model(TWO_PARTS, read("upper", "repeated", confidence=0.9), read("lower", confidence=0.9))
+    model = Model(TWO_CROPS, read("upper", "repeated", confidence=0.9), read("lower", confidence=0.9))
     assert model.look(read("all of it", confidence=0.8)).status == "ok"
 
 
 def test_a_reading_that_did_not_end_is_doubtful_however_sure() -> None:
     again = read("upper", confidence=0.91), read("lower", confidence=0.91)
     first = read("up up up", "repeated", confidence=0.95)
-    assert text(Model(TWO_PARTS, *again).look(first)) == "upper\n\nlower"
-    assert Model(TWO_PARTS).look(first, below=0.0) is first
+    assert text(Model(TWO_CROPS, *again).look(first)) == "upper\n\nlower"
+    assert Model(TWO_CROPS).look(first, below=0.0) is first
 
 
-def test_of_a_page_in_parts_only_the_doubtful_part_is_read_again() -> None:
+def test_of_a_page_in_crops_only_the_doubtful_crop_is_read_again() -> None:
     fine = replace(divided((0, 0), (0, 1000), (0, 1500), within=(0, 1, 1)), width_px=2000, height_px=4000)
     model = Model(
         fine,
@@ -143,7 +143,7 @@ def test_of_a_page_in_parts_only_the_doubtful_part_is_read_again() -> None:
         read("fourth", confidence=0.98, timings=(DECODE,)),
     )
     first = [read("upper", confidence=0.95, timings=(DECODE,)), read("lo lo lo", confidence=0.4, timings=())]
-    kept = model.look(*first, page=TWO_PARTS)
+    kept = model.look(*first, page=TWO_CROPS)
     assert text(kept) == "upper\n\nthird\n\nfourth"
     assert kept.parsed is not None
     # The second rendering had twice the resolution.
@@ -154,26 +154,26 @@ def test_of_a_page_in_parts_only_the_doubtful_part_is_read_again() -> None:
     assert model.rendered == ["fine"]
 
 
-def test_a_part_that_cannot_be_cut_further_is_not_read_again() -> None:
+def test_a_crop_that_cannot_be_cut_further_is_not_read_again() -> None:
     model = Model(divided((0, 0), (0, 500), within=(0, 1)))
-    assert text(model.look(read("upper"), read("lower", confidence=0.8), page=TWO_PARTS)) == "upper\n\nlower"
+    assert text(model.look(read("upper"), read("lower", confidence=0.8), page=TWO_CROPS)) == "upper\n\nlower"
     assert model.rendered == ["fine", "whole"]
 
 
-def test_a_page_that_is_doubtful_in_parts_is_read_whole() -> None:
+def test_a_page_that_is_doubtful_in_crops_is_read_whole() -> None:
     fine = divided((0, 0), (0, 200), (0, 500), within=(0, 0, 1))
     again = read("first", confidence=0.3), read("second", confidence=0.3)
     model = Model(fine, *again, read("all of it", confidence=0.85), whole=rendered())
     first = read("up up up", confidence=0.5), read("lower", confidence=0.9)
-    assert text(model.look(*first, page=TWO_PARTS)) == "all of it"
+    assert text(model.look(*first, page=TWO_CROPS)) == "all of it"
     model = Model(fine, *again, read("all of it", confidence=0.6), whole=rendered())
-    assert text(model.look(*first, page=TWO_PARTS)) == "up up up\n\nlower"
+    assert text(model.look(*first, page=TWO_CROPS)) == "up up up\n\nlower"
 
 
-def test_a_page_in_parts_that_cannot_be_cut_further_is_read_whole() -> None:
+def test_a_page_in_crops_that_cannot_be_cut_further_is_read_whole() -> None:
     model = Model(rendered(), read("all of it", confidence=0.95), whole=rendered())
     first = read("up up up", confidence=0.5), read("lower", confidence=0.9)
-    assert text(model.look(*first, page=TWO_PARTS)) == "all of it"
+    assert text(model.look(*first, page=TWO_CROPS)) == "all of it"
 
 
 @pytest.mark.parametrize("again", [rendered(), UNREADABLE])
@@ -203,14 +203,14 @@ def test_a_doubtful_scrap_is_no_text(written: str, confidence: float, status: st
 )
 @pytest.mark.parametrize("status", ["truncated", "repeated"])
 def test_a_reading_of_nothing_hides_no_text(status: PageStatus, nothing: PageResult) -> None:
-    """Neither one of small parts, nor one of the page that was read in parts, nor one of a part."""
+    """Neither one of small crops, nor one of the page that was read in crops, nor one of a crop."""
     first = read("half of it", status, confidence=0.3)
-    assert text(Model(TWO_PARTS, nothing, nothing).look(first)) == "half of it"
+    assert text(Model(TWO_CROPS, nothing, nothing).look(first)) == "half of it"
     whole = Model(rendered(), nothing, whole=rendered())
-    kept = whole.look(first, read("", "blank", confidence=None), page=TWO_PARTS)
+    kept = whole.look(first, read("", "blank", confidence=None), page=TWO_CROPS)
     assert (kept.status, text(kept)) == (status, "half of it")
     fine = divided((0, 0), (0, 200), (0, 500), within=(0, 0, 1))
-    kept = Model(fine, nothing, nothing).look(first, read("lower", confidence=0.95), page=TWO_PARTS)
+    kept = Model(fine, nothing, nothing).look(first, read("lower", confidence=0.95), page=TWO_CROPS)
     assert text(kept) == "half of it\n\nlower"
 
 
@@ -220,9 +220,9 @@ def test_a_scrap_that_did_not_end_is_no_text() -> None:
     for status in ("truncated", "repeated"):
         loop = read("1 1 1 1\n1", status, confidence=0.95)  # type: ignore[arg-type]
         assert Model(UNREADABLE).look(loop).status == "blank"
-        kept = Model(TWO_PARTS, blank, blank).look(loop)
+        kept = Model(TWO_CROPS, blank, blank).look(loop)
         assert (kept.status, text(kept)) == ("blank", "")
-        kept = Model(TWO_PARTS, read("upper", confidence=0.3), blank).look(loop)
+        kept = Model(TWO_CROPS, read("upper", confidence=0.3), blank).look(loop)
         assert (kept.status, text(kept)) == ("ok", "upper")
 
 
@@ -234,7 +234,7 @@ def test_a_waiting_run_can_be_stopped() -> None:
         asked.append(Future())
         return asked[-1]
 
-    async def nothing(parts: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+    async def nothing(crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
         raise AssertionError("nothing was rendered")
 
     async def stopped() -> None:

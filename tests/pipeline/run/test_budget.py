@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.layout.split.plan import MAX_PARTS, MAX_TILES
+from ocr.layout.split.plan import MAX_CROPS, MAX_TILES
 from pipeline.documents.settings import TileSettings
 from pipeline.run.budget import Budget, Share, heaviest_page_bytes
 
@@ -135,8 +135,8 @@ def test_the_time_that_was_waited_is_counted() -> None:
 def test_the_heaviest_page() -> None:
     assert heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6)) == 3 * (1024**2 + 6 * 640**2)
     assert heaviest_page_bytes(TileSettings(mode="tiny", max_tiles=6)) == 3 * 512**2
-    in_parts = heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6, parts=True))
-    assert in_parts == 3 * (MAX_PARTS * 1024**2 + MAX_TILES * 640**2)
+    in_crops = heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6, crops=True))
+    assert in_crops == 3 * (MAX_CROPS * 1024**2 + MAX_TILES * 640**2)
 
 
 def test_a_share_gives_back_what_it_holds_and_no_more() -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-NUM_UNDER_WAY = 4  # more steps than are ever in flight
+NUM_IN_FLIGHT = 4  # more steps than are ever in flight
 
 
 @dataclass(slots=True)
@@ -60,11 +60,11 @@ class Landing:
                 torch.zeros(most, 2, pin_memory=on_cuda),
                 torch.cuda.Event() if on_cuda else None,  # type: ignore[no-untyped-call]
             )
-            for _ in range(NUM_UNDER_WAY)
+            for _ in range(NUM_IN_FLIGHT)
         )
 
     def bring(self, values: Tensor) -> Pending:
-        """Starts copying values to the next buffer; results of NUM_UNDER_WAY calls before must no longer be needed."""
+        """Starts copying values to the next buffer; results of NUM_IN_FLIGHT calls before must no longer be needed."""
         place = self._places[0]
         self._places.rotate(-1)
         host = place.host[: len(values)]

@@ -21,7 +21,7 @@ from ocr.decoding.gpu.forward.choices import choose_allowed, choose_into, upload
 from ocr.decoding.gpu.forward.draft_state import DraftState
 from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, kernels_take, paged_forward
-from ocr.decoding.gpu.forward.pending import NUM_UNDER_WAY, Landing, Moment, Pending, Prefilled
+from ocr.decoding.gpu.forward.pending import NUM_IN_FLIGHT, Landing, Moment, Pending, Prefilled
 from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes, trial_tokens
 from ocr.decoding.gpu.forward.step_costs import MOST_STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
@@ -84,7 +84,7 @@ class DeviceSteps:
         self.plan = np.zeros((slots, self._width), dtype=np.int32)
         # The tokens that the host feeds to each row come after its plan.
         staged = (slots, self._width + MOST_STEP_TOKENS)
-        plans = [torch.zeros(staged, dtype=torch.int32, pin_memory=on_cuda) for _ in range(NUM_UNDER_WAY)]
+        plans = [torch.zeros(staged, dtype=torch.int32, pin_memory=on_cuda) for _ in range(NUM_IN_FLIGHT)]
         self._plans = deque((plan_SP, plan_SP.numpy()) for plan_SP in plans)
         self._plan_SP = torch.zeros(staged, dtype=torch.int32, device=self.device)
         self._tokens_S = torch.zeros(slots, dtype=torch.long, device=self.device)

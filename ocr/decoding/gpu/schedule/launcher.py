@@ -9,8 +9,8 @@ import torch
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.drafting import Drafting, smallest_step
 from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.in_flight import InFlight
 from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
-from ocr.decoding.gpu.schedule.under_way import UnderWay
 
 LOGGER = logging.getLogger("ocrbatch")
 # With fewer pages, two halves save less of the host's time than they cost by reading the weights twice.
@@ -28,14 +28,14 @@ class Launcher:
         self,
         steps: DeviceSteps,
         scheduler: Scheduler,
-        under_way: UnderWay,
+        in_flight: InFlight,
         drafts: Drafting,
         stats: EngineStats,
         lag: int,
     ) -> None:
         self._steps = steps
         self._scheduler = scheduler
-        self._under_way = under_way
+        self._in_flight = in_flight
         self._drafts = drafts
         self._stats = stats
         self._lag = lag
@@ -52,14 +52,14 @@ class Launcher:
     def _without_drafts(self) -> bool:
         """Launches the next step for all pages, without drafts; returns whether its check may wait."""
         if self.drafting:
-            self._under_way.look(keep_step=False)
+            self._in_flight.look(keep_step=False)
             self.drafting = self.is_usual = False
             if not (pages := self._scheduler.pages):
                 return False
             self._steps.feed(rows_of(pages), [page.fed[-1] for page in pages])
         self._scheduler.compact()
         if (size := self._steps.to_capture(self._scheduler.top)) is not None:
-            self._under_way.look(keep_step=False)  # capturing spoils the last step's logits
+            self._in_flight.look(keep_step=False)  # capturing spoils the last step's logits
             self.is_usual = False
             self._steps.capture(size)
             self._scheduler.compact()
@@ -71,7 +71,7 @@ class Launcher:
         self._scheduler.stepped()
         self._stats.steps += 1
         self._stats.rows += len(pages)
-        self._under_way.add(
+        self._in_flight.add(
             Record(
                 pending=pending,
                 rows=self._scheduler.rows,
@@ -85,24 +85,24 @@ class Launcher:
     def _with_drafts(self, tokens: int) -> bool:
         """Launches a step with drafts for pages whose last token is known; returns whether its check may wait."""
         if not self.drafting:
-            self._under_way.look(keep_step=False)
+            self._in_flight.look(keep_step=False)
             self.drafting, self.is_usual = True, False
-        pages, under_way = self._scheduler.pages, self._under_way.pages()
+        pages, in_flight = self._scheduler.pages, self._in_flight.pages()
         halved = self._halves(len(pages))
-        if under_way and not halved:
+        if in_flight and not halved:
             return False  # all pages go into one step next time
-        idle = [page for page in pages if page not in under_way]
+        idle = [page for page in pages if page not in in_flight]
         if halved:
             idle = sorted(idle, key=lambda page: page.turn)[: -(-len(pages) // 2)]
         if idle and (size := self._steps.to_capture(len(idle), tokens)) is not None:
-            self._under_way.look(keep_step=False)
+            self._in_flight.look(keep_step=False)
             self._capture_with_drafts(size, tokens)
             return False
         self._scheduler.grow()
         if not (ready := [page for page in idle if page.row is not None]):
             return False
         self._step_drafts(ready, tokens)
-        return self._lag > 0 and (bool(under_way) or len(ready) < len(pages))
+        return self._lag > 0 and (bool(in_flight) or len(ready) < len(pages))
 
     def _capture_with_drafts(self, rows: int, tokens: int) -> None:
         """Captures a step with drafts; where that fails, switches drafts off."""
@@ -148,7 +148,7 @@ class Launcher:
         stats.rows += len(pages)
         stats.draft_rows += len(pages)
         stats.drafted += sum(map(len, drafts))
-        self._under_way.add(
+        self._in_flight.add(
             Record(entries=entries, pending=pending, step=stats.draft_steps, with_drafts=True)
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.fuzz import partial_ratio_alignment
 
-from ocr.layout.localize.matching.line_pieces import Piece
+from ocr.layout.localize.matching.line_sections import LineSection
 from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
 
 _WORD_GAP_CELLS = 8
@@ -33,8 +33,8 @@ class _Gap:
     text: int
     start: int
     end: int
-    neighbours: tuple[Piece, ...]
-    kin: tuple[Piece, ...]
+    neighbours: tuple[LineSection, ...]
+    kin: tuple[LineSection, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class _Island:
     alone: bool
 
 
-def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMarks) -> list[Piece]:
+def with_leftovers(found: Sequence[LineSection], written: WrittenMarks, seen: SeenMarks) -> list[LineSection]:
     """Returns the sections, and one for every leftover that is clearly found somewhere, in the order of the text."""
     claimed = _claimed(found, seen)
     islands = sorted(
@@ -64,12 +64,12 @@ def with_leftovers(found: Sequence[Piece], written: WrittenMarks, seen: SeenMark
         wanted = letters[gap.start : gap.end]
         best, best_worth = None, 0.0
         for island in _large_enough(islands[slice(*_near(gap, rows))], wanted):
-            worth, piece = _match(wanted, gap, island, seen, found)
-            if piece is not None and worth > best_worth:
-                best, best_worth = piece, worth
+            worth, section = _match(wanted, gap, island, seen, found)
+            if section is not None and worth > best_worth:
+                best, best_worth = section, worth
         if best is not None:
             out.append(best)
-    return sorted(out, key=lambda piece: piece.start)
+    return sorted(out, key=lambda section: section.start)
 
 
 def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
@@ -81,8 +81,8 @@ def _large_enough(islands: Sequence[_Island], wanted: str) -> list[_Island]:
 
 
 def _match(
-    wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[Piece]
-) -> tuple[float, Piece | None]:
+    wanted: str, gap: _Gap, island: _Island, seen: SeenMarks, found: Sequence[LineSection]
+) -> tuple[float, LineSection | None]:
     """Returns how well the wanted marks match the island, and the section that they make there, or None."""
     if len(wanted) < _FEW:
         if len(wanted) < len(island.text) and not gap.kin:
@@ -96,12 +96,12 @@ def _match(
         start, end, share = match.dest_start, match.dest_end, match.score / 100
     first, last = island.first + start, island.first + end - 1
     x0, x1 = int(seen.x0[first]), int(seen.x1[last])
-    if any(_parted(piece, island.row, x0, x1, found) for piece in gap.kin):
+    if any(_parted(section, island.row, x0, x1, found) for section in gap.kin):
         return 0.0, None
-    away = min((_distance(piece, island.row, x0, x1) for piece in gap.neighbours), default=0.0)
+    away = min((_distance(section, island.row, x0, x1) for section in gap.neighbours), default=0.0)
     worth = share - 0.25 * away / _FAR_CELLS - 0.25 * (end - start < len(island.text))
     score = min(round(share * (end - start)), len(wanted))
-    return worth, Piece(
+    return worth, LineSection(
         text=gap.text,
         start=gap.start,
         end=gap.end,
@@ -113,13 +113,13 @@ def _match(
     )
 
 
-def _claimed(found: Sequence[Piece], seen: SeenMarks) -> npt.NDArray[np.bool_]:
+def _claimed(found: Sequence[LineSection], seen: SeenMarks) -> npt.NDArray[np.bool_]:
     """Returns for each mark whether a section covers it; the rows next to it may show its line again."""
     claimed = np.zeros(len(seen.mark), bool)
     rows = seen.row.tolist()
-    for piece in found:
-        low, high = bisect_left(rows, piece.y0 - 1), bisect_left(rows, piece.y1 + 1)
-        claimed[low:high] |= (seen.x1[low:high] > piece.x0) & (seen.x0[low:high] < piece.x1)
+    for section in found:
+        low, high = bisect_left(rows, section.y0 - 1), bisect_left(rows, section.y1 + 1)
+        claimed[low:high] |= (seen.x1[low:high] > section.x0) & (seen.x0[low:high] < section.x1)
     return claimed
 
 
@@ -137,26 +137,26 @@ def _islands(seen: SeenMarks, claimed: npt.NDArray[np.bool_], max_gap: int | Non
         yield _Island(row=int(seen.row[first]), first=first, text=text, alone=max_gap is not None)
 
 
-def _gaps(found: Sequence[Piece], written: WrittenMarks) -> Iterator[_Gap]:
+def _gaps(found: Sequence[LineSection], written: WrittenMarks) -> Iterator[_Gap]:
     texts = written.text.tolist()
-    ends = [0, *(piece.end for piece in found)]
-    starts = [*(piece.start for piece in found), len(written.mark)]
+    ends = [0, *(section.end for section in found)]
+    starts = [*(section.start for section in found), len(written.mark)]
     for index, (at, stop) in enumerate(zip(ends, starts, strict=True)):
         while at < stop:
             text = texts[at]
             end = min(stop, bisect_left(texts, text + 1))
             neighbours = tuple(found[max(0, index - 1) : index + 1])
-            kin = tuple(piece for piece in neighbours if piece.text == text)
+            kin = tuple(section for section in neighbours if section.text == text)
             if end - at <= _MAX_MARKS and (len(kin) < 2 or end - at > _WITHIN):
                 yield _Gap(text=text, start=at, end=end, neighbours=neighbours, kin=kin)
             at = end
 
 
-def _parted(piece: Piece, row: int, x0: int, x1: int, found: Sequence[Piece]) -> bool:
+def _parted(section: LineSection, row: int, x0: int, x1: int, found: Sequence[LineSection]) -> bool:
     """Returns whether another text lies in the row between a section and a place, which is then in another column."""
-    low, high = (piece.x1, x0) if piece.x1 <= x0 else (x1, piece.x0)
+    low, high = (section.x1, x0) if section.x1 <= x0 else (x1, section.x0)
     return any(
-        other.y0 <= row < other.y1 and other.x0 < high and other.x1 > low and other.text != piece.text
+        other.y0 <= row < other.y1 and other.x0 < high and other.x1 > low and other.text != section.text
         for other in found
     )
 
@@ -165,16 +165,16 @@ def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
     """Returns the range of islands to search, given their rows in order: those near the rest of the text, or all."""
     if not gap.kin:
         return 0, len(rows)
-    top, bottom = min(piece.y0 for piece in gap.kin), max(piece.y1 for piece in gap.kin)
+    top, bottom = min(section.y0 for section in gap.kin), max(section.y1 for section in gap.kin)
     return bisect_left(rows, top - 1 - _NEAR_ROWS), bisect_right(rows, bottom + _NEAR_ROWS)
 
 
-def _distance(piece: Piece, row: int, x0: int, x1: int) -> float:
+def _distance(section: LineSection, row: int, x0: int, x1: int) -> float:
     """Returns the distance in cells between a section and a place in a row; along a line it counts a quarter."""
-    across = max(piece.x0 - x1, x0 - piece.x1, 0)
-    return _ROW_CELLS * _rows_between(piece, row) + across / 4
+    across = max(section.x0 - x1, x0 - section.x1, 0)
+    return _ROW_CELLS * _rows_between(section, row) + across / 4
 
 
-def _rows_between(piece: Piece, row: int) -> int:
+def _rows_between(section: LineSection, row: int) -> int:
     """Returns how many rows a row is away from a section; 0 for the rows next to it."""
-    return max(piece.y0 - 1 - row, row - piece.y1, 0)
+    return max(section.y0 - 1 - row, row - section.y1, 0)

@@ -2,33 +2,33 @@
 
 from collections.abc import Sequence
 
-from ocr.layout.localize.matching.line_pieces import Piece
+from ocr.layout.localize.matching.line_sections import LineSection
 
 _NEAR_ROWS, _NEAR_CELLS = 5, 40
 _FEW = 0.25  # as a share of the marks of the largest group
 
 
-def without_strays(own: Sequence[Piece], others: Sequence[Piece]) -> list[Piece]:
+def without_strays(own: Sequence[LineSection], others: Sequence[LineSection]) -> list[LineSection]:
     """Returns the sections of one text except few that lie apart. others: the sections of all texts.
 
     Sections in the same row belong together, however far apart, unless another text lies between them.
     """
-    groups: list[list[Piece]] = []
-    for piece in own:
-        near = [group for group in groups if any(_together(piece, member, others) for member in group)]
+    groups: list[list[LineSection]] = []
+    for section in own:
+        near = [group for group in groups if any(_together(section, member, others) for member in group)]
         groups = [group for group in groups if group not in near]
-        groups.append([*(member for group in near for member in group), piece])
-    weights = [sum(piece.score for piece in group) for group in groups]
+        groups.append([*(member for group in near for member in group), section])
+    weights = [sum(section.score for section in group) for group in groups]
     kept = [
-        piece
+        section
         for group, weight in zip(groups, weights, strict=True)
         if weight >= _FEW * max(weights)
-        for piece in group
+        for section in group
     ]
-    return sorted(kept, key=lambda piece: piece.start)
+    return sorted(kept, key=lambda section: section.start)
 
 
-def _together(a: Piece, b: Piece, others: Sequence[Piece]) -> bool:
+def _together(a: LineSection, b: LineSection, others: Sequence[LineSection]) -> bool:
     rows = max(a.y0, b.y0) - min(a.y1, b.y1)
     cells = max(a.x0, b.x0) - min(a.x1, b.x1)
     if rows <= _NEAR_ROWS and cells <= _NEAR_CELLS:

@@ -16,7 +16,7 @@ from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX, B
 from ocr.layout.localize.matching.chain import best_chain
 from ocr.layout.localize.matching.leftovers import with_leftovers
 from ocr.layout.localize.matching.line_ink import band
-from ocr.layout.localize.matching.line_pieces import Piece, pieces
+from ocr.layout.localize.matching.line_sections import LineSection, sections
 from ocr.layout.localize.matching.marks import seen_marks, written_marks
 from ocr.layout.localize.matching.strays import without_strays
 from ocr.layout.localize.matching.stretches import stretches
@@ -49,31 +49,31 @@ def place(
     found = stretches(written, seen)
     chosen = found.take(best_chain(found))
     out = [Place(box_px=None, share=0.0)] * len(texts)
-    parts = with_leftovers(pieces(chosen, written, seen, cells_HW), written, seen)
+    placed = with_leftovers(sections(chosen, written, seen, cells_HW), written, seen)
     counts = np.bincount(written.text, minlength=len(texts)).tolist()
-    for number, group in groupby(parts, key=lambda piece: piece.text):
+    for number, group in groupby(placed, key=lambda section: section.text):
         if wanted is not None and number not in wanted:
             continue
-        own = without_strays(list(group), parts)
-        letters = [written.letters[piece.start : piece.end] for piece in own]
+        own = without_strays(list(group), placed)
+        letters = [written.letters[section.start : section.end] for section in own]
         box = _box(own, letters, canvas)
-        share = sum(piece.score for piece in own) / counts[number]
+        share = sum(section.score for section in own) / counts[number]
         out[number] = Place(box_px=canvas.to_page(box), share=min(1.0, share))
     return out
 
 
-def _box(own: Sequence[Piece], letters: Sequence[str], canvas: Canvas) -> Box:
+def _box(own: Sequence[LineSection], letters: Sequence[str], canvas: Canvas) -> Box:
     """Returns the box around the sections of a text on the canvas; only the outermost lines decide its height."""
-    y0, y1 = min(piece.y0 for piece in own), max(piece.y1 for piece in own)
+    y0, y1 = min(section.y0 for section in own), max(section.y1 for section in own)
     tops, bottoms = [y1 * CELL_HEIGHT_PX + 0.0], [y0 * CELL_HEIGHT_PX + 0.0]
-    for piece, text in zip(own, letters, strict=True):
-        if piece.y0 <= y0 + 1 or piece.y1 >= y1 - 1:
-            cells = (piece.x0, piece.y0, piece.x1, piece.y1)
+    for section, text in zip(own, letters, strict=True):
+        if section.y0 <= y0 + 1 or section.y1 >= y1 - 1:
+            cells = (section.x0, section.y0, section.x1, section.y1)
             top, bottom = band(canvas.grey, cells, text) or (
-                piece.y0 * CELL_HEIGHT_PX,
-                piece.y1 * CELL_HEIGHT_PX,
+                section.y0 * CELL_HEIGHT_PX,
+                section.y1 * CELL_HEIGHT_PX,
             )
             tops.append(top)
             bottoms.append(bottom)
-    x0, x1 = min(piece.x0 for piece in own), max(piece.x1 for piece in own)
+    x0, x1 = min(section.x0 for section in own), max(section.x1 for section in own)
     return x0 * CELL_WIDTH_PX, min(tops), x1 * CELL_WIDTH_PX, max(bottoms)

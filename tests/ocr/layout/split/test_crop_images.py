@@ -2,20 +2,20 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from ocr.layout.crops import Part, PartPlan, canvas_px
+from ocr.layout.crops import Crop, CropPlan, canvas_px
 from ocr.layout.split.crop_canvas import WANTED_X_HEIGHT_PX, frame
 from ocr.layout.split.crop_images import lay_out
 
 
-def part(box: tuple[int, int, int, int], framed: tuple[int, int, int, int]) -> Part:
-    return Part(box_px=box, frame_px=framed, grid=(1, 1), paragraph_break=True)
+def crop(box: tuple[int, int, int, int], framed: tuple[int, int, int, int]) -> Crop:
+    return Crop(box_px=box, frame_px=framed, grid=(1, 1), paragraph_break=True)
 
 
-def test_a_part_lies_where_it_was_on_paper_of_its_own() -> None:
+def test_a_crop_lies_where_it_was_on_paper_of_its_own() -> None:
     page = np.full((100, 80, 3), 240, np.uint8)
     page[20:30, 10:60] = 0
-    page[50:60, 10:60] = 9  # another part's
-    plan = PartPlan(parts=(part((5, 15, 70, 40), (-10, 0, 90, 100)),), size_px=(80, 100))
+    page[50:60, 10:60] = 9  # another crop's
+    plan = CropPlan(crops=(crop((5, 15, 70, 40), (-10, 0, 90, 100)),), size_px=(80, 100))
     (sheet,) = lay_out(page, plan)
     assert sheet.shape == (100, 100, 3)
     assert (sheet[20:30, 20:70] == 0).all()
@@ -27,7 +27,7 @@ def test_a_turned_page_is_levelled() -> None:
     picture = Image.new("RGB", (300, 200), (250, 250, 250))
     ImageDraw.Draw(picture).line((20, 100, 280, 100), fill=(0, 0, 0), width=3)
     turned = np.array(picture.rotate(2, Image.Resampling.BICUBIC, fillcolor=(250, 250, 250)))
-    plan = PartPlan(parts=(part((0, 0, 300, 200), (0, 0, 300, 200)),), angle_deg=-2, size_px=(300, 200))
+    plan = CropPlan(crops=(crop((0, 0, 300, 200), (0, 0, 300, 200)),), angle_deg=-2, size_px=(300, 200))
     (sheet,) = lay_out(turned, plan)
     assert sheet[100, 40].max() < 60
     assert sheet[100, 260].max() < 60
@@ -58,9 +58,9 @@ def test_small_letters_get_more_tiles_and_large_ones_none() -> None:
 
 
 def test_a_plan_at_another_resolution_is_the_same_plan() -> None:
-    plan = PartPlan(parts=(part((10, 20, 30, 40), (-5, 0, 45, 50)),), angle_deg=0.5, size_px=(100, 200))
+    plan = CropPlan(crops=(crop((10, 20, 30, 40), (-5, 0, 45, 50)),), angle_deg=0.5, size_px=(100, 200))
     larger = plan.scaled(250, 500)
-    assert larger.parts[0].box_px == pytest.approx((25, 50, 75, 100), abs=1)
-    assert larger.parts[0].frame_px == pytest.approx((-12, 0, 112, 125), abs=1)
-    assert larger.parts[0].scale == pytest.approx(plan.parts[0].scale / 2.5, rel=0.02)
+    assert larger.crops[0].box_px == pytest.approx((25, 50, 75, 100), abs=1)
+    assert larger.crops[0].frame_px == pytest.approx((-12, 0, 112, 125), abs=1)
+    assert larger.crops[0].scale == pytest.approx(plan.crops[0].scale / 2.5, rel=0.02)
     assert larger.angle_deg == 0.5

@@ -51,10 +51,10 @@ def test_a_frame_alone_and_a_ruled_table_are_none() -> None:
 
 
 def test_the_columns_in_a_frame_are_read_one_after_the_other() -> None:
-    parts = [part.box_px for part in plan(pages.pixels(framed()), 6).parts]
+    crops = [crop.box_px for crop in plan(pages.pixels(framed()), 6).crops]
     left, middle, right = (x * pages.DPI / 72 for x in (150, 311, 470))
-    inside = [box for box in parts if box[0] > left and box[2] < right]
+    inside = [box for box in crops if box[0] > left and box[2] < right]
     assert [box[0] > middle - 5 for box in inside] == sorted(box[0] > middle - 5 for box in inside)
     assert any(box[2] <= middle for box in inside)
     assert any(box[0] >= middle - 5 for box in inside)
-    assert any(box[2] <= left for box in parts), "the notes"
+    assert any(box[2] <= left for box in crops), "the notes"

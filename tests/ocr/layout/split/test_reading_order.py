@@ -2,7 +2,7 @@
 
 import pytest
 
-from ocr.layout.crops import Part, PartPlan
+from ocr.layout.crops import Crop, CropPlan
 from tests.articles.compose import KINDS
 from tests.articles.measure import cut
 from tests.articles.order import cut_order, inversions, kendall_tau
@@ -15,12 +15,12 @@ DPI = 150
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_parts_of_a_page_come_in_reading_order(kind: str) -> None:
+def test_the_crops_of_a_page_come_in_reading_order(kind: str) -> None:
     first = list(KINDS).index(kind)
     cuts = [cut(first + len(KINDS) * number, DPI) for number in range(PAGES_OF_A_KIND)]
     assert {page.kind for page in cuts} == {kind}
-    assert [page.number for page in cuts if page.order.num_lost] == [], "text that lies in no part"
-    assert all(page.order.num_parts > 1 for page in cuts), "pages of this kind are not cut"
+    assert [page.number for page in cuts if page.order.num_lost] == [], "text that lies in no crop"
+    assert all(page.order.num_crops > 1 for page in cuts), "pages of this kind are not cut"
     assert [page.number for page in cuts if page.order.num_inverted] == []
     assert [page.number for page in cuts if page.order.num_torn] == []
 
@@ -29,27 +29,27 @@ def test_the_parts_of_a_page_come_in_reading_order(kind: str) -> None:
 def test_short_headings_across_part_the_columns(number: int) -> None:
     page = cut(number, DPI)
     assert page.kind == "sections across"
-    assert page.order.num_parts > 1, "it is cut, though into many parts"
+    assert page.order.num_crops > 1, "it is cut, though into many crops"
     assert (page.order.num_inverted, page.order.num_torn, page.order.num_lost) == (0, 0, 0)
 
 
-def part(x0: int, y0: int, x1: int, y1: int) -> Part:
+def crop(x0: int, y0: int, x1: int, y1: int) -> Crop:
     box = (x0, y0, x1, y1)
-    return Part(box_px=box, frame_px=box, grid=(1, 1), paragraph_break=True)
+    return Crop(box_px=box, frame_px=box, grid=(1, 1), paragraph_break=True)
 
 
 def test_lines_of_a_wrong_order_torn_and_lost_ones_are_counted() -> None:
     lines = [(10.0, 10.0, 90.0, 20.0), (10.0, 30.0, 90.0, 40.0), (10.0, 50.0, 90.0, 60.0)]
-    upper, lower = part(0, 0, 100, 45), part(0, 45, 100, 100)
-    right = cut_order(lines, PartPlan(parts=(upper, lower)))
+    upper, lower = crop(0, 0, 100, 45), crop(0, 45, 100, 100)
+    right = cut_order(lines, CropPlan(crops=(upper, lower)))
     assert (right.tau, right.num_inverted, right.num_torn, right.num_lost) == (1.0, 0, 0, 0)
-    wrong = cut_order(lines, PartPlan(parts=(lower, upper)))
+    wrong = cut_order(lines, CropPlan(crops=(lower, upper)))
     assert (wrong.num_inverted, wrong.num_lost) == (2, 0)
     assert wrong.tau == pytest.approx(1 - 2 * 2 / 3)
-    halves = cut_order(lines, PartPlan(parts=(part(0, 0, 50, 100), part(50, 0, 100, 100))))
+    halves = cut_order(lines, CropPlan(crops=(crop(0, 0, 50, 100), crop(50, 0, 100, 100))))
     assert (halves.num_torn, halves.num_lost) == (3, 0)
-    assert cut_order(lines, PartPlan(parts=(upper,))).num_lost == 1
-    assert cut_order(lines, PartPlan()).tau == 1.0
+    assert cut_order(lines, CropPlan(crops=(upper,))).num_lost == 1
+    assert cut_order(lines, CropPlan()).tau == 1.0
 
 
 def test_kendalls_tau_is_that_of_the_book() -> None:

@@ -136,7 +136,7 @@ def test_pages_enter_while_others_are_read_and_an_abandoned_loop_ends() -> None:
     loop = make_loop(incoming, loaded=endless(), slots=2)
     thread = started(loop)
     incoming.put(long, 1)
-    wait_until(lambda: bool(loop._under_way))
+    wait_until(lambda: bool(loop._in_flight))
     time.sleep(0.1)
     incoming.put(short, 1)
     read = short.outcome.result(WAIT_S)

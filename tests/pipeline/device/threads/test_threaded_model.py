@@ -242,7 +242,7 @@ def test_closing_ends_the_threads_with_pages_under_way_and_frees_the_graphs(
 
     async def flow() -> None:
         pages = [asyncio.ensure_future(model.read(rendered(number, SIDE))) for number in range(20)]
-        while model._decoding is None or not model._decoding._under_way:
+        while model._decoding is None or not model._decoding._in_flight:
             assert not model.failed.done()
             await asyncio.sleep(0.01)
         for page in pages:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ocr.layout.crops import Part, PartPlan
+from ocr.layout.crops import Crop, CropPlan
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.pdf import open_pdf
 from pipeline.documents.settings import RenderSettings, TileSettings
@@ -80,19 +80,19 @@ def test_parts_get_what_stands_in_them():
         line("left two", 10, 40),
         line("both sides of it", 70, 60),
     ]
-    left = Part(box_px=(0, 0, 200, 200), frame_px=(0, 0, 200, 200), grid=(1, 1), paragraph_break=True)
-    right = Part(box_px=(200, 0, 400, 200), frame_px=(200, 0, 400, 200), grid=(1, 1), paragraph_break=True)
-    empty = Part(box_px=(0, 200, 400, 400), frame_px=(0, 200, 400, 400), grid=(1, 1), paragraph_break=True)
-    plan = PartPlan(parts=(left, right, empty), size_px=(400, 400))
+    left = Crop(box_px=(0, 0, 200, 200), frame_px=(0, 0, 200, 200), grid=(1, 1), paragraph_break=True)
+    right = Crop(box_px=(200, 0, 400, 200), frame_px=(200, 0, 400, 200), grid=(1, 1), paragraph_break=True)
+    empty = Crop(box_px=(0, 200, 400, 400), frame_px=(0, 200, 400, 400), grid=(1, 1), paragraph_break=True)
+    plan = CropPlan(crops=(left, right, empty), size_px=(400, 400))
     assert texts(lines, plan, 2.0) == ("left one\n\nleft two\n\nboth", "right\n\nsides of it", None)
-    assert texts(lines, PartPlan(), 2.0) == (as_text(lines),)
-    assert texts((), PartPlan(), 2.0) == (None,)
+    assert texts(lines, CropPlan(), 2.0) == (as_text(lines),)
+    assert texts((), CropPlan(), 2.0) == (None,)
 
 
 def test_parts_of_a_page_that_was_turned_upright():
     # On a page turned by a quarter counterclockwise the right edge becomes the upper one.
-    upper = Part(box_px=(0, 0, 400, 100), frame_px=(0, 0, 400, 100), grid=(1, 1), paragraph_break=True)
-    plan = PartPlan(parts=(upper,), angle_deg=90.0, size_px=(400, 400))
+    upper = Crop(box_px=(0, 0, 400, 100), frame_px=(0, 0, 400, 100), grid=(1, 1), paragraph_break=True)
+    plan = CropPlan(crops=(upper,), angle_deg=90.0, size_px=(400, 400))
     lines = [line("edge", 370, 200), line("middle", 180, 200), line("left", 5, 200)]
     assert texts(lines, plan, 1.0) == ("edge",)
 
@@ -147,8 +147,8 @@ def test_each_part_gets_its_own(tmp_path):
     words = "some words of small print that go on and on for a while"
     lines = [(20.0, 30 + 5.5 * number, f"{number} {words} {number}") for number in range(100)]
     path = written(tmp_path / "small.pdf", *lines, size=4)
-    ready = render_task(page_of(path), RenderSettings(), TileSettings(parts=True), 60.0)
+    ready = render_task(page_of(path), RenderSettings(), TileSettings(crops=True), 60.0)
     assert isinstance(ready, DividedPage)
-    layers = [part.rendered.text_layer or "" for part in ready.parts]
+    layers = [crop.rendered.text_layer or "" for crop in ready.crops]
     assert "\n".join(layers).split() == [word for _, _, text in lines for word in text.split()]
     assert all(layers)

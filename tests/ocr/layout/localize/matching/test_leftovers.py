@@ -3,7 +3,7 @@ import pytest
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from ocr.layout.localize.matching.leftovers import _claimed, _Island, _islands, _large_enough
-from ocr.layout.localize.matching.line_pieces import Piece
+from ocr.layout.localize.matching.line_sections import LineSection
 from ocr.layout.localize.matching.marks import SeenMarks
 
 
@@ -16,8 +16,8 @@ def random_seen(seed: int) -> SeenMarks:
     )
 
 
-def piece(x0: int, y0: int, x1: int, y1: int) -> Piece:
-    return Piece(text=0, start=0, end=1, score=1, x0=x0, y0=y0, x1=x1, y1=y1)
+def section(x0: int, y0: int, x1: int, y1: int) -> LineSection:
+    return LineSection(text=0, start=0, end=1, score=1, x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def plain_match(wanted: str, island: _Island) -> bool:
@@ -39,9 +39,9 @@ def test_what_is_passed_over_would_not_have_matched(wanted: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_claimed_marks_are_those_under_a_piece_and_in_the_rows_beside_it(seed: int) -> None:
+def test_claimed_marks_are_those_under_a_section_and_in_the_rows_beside_it(seed: int) -> None:
     seen = random_seen(seed)
-    found = [piece(10, 1, 40, 2), piece(55, 3, 56, 5)]
+    found = [section(10, 1, 40, 2), section(55, 3, 56, 5)]
     wanted = [
         any(part.y0 - 1 <= row < part.y1 + 1 and min(x1, part.x1) > max(x0, part.x0) for part in found)
         for row, x0, x1 in zip(seen.row, seen.x0, seen.x1, strict=True)

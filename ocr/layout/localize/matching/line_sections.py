@@ -17,7 +17,7 @@ _MAX_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class LineSection:
     """A section of a text line on the page.
 
     text: the number of its text. start, end: its marks in that text. score: how many of them were recognised.
@@ -34,9 +34,9 @@ class Piece:
     y1: int
 
 
-def pieces(
+def sections(
     chosen: Stretches, written: WrittenMarks, seen: SeenMarks, cells_HW: npt.NDArray[np.int16]
-) -> list[Piece]:
+) -> list[LineSection]:
     """Returns the sections of a chain of stretches, in order: one for each, or several where wide gaps divide it."""
     claimed = bytearray(len(seen.mark))
     for first, last in zip(chosen.first.tolist(), chosen.last.tolist(), strict=True):
@@ -50,7 +50,7 @@ def pieces(
     ends_before = [(-1, 0), *zip(chosen.text.tolist(), chosen.end.tolist(), strict=True)]
     starts_after = [*zip(chosen.text.tolist(), chosen.start.tolist(), strict=True), (-1, 0)]
     firsts, lasts = chosen.first.tolist(), chosen.last.tolist()
-    out: list[Piece] = []
+    out: list[LineSection] = []
     for k, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
         text, start = starts_after[k]
         end = ends_before[k + 1][1]
@@ -66,7 +66,7 @@ def pieces(
             own = cells_HW[rows[k], x0s[low] : x1s[high - 1]]
             y0, y1 = _rows(own, free_HW, rows[k], x0s[low])
             out.append(
-                Piece(
+                LineSection(
                     text=text,
                     start=start + low - first,
                     end=start + high - first,

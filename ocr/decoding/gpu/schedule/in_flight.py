@@ -12,7 +12,7 @@ from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
 from ocr.decoding.gpu.schedule.scheduler import rows_of
 
 
-class UnderWay:
+class InFlight:
     """The launches whose results the host has not checked, oldest first.
 
     prefilled: called with a page that was prefilled, before its first token is checked, and its share of the prefill's

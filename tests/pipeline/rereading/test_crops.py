@@ -1,4 +1,4 @@
-"""Pages in parts: their views, the memory they take, how a batch of them is read, and that it helps."""
+"""Pages in crops: their views, the memory they take, how a batch of them is read, and that it helps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from tests.ocr.layout import pages
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.runs import changed, encode_together
 
-IN_PARTS = TileSettings(parts=True)
+IN_CROPS = TileSettings(crops=True)
 
 SMALL_PRINT = (
     "The harbour was built in the year of the great storm, when the old wall broke and the sea came up to the "
@@ -43,8 +43,8 @@ SMALL_PRINT = (
 
 def ready(path: Path, kind: Any = "pdf", **settings: Any) -> RenderedPage | DividedPage:
     page = Page(path=str(path), sha256="0" * 64, kind=kind, page_index=0)
-    images = render([page], RenderSettings(**settings), IN_PARTS, OpenDocuments())
-    return tile(images, IN_PARTS)[0]
+    images = render([page], RenderSettings(**settings), IN_CROPS, OpenDocuments())
+    return tile(images, IN_CROPS)[0]
 
 
 def save(page: pymupdf.Page, path: Path) -> Path:
@@ -54,34 +54,34 @@ def save(page: pymupdf.Page, path: Path) -> Path:
 
 @pytest.fixture
 def dense_pdf(tmp_path: Path) -> Path:
-    """Small print, 5 pt, some 5,000 characters: a page in parts."""
+    """Small print, 5 pt, some 5,000 characters: a page in crops."""
     page = pages.new_page()
     pages.write(page, (70, 70, 525, 780), pages.words(1300), 5)
     return save(page, tmp_path / "dense.pdf")
 
 
-def test_a_dense_page_of_a_pdf_is_rendered_as_finely_as_its_parts_need(dense_pdf: Path) -> None:
+def test_a_dense_page_of_a_pdf_is_rendered_as_finely_as_its_crops_need(dense_pdf: Path) -> None:
     found = ready(dense_pdf)
     assert isinstance(found, DividedPage)
     assert found.dpi is not None
     assert found.dpi > 160
     assert found.width_px == pytest.approx(595 / 72 * found.dpi, abs=2)
-    for part in found.parts:
-        assert part.rendered.width_px / part.rendered.height_px == pytest.approx(
-            part.rendered.views.grid[0] / part.rendered.views.grid[1], rel=0.01
+    for crop in found.crops:
+        assert crop.rendered.width_px / crop.rendered.height_px == pytest.approx(
+            crop.rendered.views.grid[0] / crop.rendered.views.grid[1], rel=0.01
         )
-    assert found.num_bytes <= heaviest_page_bytes(IN_PARTS)
+    assert found.num_bytes <= heaviest_page_bytes(IN_CROPS)
     fixed = ready(dense_pdf, dpi=155)
     assert isinstance(fixed, DividedPage)
     assert fixed.dpi == 155
-    assert len(fixed.parts) == len(found.parts)
+    assert len(fixed.crops) == len(found.crops)
 
 
-def test_a_page_that_is_read_whole_is_the_same_with_and_without_parts(tmp_path: Path) -> None:
+def test_a_page_that_is_read_whole_is_the_same_with_and_without_crops(tmp_path: Path) -> None:
     picture = tmp_path / "page.png"
     Image.fromarray(pages.ordinary()).save(picture)
     page = Page(path=str(picture), sha256="0" * 64, kind="image", page_index=0)
-    whole = TileSettings(parts=False)
+    whole = TileSettings(crops=False)
     (expected,) = tile(render([page], RenderSettings(), whole, OpenDocuments()), whole)
     found = ready(picture, "image")
     assert isinstance(expected, RenderedPage)
@@ -108,7 +108,7 @@ def config(tmp_path: Path, reader: Path) -> Config:
 
 
 @pytest.mark.slow
-def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
+def test_crops_are_encoded_together_and_one_that_fails_costs_itself(
     dense_pdf: Path, tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "docs").mkdir(exist_ok=True)
@@ -116,13 +116,13 @@ def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
     sizes: list[int] = []
     real = encoder_thread.encode
 
-    def overflows_once(encoder: Any, parts: Sequence[RenderedPage]) -> list[EncodedPage]:
-        found = real(encoder, parts)
+    def overflows_once(encoder: Any, crops: Sequence[RenderedPage]) -> list[EncodedPage]:
+        found = real(encoder, crops)
         if not sizes:
             tokens = found[0].tokens
             damaged = torch.full_like(tokens.tokens_TD, torch.nan)
             found[0] = replace(found[0], tokens=replace(tokens, tokens_TD=damaged))
-        sizes.append(len(parts))
+        sizes.append(len(crops))
         return found
 
     monkeypatch.setattr(encoder_thread, "encode", overflows_once)
@@ -130,14 +130,14 @@ def test_parts_are_encoded_together_and_one_that_fails_costs_itself(
     once = changed(config, decode={"max_tokens": 2000}, tile={"retry_below": 0.0}, ladder={"rungs": []})
     run(once, Silent(), Stop())
     (row,) = export_rows(open_for_reading(config.store.database))
-    num_parts = sum(sizes)
-    assert sizes == [2] * (num_parts // 2) + [1] * (num_parts % 2)
+    num_crops = sum(sizes)
+    assert sizes == [2] * (num_crops // 2) + [1] * (num_crops % 2)
     assert row["status"] == "truncated"
-    assert [text for text in row["text"].splitlines() if text] == [TEXT] * (num_parts - 1)
+    assert [text for text in row["text"].splitlines() if text] == [TEXT] * (num_crops - 1)
 
 
 @pytest.mark.slow
-def test_the_shipped_model_reads_small_print_in_parts(tmp_path: Path) -> None:
+def test_the_shipped_model_reads_small_print_in_crops(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     page = pages.new_page()
