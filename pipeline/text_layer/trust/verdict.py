@@ -1,7 +1,8 @@
 """Judges whether a page's text layer matches the page, by checking for everything known to go wrong with layers.
 
 A layer that is rejected costs a reading, one that is trusted wrongly costs the page: in doubt it is rejected.
-Thresholds are from tests.benchmarks.layers: pages of real documents, also with layers damaged in every way. Torch-free.
+Thresholds are from tests.benchmarks.text_layers.layers: pages of real documents, also with layers damaged in every
+way. Torch-free.
 """
 
 import re

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from pipeline.documents import blank
 from pipeline.documents.blank import is_blank
-from tests.benchmarks import empty_sheets
+from tests.benchmarks.pages import empty_sheets
 
 A4_PX = (1357, 1920)
 

@@ -28,7 +28,7 @@ from storage.queries.statistics import status
 from storage.records.store import Store
 from storage.types import PageRecord
 from storage.upkeep.audit import audit
-from tests.faults.layer_pages import INVOICE, KINDS, document
+from tests.faults.doubt.layer_pages import INVOICE, KINDS, document
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly

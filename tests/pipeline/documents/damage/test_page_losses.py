@@ -1,4 +1,4 @@
-"""What could not be drawn of a PDF page is said, and what hides nothing is not: tests.faults.lost_pictures has both."""
+"""Reports what of a PDF page could not be drawn, unless it hides nothing; tests.faults.doubt.lost_pictures has both."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +15,8 @@ from pipeline.outcome.doubt import doubted, incomplete
 from pipeline.stages.render import PageImage, render
 from pipeline.text_layer.page import embedded_page
 from pipeline.types import EmbeddedPage, Page, PageResult
-from tests.faults import lost_pictures
-from tests.faults.hostile_pdfs import pdf
+from tests.faults.doubt import lost_pictures
+from tests.faults.files.hostile_pdfs import pdf
 from tests.pipeline.runs import rows, run_quietly
 
 # Of these something is drawn that nobody can read.
