@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pebble import ProcessExpired
 
-from pipeline.device import localizer
+from pipeline.device import localizer_process
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers.pool import TaskPool, failure_of
 from pipeline.ingest.workers.shared_memory import Arena, pack, share
@@ -28,7 +28,7 @@ _LIMIT_S = 60.0
 _PAGES_PER_PROCESS = 20_000
 
 
-class Placer(Protocol):
+class Localizer(Protocol):
     """Places texts on their pages. num_workers: pages placed at once. meter: measures its working time."""
 
     num_workers: int
@@ -41,22 +41,22 @@ class Placer(Protocol):
         """Ends placing and gives up the pages that are not placed yet. Closing twice is harmless."""
 
 
-def open_placer(wording: Wording, num_processes: int, arena: Arena | None) -> Placer:
-    """Returns a placer, which the caller closes.
+def open_localizer(wording: Wording, num_processes: int, arena: Arena | None) -> Localizer:
+    """Returns a localizer, which the caller closes.
 
     num_processes: 0 for a thread of this process. arena: the shared memory in which the pages' views may lie.
     """
     if num_processes:
-        pool = PlacerPool(wording, num_processes, arena)
+        pool = LocalizerPool(wording, num_processes, arena)
         try:
             return pool.__enter__()
         except WorkersError as error:
             pool.close()
             LOGGER.warning("%s; texts are placed without them, only slower", error)
-    return PlacerThread(wording)
+    return LocalizerThread(wording)
 
 
-class PlacerThread:
+class LocalizerThread:
     """Places one page after the other in a thread."""
 
     num_workers = 1
@@ -84,7 +84,7 @@ class PlacerThread:
             self.meter.stop()
 
 
-class PlacerPool(TaskPool):
+class LocalizerPool(TaskPool):
     """Places pages in processes. arena: views that lie in it are not copied."""
 
     def __init__(self, wording: Wording, num_processes: int, arena: Arena | None) -> None:
@@ -94,7 +94,7 @@ class PlacerPool(TaskPool):
         super().__init__(
             starting=self.meter,
             max_workers=num_processes,
-            initializer=localizer.start,
+            initializer=localizer_process.start,
             initargs=((share if arena is None else arena.share)(self._wording),),
             tasks_per_worker=_PAGES_PER_PROCESS,
         )
@@ -104,7 +104,7 @@ class PlacerPool(TaskPool):
     def place(self, read: ReadPage) -> Future[PageResult]:
         """Returns the future of the page's result."""
         return self._submit(
-            localizer.place_task,
+            localizer_process.place_task,
             (self._share(read),),
             _LIMIT_S,
             lambda error: _failed(read, error),

@@ -162,8 +162,8 @@ class Replicas(ModelService):
                 replica.process.kill()
                 replica.process.join()
             self._heard_out(replica)
-        if self._placer is not None:
-            self._placer.close()
+        if self._localizer is not None:
+            self._localizer.close()
 
     def _heard_out(self, replica: Replica) -> None:
         """Waits for the last messages of a process that has ended, which may still be in the pipe."""
@@ -276,7 +276,7 @@ class Replicas(ModelService):
             self._when_loaded(message.on)
         with self._changed:
             if not self._is_closing:
-                self._open_placer(message.wording, message.on.device)
+                self._open_localizer(message.wording, message.on.device)
         self.device = message.on.device
 
     def _say(self, message: Said) -> None:

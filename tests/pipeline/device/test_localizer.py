@@ -15,8 +15,8 @@ import pytest
 
 from encoders.views import PageViews
 from ocr.types import Transcript
-from pipeline.device import localizing
-from pipeline.device.localizing import PlacerPool, PlacerThread, open_placer
+from pipeline.device import localizer
+from pipeline.device.localizer import LocalizerPool, LocalizerThread, open_localizer
 from pipeline.ingest.workers.shared_memory import Arena, pack
 from pipeline.stages.decode import wording_of
 from pipeline.stages.localize import ReadPage
@@ -44,8 +44,8 @@ def arena() -> Iterator[Arena]:
 
 
 @pytest.fixture(scope="module")
-def pool(arena: Arena) -> Iterator[PlacerPool]:
-    with PlacerPool(wording_of(loaded_reader()), 1, arena) as found:
+def pool(arena: Arena) -> Iterator[LocalizerPool]:
+    with LocalizerPool(wording_of(loaded_reader()), 1, arena) as found:
         yield found
 
 
@@ -57,8 +57,8 @@ def in_arena(arena: Arena, views: PageViews) -> PageViews:
 
 
 @pytest.mark.slow
-def test_a_process_gives_what_the_thread_gives(arena: Arena, pool: PlacerPool) -> None:
-    thread = PlacerThread(wording_of(loaded_reader()))
+def test_a_process_gives_what_the_thread_gives(arena: Arena, pool: LocalizerPool) -> None:
+    thread = LocalizerThread(wording_of(loaded_reader()))
     ours = read_page()
     theirs = read_page(in_arena(arena, ours.rendered.views))
     results = [thread.place(ours), pool.place(ours), pool.place(theirs)]
@@ -84,7 +84,7 @@ def test_views_in_shared_memory_are_not_copied(arena: Arena) -> None:
     assert np.array_equal(copied.open(), views.global_view)
 
 
-def test_a_page_that_cannot_be_placed_costs_itself_alone(pool: PlacerPool) -> None:
+def test_a_page_that_cannot_be_placed_costs_itself_alone(pool: LocalizerPool) -> None:
     odd: Any = replace(read_page(), transcript=None)
     result = pool.place(odd).result(WAIT_S)
     assert result.error is not None
@@ -92,7 +92,7 @@ def test_a_page_that_cannot_be_placed_costs_itself_alone(pool: PlacerPool) -> No
     assert pool.place(read_page()).result(WAIT_S).status == "ok"
 
 
-def test_its_time_at_work_is_measured(pool: PlacerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_time_at_work_is_measured(pool: LocalizerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a process its start, too; in a thread also of a page that cannot be placed."""
     pool.place(read_page()).result(WAIT_S)
     assert pool.meter.use("place", 1.0).busy > 0
@@ -101,15 +101,15 @@ def test_its_time_at_work_is_measured(pool: PlacerPool, monkeypatch: pytest.Monk
         time.sleep(0.05)
         raise ValueError
 
-    monkeypatch.setattr(localizing, "place", slow)
-    thread = PlacerThread(wording_of(loaded_reader()))
+    monkeypatch.setattr(localizer, "place", slow)
+    thread = LocalizerThread(wording_of(loaded_reader()))
     assert thread.place(read_page()).result(WAIT_S).status == "failed"
     thread.close()
     assert thread.meter.use("place", 1.0).busy >= 0.05
 
 
 @pytest.mark.slow
-def test_a_killed_process_costs_nothing(pool: PlacerPool) -> None:
+def test_a_killed_process_costs_nothing(pool: LocalizerPool) -> None:
     (worker,) = pool._pools[-1]._pool_manager.worker_manager.workers
     os.kill(worker, signal.SIGKILL)
     assert pool.place(read_page()).result(WAIT_S).status == "ok"
@@ -122,23 +122,23 @@ def test_processes_read_the_wording_as_they_start(arena: Arena, *, is_shared: bo
     wording = wording_of(loaded_reader())
     assert wording.characters is not None
     wording = replace(wording, characters=wording.characters + "x" * 100_000)
-    with PlacerPool(wording, 1, arena if is_shared else None) as pool:
+    with LocalizerPool(wording, 1, arena if is_shared else None) as pool:
         assert (len(pickle.dumps(pool._initargs)) < 4096) == is_shared
         assert pool.place(read_page()).result(WAIT_S).status == "ok"
 
 
 def test_without_processes_a_thread_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(self: PlacerPool) -> PlacerPool:
-        raise localizing.WorkersError("no processes")
+    def none(self: LocalizerPool) -> LocalizerPool:
+        raise localizer.WorkersError("no processes")
 
-    monkeypatch.setattr(PlacerPool, "__enter__", none)
-    placer = open_placer(wording_of(loaded_reader()), 2, None)
-    assert isinstance(placer, PlacerThread)
-    assert placer.place(read_page()).result(WAIT_S).status == "ok"
-    placer.close()
+    monkeypatch.setattr(LocalizerPool, "__enter__", none)
+    opened = open_localizer(wording_of(loaded_reader()), 2, None)
+    assert isinstance(opened, LocalizerThread)
+    assert opened.place(read_page()).result(WAIT_S).status == "ok"
+    opened.close()
 
 
 def test_the_processes_do_without_torch() -> None:
     """It takes seconds and hundreds of megabytes, in each of them."""
-    code = "import sys, pipeline.device.localizer; sys.exit('torch' in sys.modules)"
+    code = "import sys, pipeline.device.localizer_process; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
