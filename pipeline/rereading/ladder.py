@@ -5,7 +5,7 @@ again one by one. The ladder gets the pages that this did not help: a page that 
 the model failed (NaN, memory), or whose confidence is under `ladder.below`. A retry step reads the whole page anew with
 one thing changed, so that loops which depend on it do not come back.
 
-The database's rule (storage.records.attempts) decides which attempt is the page's: read to its end before cut short or
+The database's rule (storage.records.merit) decides which attempt is the page's: read to its end before cut short or
 repeated, before failed; then the higher confidence; of equals the earlier. Until all attempts are made, none is
 doubtful for its confidence (pipeline.outcome.doubt), only for having read nothing.
 """
@@ -32,7 +32,7 @@ from pipeline.types import (
     ReadyPage,
     RenderedPage,
 )
-from storage.records.attempts import merit
+from storage.records.merit import merit
 
 _UNFINISHED = ("repeated", "truncated")
 _NOTHING = ("blank", "doubtful")

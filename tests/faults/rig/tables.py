@@ -135,7 +135,7 @@ def differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> li
 def finished_differences(expected: Mapping[str, Table], found: Mapping[str, Table]) -> list[str]:
     """Returns how an unfinished database differs, for the pages that are done in it.
 
-    A first reading while a better one is under way (storage.records.attempts.first_settings) is not the page's end.
+    A first reading while a better one is under way (storage.records.merit.first_settings) is not the page's end.
     """
     lines = []
     for key, row in found["results"].items():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from storage.database import open_for_reading
 from storage.queries.search import search
-from storage.records.attempts import foresee, merit
+from storage.records.merit import merit
+from storage.records.page_plans import foresee
 from storage.records.store import Store
 from storage.types import DONE_STATUSES, LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
 from storage.upkeep.audit import audit
