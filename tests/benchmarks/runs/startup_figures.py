@@ -46,7 +46,7 @@ def main() -> None:
 def measure_load(folder: Path, device: str) -> None:
     import torch
 
-    from ocr.checkpoints import checkpoint
+    from ocr.checkpoints import checkpoint, model_weights
     from ocr.model_files.locate import digest
 
     for what in ("digest", "digest, remembered if the file is older than 10 s"):
@@ -56,12 +56,12 @@ def measure_load(folder: Path, device: str) -> None:
     if device == "cuda":
         torch.zeros(1, device=device)
     checkpoint.digest = lambda files: ""  # timed above
-    streamed = checkpoint._stream
-    ways = [("mapped", checkpoint._convert)]
+    streamed = model_weights._stream
+    ways = [("mapped", model_weights._convert)]
     if device == "cuda":
         ways = [("streamed", streamed), *ways, ("streamed", streamed)]
     for what, how in ways:
-        checkpoint._stream = how
+        model_weights._stream = how
         started = time.perf_counter()
         loaded = checkpoint.load(str(folder), device=device, dtype=torch.bfloat16)
         if device == "cuda":

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ocr.checkpoints import checkpoint
+from ocr.checkpoints import checkpoint, model_weights
 from ocr.checkpoints.weight_streams import all_stored, send, stored_tensors
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 
@@ -70,7 +70,7 @@ def test_a_streamed_checkpoint_is_the_mapped_one(
     """What a GPU is given, made on the CPU."""
     checkpoint.save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer(), int8=int8)
     mapped = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
-    monkeypatch.setattr(checkpoint, "_convert", checkpoint._stream)
+    monkeypatch.setattr(model_weights, "_convert", model_weights._stream)
     streamed = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
     for name, parameter in streamed.model.named_parameters():
         assert parameter.dtype == mapped.model.get_parameter(name).dtype, name
