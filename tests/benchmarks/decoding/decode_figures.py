@@ -30,8 +30,7 @@ from torch import nn
 from transformers import DynamicCache
 from transformers import UnlimitedOcrTextModel as TransformersModel
 
-from ocr.decoding.gpu.forward import layers
-from ocr.decoding.gpu.forward import paged_attention as paged
+from ocr.decoding.gpu.forward import layers, paged_attention
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
@@ -203,19 +202,19 @@ def one_layer(rig: Rig, batch: int) -> tuple[BlockPool, torch.Tensor, int]:
 def attention(rig: Rig, found: Found) -> Found:
     """Returns for each batch and number of query tokens the launches, fastest first: milliseconds and GB/s."""
     results: Found = {}
-    fused = paged.kernels_take(rig.device, rig.shape.head_dim)
+    fused = paged_attention.kernels_take(rig.device, rig.shape.head_dim)
     for batch in rig.effort.batches:
         pool, plan, read = one_layer(rig, batch)
         for tokens in (1, 8):
             query = torch.randn(batch, rig.shape.heads, tokens, rig.shape.head_dim, device=rig.device)
             query = query.to(rig.shape.dtype)
-            default = paged.default_config(batch * rig.shape.heads)
+            default = paged_attention.default_config(batch * rig.shape.heads)
             every = tokens == 1 and batch == rig.effort.batches[0]
             configs = launches(default, everything=every) if fused and tokens == 1 else [default]
             times = []
             for config in configs:
-                cache = paged.StepCache(pool, plan, fused=fused, config=config)
-                attend = paged.attend_fused if fused else paged.attend_plain
+                cache = paged_attention.StepCache(pool, plan, fused=fused, config=config)
+                attend = paged_attention.attend_fused if fused else paged_attention.attend_plain
                 run = partial(attend, cache, query, pool.keys[0], pool.values[0], 0.09)
                 try:
                     ms = rig.kernel_ms(run)
@@ -232,7 +231,9 @@ def attention(rig: Rig, found: Found) -> Found:
     return results
 
 
-def launches(default: paged.AttendConfig, *, everything: bool) -> list[paged.AttendConfig]:
+def launches(
+    default: paged_attention.AttendConfig, *, everything: bool
+) -> list[paged_attention.AttendConfig]:
     """Returns launches, the default first; each is compiled, which takes most of a second."""
     split = default.splits
     others = [replace(default, splits=other) for other in (max(1, split // 2), split * 2, split * 4)]
@@ -261,7 +262,7 @@ def experts(rig: Rig, found: Found) -> Found:
     results: Found = {}
     config = rig.effort.language
     module = next(part for part in rig.model.modules() if type(part).__name__ == "UnlimitedOcrTextExperts")
-    fused = paged.kernels_take(rig.device, rig.shape.head_dim)
+    fused = paged_attention.kernels_take(rig.device, rig.shape.head_dim)
     total = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     for batch in rig.effort.batches:
         scores = torch.randn(batch, config.n_routed_experts, device=rig.device)

@@ -32,12 +32,12 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from ocr.decoding.gpu.forward import layers
-from ocr.decoding.gpu.forward import prefill as prompts
+from ocr.decoding.gpu.forward import layers, prefill_experts
 from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.decoding.gpu.forward.layers import ExpertsConfig
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
-from ocr.decoding.gpu.forward.prefill import Prompts, TilesConfig
+from ocr.decoding.gpu.forward.prefill import Prompts, sum_norm, write
+from ocr.decoding.gpu.forward.prefill_experts import TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
@@ -330,18 +330,18 @@ def ours(compute: Callable[..., Tensor], config: TilesConfig | None = None) -> W
         rows_PD = compute(module, hidden_TD, routed, **extra)
         norm = SimpleNamespace(weight=torch.ones_like(hidden_TD[0]), variance_epsilon=1e-6)
         zeros = torch.zeros_like(hidden_TD)
-        return prompts.sum_norm(norm, zeros, zeros, rows_PD, routed)[0]
+        return sum_norm(norm, zeros, zeros, rows_PD, routed)[0]
 
     return way
 
 
-def by_expert(chosen_TK: Tensor, shares_TK: Tensor, num_experts: int) -> prompts.Routed:
+def by_expert(chosen_TK: Tensor, shares_TK: Tensor, num_experts: int) -> prefill_experts.Routed:
     keys, order = chosen_TK.flatten().to(torch.int16).sort(stable=True)
     places = torch.empty_like(order)
     places[order] = torch.arange(len(order), device=order.device)
     bounds = torch.arange(num_experts + 1, device=keys.device, dtype=keys.dtype)
     starts = torch.searchsorted(keys, bounds, out_int32=True)
-    return prompts.Routed(shares_TK, order.int(), places.view(chosen_TK.shape).int(), starts)
+    return prefill_experts.Routed(shares_TK, order.int(), places.view(chosen_TK.shape).int(), starts)
 
 
 # block_m, block_n, block_k, warps, stages of the two products; of the first block_n gates and as many ups
@@ -370,7 +370,7 @@ def ways(rig: Rig) -> dict[str, Way]:
     """Returns several ways to compute one layer's experts."""
     found: dict[str, Way] = {"the layer itself": the_layer, "torch._grouped_mm": sorted_products}
     if kernels_take(rig.device, rig.shape.head_dim):
-        found |= {"tiles": ours(prompts.experts_tiles)}
+        found |= {"tiles": ours(prefill_experts.experts_tiles)}
     return found
 
 
@@ -382,8 +382,8 @@ def tile_rates(rig: Rig, tokens: int) -> Found:
     pairs, D, width = chosen.numel(), config.hidden_size, config.moe_intermediate_size
     inner = torch.randn(pairs, width, device=rig.device).to(hidden.dtype)
     products: list[tuple[str, Callable[..., Tensor], Tensor, tuple[Any, ...], int]] = [
-        ("gate and up", prompts.gate_up, hidden, GATE_UPS, 4 * pairs * D * width),
-        ("down", prompts.down, inner, DOWNS, 2 * pairs * D * width),
+        ("gate and up", prefill_experts.gate_up, hidden, GATE_UPS, 4 * pairs * D * width),
+        ("down", prefill_experts.down, inner, DOWNS, 2 * pairs * D * width),
     ]
     results: Found = {}
     for name, product, states, launches, flops in products:
@@ -549,20 +549,20 @@ def pieces(rig: "PrefillRig", found: Found) -> Found:
         "head of the last tokens": partial(rig.model.lm_head, hidden[:pages]),
     }
     if kernels_take(rig.device, rig.shape.head_dim):
-        routed = prompts.route(layer.mlp.gate, hidden)
+        routed = prefill_experts.route(layer.mlp.gate, hidden)
         rows = torch.randn(len(routed.order), hidden.shape[1], device=rig.device).to(hidden.dtype)
         positions = torch.arange(rig.effort.prompt, device=rig.device)[None]
         cos, sin = (part[0] for part in rig.model.language_model.rotary_emb(run.prompts_NLD, positions))
         things |= {
             "ours: norm": partial(layers.rms_norm, layer.input_layernorm, hidden),
-            "ours: router and order": partial(prompts.route, layer.mlp.gate, hidden),
-            "ours: sum of two and norm": partial(prompts.sum_norm, layer.input_layernorm, hidden, hidden),
+            "ours: router and order": partial(prefill_experts.route, layer.mlp.gate, hidden),
+            "ours: sum of two and norm": partial(sum_norm, layer.input_layernorm, hidden, hidden),
             "ours: sum with experts and norm": partial(
-                prompts.sum_norm, layer.input_layernorm, hidden, hidden, rows, routed
+                sum_norm, layer.input_layernorm, hidden, hidden, rows, routed
             ),
             "ours: shared experts": partial(layers.mlp, layer.mlp.shared_experts, hidden),
             "ours: queries, keys, values, rotated and written": partial(
-                prompts.write, layer.self_attn, run.prompts_NLD, cos, sin, run.steps.pool, blocks
+                write, layer.self_attn, run.prompts_NLD, cos, sin, run.steps.pool, blocks
             ),
         }
     return {f"{pages} pages, {name}": rig.kernel_ms(thing) for name, thing in things.items()}

@@ -34,8 +34,7 @@ from encoders.attention.plain import (
     split_windows,
 )
 from encoders.deepseek.sam import key_axes
-from encoders.pointwise import fused as pointwise
-from encoders.pointwise import linear_gelu, quick_gelu, torch_operators
+from encoders.pointwise import fused, linear_gelu, quick_gelu, torch_operators
 from encoders.pointwise.fused import NormConfig
 from tests.encoders.attention.attention_cases import (
     Case,
@@ -221,11 +220,11 @@ def window_groups() -> Iterator[Group]:
 
 
 def norm_alone(x: Tensor, norm: torch.nn.LayerNorm, config: NormConfig) -> Tensor:
-    return pointwise.launch_norm(x, None, norm.weight, norm.bias, norm.eps, config)[1]
+    return fused.launch_norm(x, None, norm.weight, norm.bias, norm.eps, config)[1]
 
 
 def sum_and_norm(x: Tensor, delta: Tensor, norm: torch.nn.LayerNorm, config: NormConfig) -> Tensor:
-    return pointwise.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, config)[1]
+    return fused.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, config)[1]
 
 
 def plain_sum_and_norm(x: Tensor, delta: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
@@ -236,7 +235,7 @@ def norm_groups() -> Iterator[Group]:
     for rows, width in [(rows, 768) for rows in SAM_ROWS] + [(rows, 1024) for rows in CLIP_ROWS]:
         norm, x, delta = random_norm(width, (rows,), dtype=torch.bfloat16, device="cuda")
         scale, shift = norm.weight.float(), norm.bias.float()
-        own = default_first(pointwise.default_norm_config(width), NORM_CONFIGS)
+        own = default_first(fused.default_norm_config(width), NORM_CONFIGS)
         eager = partial(functional.layer_norm, x, (width,), norm.weight, norm.bias, norm.eps)
         yield Group(
             section="norm",

@@ -1,7 +1,7 @@
 """Runs the model on the device: prefills into the pool, and decode steps of a fixed number of rows, as CUDA graphs.
 
-Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged: plan), N prompts of L tokens, D
-width.
+Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged_kernels: plan), N prompts of L
+tokens, D width.
 """
 
 from collections import deque

@@ -11,10 +11,10 @@ pytest.importorskip("triton")
 from torch import Tensor
 
 from ocr.decoding.decode_pages import decode_pages
-from ocr.decoding.gpu.forward import prefill, steps
+from ocr.decoding.gpu.forward import prefill, prefill_experts, steps
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.layers import ExpertsConfig
-from ocr.decoding.gpu.forward.prefill import Routed, TilesConfig
+from ocr.decoding.gpu.forward.prefill_experts import Routed, TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
@@ -106,7 +106,7 @@ def test_tokens_go_where_the_router_says(tokens: int) -> None:
     _, shares, chosen = gate(hidden)
     shares, places = shares.sort(1, descending=True)
     expected = by_hand(chosen.gather(1, places), shares, 6)
-    got = prefill.route(gate, hidden)
+    got = prefill_experts.route(gate, hidden)
     torch.testing.assert_close(got.shares, shares)
     for ours, theirs in zip(got[1:], expected[1:], strict=True):
         assert torch.equal(ours, theirs)
@@ -117,7 +117,7 @@ def test_no_numbers_go_to_some_expert_each_place_once() -> None:
     _, gate = experts_and_gate()
     hidden = torch.randn(40, 64, generator=torch.Generator().manual_seed(0))
     hidden[3] = torch.nan
-    got = prefill.route(gate, hidden)
+    got = prefill_experts.route(gate, hidden)
     assert got.order.sort().values.tolist() == list(range(80))
     assert got.starts[-1] == 80
     assert got.shares[3].isnan().any()  # so that what comes out is none either
@@ -134,7 +134,7 @@ def test_experts_with_many_tokens_and_with_none(block_m: int) -> None:
     shares = torch.rand(40, 2, generator=generator)
     routed = by_hand(chosen, shares, 6)
     launch = ExpertsConfig(block_m=block_m, block_n=16, block_k=16)
-    rows = prefill.experts_tiles(module, hidden, routed, TilesConfig(gate_up=launch, down=launch))
+    rows = prefill_experts.experts_tiles(module, hidden, routed, TilesConfig(gate_up=launch, down=launch))
     got = (rows[routed.places.long()] * shares[:, :, None]).sum(1)
     torch.testing.assert_close(got, module(hidden, chosen, shares), rtol=1e-4, atol=1e-4)
 
@@ -185,7 +185,7 @@ def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch
         assert bool(lengths) == (way == "tiles")
 
     def tiles(tokens: int) -> TilesConfig:
-        return prefill.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)
+        return prefill_experts.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)
 
     assert {tiles(length) for length in lengths} == {tiles(tokens) for tokens in range(1, 9000)}
 
@@ -203,7 +203,7 @@ def test_only_models_that_it_knows() -> None:
 
 def test_tiles_fit_what_an_expert_gets_and_what_the_device_has() -> None:
     def tiles(pairs: float, shared_bytes: int) -> list[tuple[int, int]]:
-        config = prefill.tiles_config(pairs, torch.bfloat16, shared_bytes)
+        config = prefill_experts.tiles_config(pairs, torch.bfloat16, shared_bytes)
         # Rows and weights of every stage, gates and ups both.
         gate_up, down = config.gate_up, config.down
         used = [
