@@ -48,26 +48,34 @@ for command in (verify, prune, vacuum):
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--config", "config_path", metavar="FILE", help="YAML configuration file.")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
-@click.option("--db", "database", metavar="FILE", help="Results go here.  [default: ocrbatch.db]")
+@click.option(
+    "--db", "database", metavar="FILE", help="Write results to this database.  [default: ocrbatch.db]"
+)
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
-@click.option("--include", metavar="GLOB", multiple=True, help='Only files like this: "*.pdf". Repeatable.')
-@click.option("--exclude", metavar="GLOB", multiple=True, help='No files or folders like this: "drafts".')
+@click.option(
+    "--include", metavar="GLOB", multiple=True, help='Only files that match, such as "*.pdf". Repeatable.'
+)
+@click.option(
+    "--exclude", metavar="GLOB", multiple=True, help='Skip files and folders that match, such as "drafts".'
+)
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
 @click.option(
     "--text-layer",
     type=click.Choice(["auto", "ignore", "prefer", "fallback", "compare"]),
-    help="What is done with the text that PDFs hold.  [default: auto]",
+    help="How the text layers of PDFs are used.  [default: auto]",
 )
-@click.option("--force", is_flag=True, help="Read again what was read before.")
-@click.option("--retry-failed", is_flag=True, help="Read again what failed or is doubtful, however often.")
+@click.option("--force", is_flag=True, help="Read pages again that were read before.")
+@click.option(
+    "--retry-failed", is_flag=True, help="Read failed and doubtful pages again, however often they failed."
+)
 @click.option(
     "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
 )
-@click.option("--log-file", metavar="FILE", help="Add what happens to this file, a JSON object a line.")
-@click.option("--summary-file", metavar="FILE", help="Write how the run ended to this file, as JSON.")
+@click.option("--log-file", metavar="FILE", help="Append what happens to this file, one JSON object a line.")
+@click.option("--summary-file", metavar="FILE", help="Write the run's outcome to this file, as JSON.")
 @click.option(
-    "--plan", "only_plan", is_flag=True, help="Only say what there is to read, and how long it may take."
+    "--plan", "only_plan", is_flag=True, help="Only print what there is to read, and how long it may take."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")
@@ -146,7 +154,7 @@ def run(
     "-o",
     "output",
     metavar="PATH",
-    help="Write to this file; to a folder (FOLDER/): a file for each document.",
+    help="Write to this file, or to a folder (FOLDER/) with one file for each document.",
 )
 @click.option(
     "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
@@ -162,9 +170,12 @@ def run(
     help='Only these files or folders: "*.pdf", "2026/*".',
 )
 @click.option(
-    "--max-confidence", type=click.FloatRange(0, 1), metavar="0.8", help="Only pages read with at most this."
+    "--max-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="0.8",
+    help="Only pages with at most this confidence.",
 )
-@click.option("--superseded", is_flag=True, help="Also what files held before their content changed.")
+@click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
 @verbose_option
 def export(
     database: str,
@@ -177,7 +188,7 @@ def export(
     superseded: bool,
     verbose: bool,
 ) -> None:
-    """Write all pages as JSON lines, markdown or text, ordered by path, then page; or those the options leave."""
+    """Write pages as JSON lines, markdown or text, ordered by path and page: all, or those the options select."""
     start_logging(verbose)
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, selection
     from storage.export import formats
@@ -208,11 +219,11 @@ def export(
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what befell it."
+    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what went wrong."
 )
 @verbose_option
 def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> None:
-    """Show runs, pages by status, documents, and how long every stage takes; or every file."""
+    """Show runs, pages by status, documents, and the time of every stage; or every file."""
     start_logging(verbose)
     from pipeline.reports.status import file_lines, status_lines
     from storage.queries import listing, statistics
@@ -230,10 +241,8 @@ def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> Non
 @cli.command()
 @click.argument("query")
 @database_option
-@click.option("--doubtful", is_flag=True, help="Also pages whose text is in doubt.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many hits."
-)
+@click.option("--doubtful", is_flag=True, help="Include pages whose text is in doubt.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most hits to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @verbose_option
 def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool, verbose: bool) -> None:
@@ -265,12 +274,14 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool,
 
 
 @cli.command("eval")
-@click.option("--truth", metavar="DIR", required=True, help="DIR/<path of the file>/<page>.txt")
+@click.option(
+    "--truth", metavar="DIR", required=True, help="Folder of true texts: DIR/<path of the file>/<page>.txt"
+)
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @verbose_option
 def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
-    """Compare stored pages with texts known to be right: character and word error rates."""
+    """Score stored pages against true texts: character and word error rates."""
     start_logging(verbose)
     from pathlib import Path
 

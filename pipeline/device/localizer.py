@@ -126,7 +126,7 @@ def _in_arena(array: npt.NDArray[np.uint8], arena: Arena | None) -> npt.NDArray[
 
 
 def _failed(read: ReadPage, error: BaseException) -> PageResult:
-    LOGGER.debug("the text of a page could not be taken apart", exc_info=error)
+    LOGGER.debug("the text of a page could not be located on it", exc_info=error)
     category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
     if isinstance(error, (TimeoutError, ProcessExpired)):
         category, happened = failure_of(error, _LIMIT_S)

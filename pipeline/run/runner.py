@@ -331,7 +331,7 @@ class _Run:
     def _phase(self) -> Phase:
         if self._model.is_loading:
             return "loading the model"
-        return "reading" if self._model.is_ready else "looking into files"
+        return "reading" if self._model.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -85,7 +85,7 @@ def _shared() -> Iterator[Finding]:
     """Checks shared memory: unnamed for rendered pages, which /dev/shm does not limit, and /dev/shm for locks."""
     arena = Arena.where_possible(_TRIAL_BYTES)
     if arena is None:
-        yield note("shared memory", "not to be had here: rendered pages come through pipes, which is slower")
+        yield note("shared memory", "not available here: rendered pages come through pipes, which is slower")
     else:
         arena.close()
         yield ok("shared memory", "rendered pages go through it; it counts as memory, not against /dev/shm")

@@ -32,7 +32,7 @@ _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
 _NO_WORKERS = "the worker processes that open files do not start"
 _REMEDY = (
-    "free memory, or have fewer of them with render.workers; a script that calls ocrbatch must be a file whose main "
+    "free memory, or lower render.workers; a script that calls ocrbatch must be a file whose main "
     'part is under `if __name__ == "__main__":`. No file was marked; run again'
 )
 
@@ -182,7 +182,7 @@ class TaskPool:
                 )
                 try:
                     if not pool.active:  # asking a new pool starts it
-                        raise BrokenProcessPool("they ended while they were started")
+                        raise BrokenProcessPool("they ended during their start")
                 except (BrokenProcessPool, OSError, RuntimeError) as error:  # no process, no pipe, no thread
                     pool.stop()
                     pool.join()
@@ -246,7 +246,7 @@ class WorkerPool(TaskPool):
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
-            reason = f"looking into the file {failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            reason = f"inspecting the file {failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
             return failed_tasks.broken(path, reason)
 
         return self._submit(
@@ -330,7 +330,7 @@ def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> 
     key: the configuration key of the time limit, if it has one.
     """
     if isinstance(error, TimeoutError):
-        remedy = f"; raise {key} if the file deserves it" if key else ""
+        remedy = f"; raise {key} if the file is worth it" if key else ""
         return "timeout", f"took longer than {limit_s:g} s{remedy}"
     if isinstance(error, ProcessExpired):
         return "crash", f"crashed its worker process ({_death(error.exitcode)})"

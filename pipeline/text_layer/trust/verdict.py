@@ -130,7 +130,7 @@ def _stacked_reason(page: Evidence) -> str:
     letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
     places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
     share = 1 - len(places) / max(len(letters), 1)
-    return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
+    return f"{share:.0%} of its characters overlap" if share > _STACKED else ""
 
 
 def _doubled_reason(page: Evidence) -> str:
@@ -142,7 +142,7 @@ def _doubled_reason(page: Evidence) -> str:
         doubled += len(span.glyphs) if any(_is_beside(span, other) for other in alike[-_COPIES:]) else 0
         alike.append(span)
     share = doubled / max(len(page.glyphs), 1)
-    return f"{share:.0%} of its characters are copies beside others" if share > _STACKED else ""
+    return f"{share:.0%} of its characters are copies next to others" if share > _STACKED else ""
 
 
 def _unlikely_reason(page: Evidence) -> str:

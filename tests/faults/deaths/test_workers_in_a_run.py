@@ -78,4 +78,4 @@ def test_each_fate_of_a_look_costs_its_file_and_no_other(
     with closing(open_for_reading(database)) as db:
         reasons = dict(db.conn.execute("SELECT path, reason FROM files WHERE status = 'broken'").fetchall())
     assert len(reasons) == len(CATEGORIES)
-    assert all(reason.startswith("looking into the file ") for reason in reasons.values()), reasons
+    assert all(reason.startswith("inspecting the file ") for reason in reasons.values()), reasons

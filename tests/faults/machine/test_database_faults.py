@@ -99,7 +99,7 @@ def test_a_database_that_stays_busy_ends_the_run_and_costs_no_page(
                     stack.enter_context(_held(database))
 
         progress = BusyAfterOne()
-        with pytest.raises(DatabaseBusyError, match=r"another program holds the database") as caught:
+        with pytest.raises(DatabaseBusyError, match=r"another program has held the database") as caught:
             run(config, progress, Stop())  # while the database is still held
     assert exit_code(caught.value) == ExitCode.BUSY
     assert not tables.faults(Path(database))

@@ -196,7 +196,7 @@ def test_one_that_finds_no_memory_is_done_without_where_another_reads(
     with contextlib.closing(model):
         results = asyncio.run(asyncio.wait_for(work(), 2 * WAIT_S))
     assert [result.status for result in results] == ["ok"] * 3
-    assert "a second model finds no room" in caplog.text
+    assert "there is no room for a second model" in caplog.text
     model._take(model._replicas[0], Failed(error=ModelMemoryError("nor does this one"), lost={}))
     assert isinstance(model.failed.exception(), ModelMemoryError), "the last one is needed"
 
@@ -315,7 +315,7 @@ def test_errors_survive_their_way_or_are_told_in_words() -> None:
 def test_an_end_is_named() -> None:
     assert _death(-signal.SIGSEGV) == "SIGSEGV"
     assert _death(3) == "exit code 3"
-    assert _death(None) == "nobody knows how"
+    assert _death(None) == "for an unknown reason"
 
 
 def test_the_first_error_is_the_runs(config: Config) -> None:
