@@ -184,7 +184,7 @@ def _connect_reader(path: str) -> Database:
         return _connect(path, "mode=rw")
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs those files even to be read. In a folder where they cannot be created
-        # (read-only media, a full disk) nobody else is writing either, unless a WAL is there.
+        # (read-only media, a full disk) no other process is writing either, unless a WAL is there.
         name = getattr(error, "sqlite_errorname", "")
         no_access = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
         if not no_access or not os.path.isfile(path):

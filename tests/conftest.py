@@ -1,4 +1,4 @@
-"""What holds for all tests. It comes before anything that computes is imported."""
+"""Settings and fixtures for all tests. They come before anything that computes is imported."""
 
 import logging
 import os

@@ -157,7 +157,7 @@ def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: P
 
 
 def _replace(path: Path, write: Callable[[str], object]) -> None:
-    """Writes beside path, then moves into place: a reader (or a mapping of the old file) never sees half."""
+    """Writes to a file next to path, then renames it: a reader (or a mapping of the old file) never sees half."""
     partial = path.with_name(path.name + ".partial")
     try:
         write(str(partial))

@@ -1,4 +1,4 @@
-"""Places texts on their pages: beside a GPU in processes of its own, otherwise in a thread.
+"""Places texts on their pages: with a GPU in processes of its own, otherwise in a thread.
 
 Placing takes 10 to 50 ms a page. In the interpreter that feeds a GPU, nothing is launched during that time.
 """

@@ -92,7 +92,7 @@ def history_of(
     """Returns page_index -> runs that tried it under these settings, and -> the attempt that counts if it is done.
 
     A run's first reading has no rung; the ladder's further ones are no runs. Nor does the first that ended with the
-    model lost count: other pages were computed beside it. page_index: of this page alone.
+    model lost count: other pages were computed with it. page_index: of this page alone.
     retry_failed: a doubtful reading does not count, nor a text layer that was used because reading failed.
     """
     rows = conn.execute(

@@ -1,4 +1,4 @@
-"""What is opened, what is refused, and that refusing changes nothing."""
+"""Databases that are opened, those that are refused, and that refusing changes nothing."""
 
 import os
 import sqlite3

@@ -24,7 +24,7 @@ from pipeline.text_layer.trust.widths import width_fit
 _UNMAPPED = 0.01
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
 _UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
-_TURNED = 0.1  # the stamp beside a preprint is 2%
+_TURNED = 0.1  # the stamp next to a preprint is 2%
 _COPIES = 8  # most copies of a text that are compared
 _STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.

@@ -1,4 +1,4 @@
-"""What happens where memory does not suffice."""
+"""Manager and graphs where there is not enough memory."""
 
 import logging
 from typing import Literal
@@ -198,7 +198,7 @@ class Pooled(ToyCapture):
 
 
 class OutOfResourcesError(Exception):
-    """As Triton's: no RuntimeError."""
+    """An error like Triton's, which is no RuntimeError."""
 
 
 def pooled(

@@ -67,7 +67,7 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path, tensors: dict[st
 def test_a_streamed_checkpoint_is_the_mapped_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, int8: bool
 ) -> None:
-    """What a GPU is given, made on the CPU."""
+    """Makes on the CPU what a GPU is given."""
     checkpoint.save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer(), int8=int8)
     mapped = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
     monkeypatch.setattr(model_weights, "_convert", model_weights._stream)

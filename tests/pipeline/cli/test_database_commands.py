@@ -1,4 +1,4 @@
-"""What looks after the database, and what shows parts of it, as commands."""
+"""The commands that maintain the database and show parts of it."""
 
 import json
 from datetime import timedelta

@@ -53,7 +53,7 @@ def expected(encoder: DeepEncoder) -> list[torch.Tensor]:
 
 
 def recorded(encoder: RunEncoder) -> dict[str, dict[str, Any]]:
-    """As the database keeps it."""
+    """Returns the statistics as the database keeps them."""
     return {name: stats.summary() for name, stats in encoder.stats().items()}
 
 

@@ -43,7 +43,7 @@ def shadowed() -> np.ndarray:
 
 
 def bordered() -> np.ndarray:
-    """What a scanner leaves around a sheet smaller than its glass."""
+    """Returns the border a scanner leaves around a sheet smaller than its glass."""
     pixels = grain(3)
     pixels[:, :90] = 12
     pixels[-70:] = 12

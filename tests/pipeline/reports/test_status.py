@@ -1,4 +1,4 @@
-"""What `status` says of pages whose text is not of the settings that were used last."""
+"""`status` tells which pages have a text of other settings than the last run's."""
 
 from pathlib import Path
 

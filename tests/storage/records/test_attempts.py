@@ -147,7 +147,7 @@ def test_other_settings_replace_and_come_back_without_reading(store: Store, path
 def test_other_settings_hide_nothing_that_was_read_further(
     store: Store, path: Path, old: str, new: str, kept: str
 ) -> None:
-    """Whatever the confidences: under different settings they are not the same measure."""
+    """Confidences under different settings are not compared: they are not the same measure."""
     for status, settings_hash, confidence in ((old, SETTINGS, 0.9), (new, OTHER, 0.1)):
         page = a_page(
             None if status == "failed" else f"text{settings_hash}",

@@ -17,7 +17,7 @@ _SWITCH = 1.1  # drafts must look this much better before they are used
 
 @dataclass(slots=True)
 class Hits:
-    """How often one page's draft was right, over its last ten proposals or so.
+    """The hit rate of one page's draft, over its last ten proposals or so.
 
     chance: the probability that a proposed token is right, given that those before it were. ideas: the share of steps
     in which the draft proposed anything.

@@ -44,7 +44,7 @@ _SAID = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slip:
-    """How one till prints. width: in characters. capitals: nothing but those."""
+    """The print of one till. width: in characters. capitals: nothing but those."""
 
     w: Writer
     width: int

@@ -167,7 +167,7 @@ def test_the_engine_writes_what_it_wrote() -> None:
 
 
 def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of prompts of any length: those of the trial have the tiles of all of them."""
+    """The trial's prompts use every tile that prompts of any length use."""
     monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
     lengths = []
 
