@@ -18,7 +18,7 @@ import torch
 from ocr.character_head.second_opinion import opinion_of
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding.gpu.forward import layers, steps
+from ocr.decoding.gpu.forward import layers, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.decoding.gpu.forward.step_costs import MOST_TOKENS, STEP_TOKENS, step_cost
 from ocr.decoding.gpu.forward.steps import DeviceSteps
@@ -93,7 +93,7 @@ def one_step(device: DeviceSteps, batch: int, tokens: int) -> object:
 @contextmanager
 def most_pairs(count: int) -> Iterator[None]:
     """Lets the fused layers take this many pairs within it."""
-    with patch.object(layers, "MAX_PAIRS", count), patch.object(steps, "MAX_PAIRS", count):
+    with patch.object(layers, "MAX_PAIRS", count), patch.object(text_forward, "MAX_PAIRS", count):
         yield
 
 

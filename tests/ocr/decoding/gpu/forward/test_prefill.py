@@ -11,11 +11,12 @@ pytest.importorskip("triton")
 from torch import Tensor
 
 from ocr.decoding.decode_pages import decode_pages
-from ocr.decoding.gpu.forward import prefill, prefill_experts, steps
+from ocr.decoding.gpu.forward import prefill, prefill_experts, steps, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.layers import ExpertsConfig
 from ocr.decoding.gpu.forward.prefill_experts import Routed, TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.forward.text_forward import TextForward
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
 from tests.ocr.decoding.gpu.test_paged_engine import (
@@ -76,7 +77,7 @@ def prefilled(
 def test_the_same_states_as_transformers(pages: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RandomReader()
     expected, plain = prefilled(reader, "transformers", pages, length)
-    monkeypatch.setattr(DeviceSteps, "_forward", None)  # not asked any more
+    monkeypatch.setattr(TextForward, "_forward", None)  # not asked any more
     got, pool = prefilled(reader, "tiles", pages, length)
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
     assert float(expected.std()) > 0.1
@@ -175,7 +176,7 @@ def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch
         lengths.append(prompts_NLD.shape[1])
         return prompts_NLD[:, -1]
 
-    monkeypatch.setattr(steps, "last_states", recorded)
+    monkeypatch.setattr(text_forward, "last_states", recorded)
     monkeypatch.setattr(steps, "choose_into", lambda *_, **__: None)
     reader = RandomReader()
     shape = PoolShape.of(reader.language_model, torch.float32, 16)

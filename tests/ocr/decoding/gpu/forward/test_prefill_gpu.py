@@ -115,7 +115,7 @@ def test_the_engine_equals_decode_pages_in_fp32(slots: int, graphs: bool) -> Non
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
     engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs))
-    assert engine._steps._prompts == "tiles"
+    assert engine._steps._forward.prompts == "tiles"
     same(in_order(engine, items(reader, pages, limits)), expected)
 
 
