@@ -31,7 +31,7 @@ from pipeline.stop import Stop
 from pipeline.types import Document, PageKind
 from storage.database import open_for_reading
 from storage.queries.pace import Pace, pace
-from storage.records import attempts
+from storage.records import page_plans
 from storage.types import PagePlan
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class _Planner:
         wanted, num_left_out = select_pages(num_pages, ingest.pages, ingest.max_pages_per_document)
         found = PagePlan(to_read=tuple(wanted), done=(), given_up=())
         if self._db is not None:
-            found = attempts.foresee(
+            found = page_plans.foresee(
                 self._db.conn,
                 sha256,
                 wanted,

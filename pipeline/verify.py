@@ -32,14 +32,14 @@ LOGGER = logging.getLogger("ocrbatch")
 _LISTED = 20
 _MEANINGS = {
     "file": "SQLite finds the {} pages of its file in order; application and schema are ours",
-    "references": "rows of {} tables refer to rows that are there",
+    "references": "rows of {} tables refer to existing rows",
     "documents": "{} documents have one row for each of their pages",
     "pages": "{} pages have the status of their current attempt",
     "attempts": "{} attempts have the text, markdown and blocks that were stored",
     "blocks": "{} blocks are numbered without a gap",
     "search": "{} pages are in the search index with their current text",
     "runs": "of {} runs at most one is under way",
-    "files": "{} files have the content and the number of pages that the database says",
+    "files": "{} files have the content and the number of pages that the database records",
     "pages_in_files": "{} pages were counted in them",
 }
 _KINDS = {
@@ -119,7 +119,7 @@ def last_config(db: Database) -> Config:
     try:
         return Config() if row is None else Config.model_validate(json.loads(row[0]))
     except (ValidationError, ValueError):  # stored by another version
-        LOGGER.debug("the last run's configuration is of no use here", exc_info=True)
+        LOGGER.debug("the last run's configuration cannot be used here", exc_info=True)
         return Config()
 
 

@@ -132,8 +132,8 @@ def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusyError(
-            f"{path}: another program holds the database ({error}), and did so for {BUSY_TIMEOUT_S:g} s; "
-            "close it and run again, finished pages stay; or use another --db"
+            f"{path}: another program has held the database for {BUSY_TIMEOUT_S:g} s ({error}); "
+            "close it and run again, finished pages are kept; or use another --db"
         )
     if name == "SQLITE_NOTADB":
         return NotADatabaseError(f"{path}: not a database; it was left untouched; choose another --db")
@@ -143,13 +143,15 @@ def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
             f"restore a copy, or save what is left with `sqlite3 {path} .recover`"
         )
     if name == "SQLITE_FULL":
-        return DatabaseAccessError(f"{path}: the disk is full; free space and run again, finished pages stay")
+        return DatabaseAccessError(
+            f"{path}: the disk is full; free space and run again, finished pages are kept"
+        )
     if name.startswith("SQLITE_READONLY"):
         return _read_only(path, error)
     if name.startswith(("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM")):
         return DatabaseAccessError(
-            f"{path}: the disk takes no more ({error}): it is full or failing, or a quota or a limit on the size of "
-            "files is reached; mend that and run again, finished pages stay"
+            f"{path}: nothing more can be written to the disk ({error}): it is full or failing, or a quota or a limit "
+            "on the size of files is reached; fix that and run again, finished pages are kept"
         )
     return DatabaseAccessError(
         f"{path}: {error}; check that the file and its folder exist, can be read and written, "
@@ -160,7 +162,7 @@ def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
 def _read_only(path: str, reason: object) -> StorageError:
     return DatabaseAccessError(
         f"{path}: cannot be written ({reason}): the file, its folder or the whole disk is read-only for this user; "
-        "change that, or use another --db; finished pages stay"
+        "change that, or use another --db; finished pages are kept"
     )
 
 
@@ -182,7 +184,7 @@ def _connect_reader(path: str) -> Database:
         return _connect(path, "mode=rw")
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs those files even to be read. In a folder where they cannot be created
-        # (read-only media, a full disk) nobody else is writing either, unless a WAL is there.
+        # (read-only media, a full disk) no other process is writing either, unless a WAL is there.
         name = getattr(error, "sqlite_errorname", "")
         no_access = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
         if not no_access or not os.path.isfile(path):

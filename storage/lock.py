@@ -28,7 +28,7 @@ _OWNER_CHARACTERS = 400
 
 
 def lock_path(database: str) -> str:
-    """Returns the lock file's path: beside the file that a symbolic link points to."""
+    """Returns the lock file's path: next to the file that a symbolic link points to."""
     return os.path.realpath(database) + ".lock"
 
 
@@ -57,7 +57,7 @@ class RunLock:
             self._sign()
 
     def release(self) -> None:
-        # Removed while held, so that nobody can hold a lock on a file that no longer exists: see _acquire.
+        # Removed while held, so that no process can hold a lock on a file that no longer exists: see _acquire.
         with contextlib.suppress(OSError):
             if _still_there(self._descriptor, self._path):
                 os.unlink(self._path)
@@ -80,7 +80,7 @@ def run_lock(database: str) -> Iterator[bool]:
 
 
 def owner(database: str) -> str | None:
-    """Returns who holds the database ("process 12 on host since ...: command"), None if nobody does."""
+    """Returns who holds the database ("process 12 on host since ...: command"), None if no process does."""
     return (_written(lock_path(database)) or "unknown") if is_locked(database) else None
 
 

@@ -1,8 +1,9 @@
-"""What holds for all tests. It comes before anything that computes is imported."""
+"""Settings and fixtures for all tests. They come before anything that computes is imported."""
 
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 # Tests run side by side, a process for each CPU (`pytest -n auto`): threads of their own would be in each other's way.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -19,10 +20,17 @@ _HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Files and folders that are named run whole."""
-    is_named = config.args_source is pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput")
-    if is_named and config.option.markexpr == _WITHOUT_SLOW:
+    """Runs files and folders that are named whole."""
+    if hasattr(config, "workerinput"):
+        config.option.markexpr = config.workerinput["markexpr"]
+    elif config.args_source is pytest.Config.ArgsSource.ARGS and config.option.markexpr == _WITHOUT_SLOW:
         config.option.markexpr = ""
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist's
+def pytest_configure_node(node: Any) -> None:
+    """Hands the choice of marks to a worker, which would take it from pyproject.toml."""
+    node.workerinput["markexpr"] = node.config.option.markexpr
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,4 +1,4 @@
-"""How much work something is, on any machine and however busy that is."""
+"""Measures work in units that do not depend on the machine or on how busy it is."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ _TURNS = 1_000_000
 
 
 def effort(work: Callable[[], object]) -> float:
-    """Returns the work's CPU time in units of that of a million turns of an empty Python loop, timed beside it.
+    """Returns the work's CPU time in units of that of a million turns of an empty Python loop, timed next to it.
 
     A unit takes 10 to 50 ms. Only this thread's time counts: what other processes and threads do does not.
     """

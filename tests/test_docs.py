@@ -1,4 +1,4 @@
-"""What the documents say is what the program does."""
+"""The documents agree with the program."""
 
 import os
 import re
@@ -69,7 +69,7 @@ def named_modules() -> set[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Those of a document's headings, as they are made where Markdown is shown."""
+    """Returns the anchors of a document's headings, as they are made where Markdown is shown."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -98,7 +98,7 @@ def test_documented_commands_parse(command: str) -> None:
 
 @pytest.mark.parametrize("command", [command for command in NAMED if "--help" not in command])
 def test_commands_in_running_text_parse(command: str) -> None:
-    """Those that are named without arguments, such as `ocrbatch bench decode`, must be there."""
+    """Commands that are named without arguments, such as `ocrbatch bench decode`, must be there."""
     words = shlex.split(command)[1:]
     found: click.Command = cli
     while words and isinstance(found, click.Group):

@@ -23,7 +23,7 @@ class TableCache(Generic[T]):
         self._entries.clear()
 
     def get(self, key: int, sources: Sequence[Tensor], compute: Callable[[], T]) -> T:
-        """Returns the value for key. With gradients enabled it is computed anew, so that they reach the sources."""
+        """Returns the value for key. With gradients enabled it is computed again, so that they reach the sources."""
         if torch.is_grad_enabled() and any(source.requires_grad for source in sources):
             return compute()
         if torch.compiler.is_compiling():  # a traced graph cannot look at addresses

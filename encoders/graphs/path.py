@@ -71,7 +71,7 @@ class GraphPath(ABC):
         """
 
     def watched(self, axis: Hashable) -> Sequence[Tensor]:
-        """Returns tensors that a graph reads beside its buffers: weights, workspaces. Called before every replay."""
+        """Returns tensors that a graph reads besides its buffers: weights, workspaces. Called before every replay."""
         return ()
 
     def kept(self, axis: Hashable) -> Sequence[Tensor]:

@@ -71,7 +71,7 @@ class PathStats:
     def summary(self) -> dict[str, Any]:
         """Returns all of it as a run's record states it, ready for JSON.
 
-        Shares to three decimals, seconds to two, memory in MiB to one, beside the bytes.
+        Shares to three decimals, seconds to two, memory in MiB to one, next to the bytes.
         """
         return self.as_dict() | {
             "units": self.units,

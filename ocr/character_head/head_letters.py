@@ -1,7 +1,7 @@
 """Turns runs of equal cells into letters: decides how many each run stands for, and where the spaces are.
 
 The head was trained with each character's advance width, so letters of a word touch and a space leaves cells empty.
-A run twice as wide as its letter is two letters; a gap explained by a too narrow letter beside it is no space.
+A run twice as wide as its letter is two letters; a gap explained by a too narrow letter next to it is no space.
 """
 
 import unicodedata
@@ -26,7 +26,7 @@ _WIDE_ENOUGH = 0.4  # of an em: narrower letters tell little about the size
 _NARROW = 0.34
 _FEW = 3
 _SPACE = 0.25
-_STRAY = 0.4  # of its letter's width: a run this narrow beside another is a misreading
+_STRAY = 0.4  # of its letter's width: a run this narrow next to another is a misreading
 _SEEN_OFTEN = 4
 # The cost of taking a run for two letters: those that often come in pairs, others, and those that never do.
 _OFTEN, _SELDOM, _NEVER = 1.5, 5.0, 1e9

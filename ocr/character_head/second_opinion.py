@@ -72,11 +72,11 @@ class SecondOpinion:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether the head sees many marks with hardly a word among them: dots, hatching, a halftone; not text.
+        """True if the head sees many marks with hardly a word among them: dots, hatching, a halftone; not text.
 
         Three different letters or digits in a row count as part of a word, since dots pass for "oooo" with an
         occasional
-        "c". Contents with leaders and blank forms have words, however many dots are beside them.
+        "c". Contents with leaders and blank forms have words, however many dots are next to them.
         """
         if self.num_marks < _MANY:
             return False

@@ -2,22 +2,19 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 
 from ocr.character_head.second_opinion import NUM_RESERVED
-from ocr.checkpoints.int8 import SCALE_SUFFIX, expand, is_quantised, num_rows, quantise
-from ocr.checkpoints.tensor_names import Slot, ignored, slots
-from ocr.checkpoints.weight_streams import all_stored, send
+from ocr.checkpoints.int8 import SCALE_SUFFIX, is_quantised, quantise
+from ocr.checkpoints.model_weights import fill
+from ocr.checkpoints.tensor_names import slots
 from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from ocr.model_files.locate import (
@@ -84,7 +81,7 @@ def load(
     files = weight_files(directory)
     with torch.device("meta"):
         model = OcrModel.from_config(config)
-    _fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
+    fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
     ids = {**config_json["language_config"], **config_json}
     return LoadedModel(
         model=model,
@@ -148,144 +145,6 @@ def _characters(directory: Path, config: OcrConfig) -> str | None:
     return characters
 
 
-def _fill(
-    model: OcrModel,
-    files: Sequence[Path],
-    device: torch.device,
-    dtype: torch.dtype,
-    encoder_dtype: torch.dtype,
-) -> None:
-    """Fills a model built on meta with its weights, and leaves it in evaluation mode without gradients."""
-    places = slots(model)
-    with ExitStack() as stack:
-        source: dict[str, Any] = {}
-        for file in files:
-            handle = _open(file, stack)
-            source.update(dict.fromkeys(handle.keys(), handle))
-        _check(places, source, ignored(model), files)
-        likes = {
-            name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)
-            for name in dict.fromkeys(place.parameter for place in places.values())
-        }
-        read = _stream if device.type == "cuda" else _convert
-        whole = read(likes, places, source, files, device)
-    for name, tensor in whole.items():
-        module, _, leaf = name.rpartition(".")
-        setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
-    text = model.language_model
-    if model.config.language.tie_word_embeddings:
-        model.lm_head.weight = text.embed_tokens.weight
-    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # no checkpoint holds its tables
-    model.eval()
-
-
-def _convert(
-    likes: Mapping[str, Tensor],
-    places: Mapping[str, Slot],
-    source: Mapping[str, Any],
-    files: Sequence[Path],
-    device: torch.device,
-) -> dict[str, Tensor]:
-    """Returns each parameter's values, tensor by tensor; those that need no conversion or joining stay mapped.
-
-    likes: tensors of each parameter's shape and dtype, without values.
-    """
-    whole: dict[str, Tensor] = {}
-    for key, place in places.items():
-        tensor = _read(source, key).to(device, likes[place.parameter].dtype)
-        if place.index is None:
-            whole[place.parameter] = tensor
-            continue
-        if place.parameter not in whole:
-            whole[place.parameter] = _room(likes[place.parameter], device)
-        whole[place.parameter][place.index] = tensor
-    return whole
-
-
-def _stream(
-    likes: Mapping[str, Tensor],
-    places: Mapping[str, Slot],
-    source: Mapping[str, Any],
-    files: Sequence[Path],
-    device: torch.device,
-) -> dict[str, Tensor]:
-    """Returns each parameter's values, read straight into the device's memory; int8 tensors go through the host's."""
-    whole = {name: _room(like, device) for name, like in likes.items()}
-    stored = all_stored(files)
-    streamed = []
-    for key, place in places.items():
-        target = whole[place.parameter] if place.index is None else whole[place.parameter][place.index]
-        if key in stored:
-            streamed.append((stored[key], target))
-        else:
-            target.copy_(_read(source, key))
-    try:
-        send(streamed, device)
-    except (OSError, EOFError) as error:
-        raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
-    return whole
-
-
-def _room(like: Tensor, device: torch.device) -> Tensor:
-    """Returns a new tensor on the device; empty_like() of a meta tensor would make PyTorch import its compiler."""
-    return torch.empty(like.shape, dtype=like.dtype, device=device)
-
-
-def _open(file: Path, stack: ExitStack) -> Any:
-    try:
-        return stack.enter_context(safe_open(file, framework="pt"))
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(
-            f"{file} cannot be read as safetensors ({error}); fetch the file again"
-        ) from error
-
-
-def _read(source: Mapping[str, Any], key: str) -> Tensor:
-    tensor: Tensor = source[key].get_tensor(key)
-    scale_key = key + SCALE_SUFFIX
-    return expand(tensor, source[scale_key].get_tensor(scale_key)) if tensor.dtype == torch.int8 else tensor
-
-
-def _check(
-    places: Mapping[str, Slot], source: Mapping[str, Any], unused: frozenset[str], files: Sequence[Path]
-) -> None:
-    """Raises a CheckpointError that names every kind of mismatch at once."""
-    expected = dict(_expected_shapes(places, source))
-    found = {
-        key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items() if key not in unused
-    }
-    misshapen = [
-        f"{key} {list(found[key])} instead of {list(shape)}"
-        for key, shape in expected.items()
-        if key in found and found[key] != shape
-    ]
-    faults = [
-        _listed("missing tensors", [key for key in expected if key not in found]),
-        _listed("unknown tensors", [key for key in found if key not in expected]),
-        _listed("tensors of another shape", misshapen),
-    ]
-    if any(faults):
-        where = ", ".join(str(file) for file in files)
-        raise CheckpointError(
-            f"{where} does not fit its config.json: {'; '.join(filter(None, faults))}. Use the config.json "
-            "published with these weights, and weights under DeepSeek-OCR's published names"
-        )
-
-
-def _expected_shapes(
-    places: Mapping[str, Slot], source: Mapping[str, Any]
-) -> Iterable[tuple[str, tuple[int, ...]]]:
-    for key, place in places.items():
-        yield key, place.shape
-        if key in source and source[key].get_slice(key).get_dtype() == "I8":
-            yield key + SCALE_SUFFIX, (num_rows(place.shape),)
-
-
-def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return f"{kind}: {', '.join(items[:most])}{more}" if items else ""
-
-
 def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: Path) -> int:
     """Returns the id that config.json gives, else the tokenizer's id of the token."""
     found: int | None = configured if isinstance(configured, int) else tokenizer.token_to_id(token)
@@ -298,7 +157,7 @@ def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: P
 
 
 def _replace(path: Path, write: Callable[[str], object]) -> None:
-    """Writes beside path, then moves into place: a reader (or a mapping of the old file) never sees half."""
+    """Writes to a file next to path, then renames it: a reader (or a mapping of the old file) never sees half."""
     partial = path.with_name(path.name + ".partial")
     try:
         write(str(partial))

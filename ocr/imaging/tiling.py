@@ -44,7 +44,7 @@ MODES: dict[Mode, ModeSpec] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where a page's pixels go in its views.
+    """The areas of a page's views that its pixels fill.
 
     grid: (columns, rows) of tiles, (1, 1) where the page is not tiled. canvas_px: (width, height) of the
     finest view. stretch: the page is stretched over the canvas; otherwise it keeps its aspect inside it.

@@ -26,7 +26,7 @@ _UNIT = (
 
 @torch.no_grad()
 def redraw(model: nn.Module, seed: int = 0) -> None:
-    """Draws every parameter of the model anew, in place, on its own device."""
+    """Redraws every parameter of the model, in place, on its own device."""
     generators: dict[torch.device, torch.Generator] = {}
     for name, parameter in model.named_parameters():
         device = parameter.device

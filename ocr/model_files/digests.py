@@ -16,7 +16,7 @@ def file_sha256(path: Path) -> bytes:
     """Returns the digest of the file's content.
 
     A large file that was hashed before is not read again while its size, inode and times (of its content and
-    of its entry, which nobody can set) are unchanged. Raises: OSError.
+    of its entry, which no program can set) are unchanged. Raises: OSError.
     """
     before = path.stat()
     if before.st_size < _LEAST_BYTES:

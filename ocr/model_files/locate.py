@@ -43,7 +43,7 @@ def find_directory(name_or_path: str) -> Path:
     if _HUB_ID.fullmatch(name_or_path):
         return _download(name_or_path)
     raise CheckpointError(
-        f"model {name_or_path!r} is no directory; use {SHIPPED!r}, an existing directory, or a hub id such "
+        f"model {name_or_path!r} is not a directory; use {SHIPPED!r}, an existing directory, or a hub id such "
         "as deepseek-ai/DeepSeek-OCR"
     )
 

@@ -40,7 +40,7 @@ _LACKS, _LACKS_IF_MANY, _MANY_CLEAR = 0.6, 0.5, 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orientation:
-    """How to turn a page. angle_deg: the clockwise turn that makes it upright. runner_up_deg: the turn to try in doubt.
+    """A page's turn. angle_deg: the clockwise turn that makes it upright. runner_up_deg: the turn to try in doubt.
 
     Without a runner-up there is no doubt: the text is clear, or there is none.
     """

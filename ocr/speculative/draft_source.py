@@ -119,7 +119,7 @@ class Source:
         return self._ends[end], index
 
     def saw_break(self, mark: int, written: bytes) -> bool:
-        """Learns how the break before a word's first mark was written; returns whether the text was laid out anew."""
+        """Learns how the break before a word's first mark was written; returns whether the text was laid out again."""
         word = bisect_left(self._first_mark, mark)
         kind = self.breaks[word]
         if kind in (START, WORD) or written == self._style[kind]:

@@ -4,7 +4,7 @@ python -m ocr.training.heldout DATA OUT --fonts heldout
 ocrbatch run OUT/pages --db held.db; ocrbatch eval --truth OUT/truth --db held.db
 
 With `--prompt grounded`, pages of every kind with pictures, and their blocks beside the texts, for
-`python -m tests.benchmarks.boxes held.db OUT/truth`.
+`python -m tests.benchmarks.layout.boxes held.db OUT/truth`.
 """
 
 import argparse

@@ -36,7 +36,7 @@ WARM_UP_STEPS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Where a run stands in its leg, by the clock.
+    """The position of a run in its leg, by the clock.
 
     start, end: the shares of the leg's time at which the run begins and ends. minutes: the run takes.
     flat: share of the leg before the rates decay.
@@ -56,12 +56,12 @@ class Schedule:
         return self.start + (self.end - self.start) * minutes / self.minutes
 
     def factor(self, step: int, share: float) -> float:
-        """What the rates are multiplied with: warm-up in every run, then the leg's: flat, then linear to zero."""
+        """The factor of the learning rates: warm-up in every run, then the leg's: flat, then linear to zero."""
         decay = 1.0 if share <= self.flat else max(0.0, (1 - share) / (1 - self.flat))
         return min(1.0, (step + 1) / WARM_UP_STEPS, decay)
 
     def seed(self, seed: int) -> int:
-        """Of the pages: the runs of a leg must not draw the same ones."""
+        """The seed of the pages: the runs of a leg must not draw the same ones."""
         return seed + round(self.start * 1_000_000)
 
 

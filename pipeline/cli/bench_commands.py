@@ -20,7 +20,7 @@ model_option = click.option(
     metavar="M",
     default="small",
     show_default=True,
-    help='"small", a directory, an id; "random": full size, random weights.',
+    help='"small", a directory or a hub id; "random": full size with random weights.',
 )
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
@@ -28,7 +28,9 @@ device_option = click.option(
 dtype_option = click.option(
     "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
 )
-output_json_option = click.option("--output-json", metavar="FILE", help="Write all figures there too.")
+output_json_option = click.option(
+    "--output-json", metavar="FILE", help="Also write all figures to this file."
+)
 
 
 @bench.command("encoder")
@@ -36,42 +38,44 @@ output_json_option = click.option("--output-json", metavar="FILE", help="Write a
 @device_option
 @dtype_option
 @click.option(
-    "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="What is compared."
+    "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="Arms to compare."
 )
-@click.option("--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Images or pages.")
+@click.option(
+    "--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Number of images or pages."
+)
 @click.option(
     "--num-warmups",
     type=click.IntRange(0),
     default=3,
     show_default=True,
-    help="Batches before the clock runs, in every arm.",
+    help="Untimed warm-up batches in every arm.",
 )
 @click.option(
     "--batch-size", type=click.IntRange(1), default=1, show_default=True, help="Pages encoded at once."
 )
 @click.option(
-    "--max-items", type=click.IntRange(1), default=32, show_default=True, help="Views in a batch at most."
+    "--max-items", type=click.IntRange(1), default=32, show_default=True, help="Most views in a batch."
 )
 @click.option(
     "--budgets",
     type=click.Choice(["default", "auto"]),
     default="default",
     show_default=True,
-    help="Sizes of graphs: doubling, or chosen from what is measured here.",
+    help="Graph sizes: doubling, or chosen by measurements on this machine.",
 )
 @click.option(
     "--buckets",
     metavar="SIZES",
     default="{(1024, 1024): 1.0}",
     show_default=True,
-    help="Random images: (height, width) and how often.",
+    help="Random images: (height, width) and their probability.",
 )
-@click.option("--pages", metavar="DIR", help="Pages of real documents instead.")
+@click.option("--pages", metavar="DIR", help="Use pages of the documents in this folder instead.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
 def bench_encoder(buckets: str, output_json: str | None, verbose: bool, **options: Any) -> None:
-    """Time the vision encoder, ours with and without graphs and transformers' own, in vLLM's benchmark's table."""
+    """Time the vision encoder with and without graphs against transformers' own, in the table of vLLM's benchmark."""
     start_logging(verbose)
     from pipeline.bench.encoding import encoder_report
     from pipeline.bench.encoding.requests import parse_buckets
@@ -87,10 +91,12 @@ def bench_encoder(buckets: str, output_json: str | None, verbose: bool, **option
 @click.option(
     "--arms",
     metavar="A,B",
-    help="Of generate, engine, drafts (with --pages), paged (on a GPU).  [default: all that can be measured]",
+    help="Any of generate, engine, drafts (with --pages), paged (on a GPU).  [default: all that can be measured]",
 )
-@click.option("--pages", metavar="DIR", help="Pages of real documents instead of random prompts.")
-@click.option("--num-pages", type=click.IntRange(1), default=8, show_default=True, help="Pages at most.")
+@click.option(
+    "--pages", metavar="DIR", help="Use pages of the documents in this folder instead of random prompts."
+)
+@click.option("--num-pages", type=click.IntRange(1), default=8, show_default=True, help="Most pages to read.")
 @click.option(
     "--batch-size", type=click.IntRange(1), default=8, show_default=True, help="Pages decoded at once."
 )
@@ -99,19 +105,19 @@ def bench_encoder(buckets: str, output_json: str | None, verbose: bool, **option
     type=click.IntRange(1),
     default=903,
     show_default=True,
-    help="Of each random prompt, which no end of text cuts short.",
+    help="Length of each random prompt; no end of text cuts the output short.",
 )
 @click.option(
     "--max-new-tokens",
     type=click.IntRange(1),
     default=256,
     show_default=True,
-    help="Tokens written on a page at most.",
+    help="Most tokens to write for a page.",
 )
 @output_json_option
 @verbose_option
 def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
-    """Time decoding, ours with and without drafts and transformers' generate, and compare what they write."""
+    """Time decoding with and without drafts against transformers' generate, and compare the output."""
     start_logging(verbose)
     from pipeline.bench.generation import decode_report
 
@@ -125,31 +131,33 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @device_option
 @dtype_option
 @click.option(
-    "--num-pages", type=click.IntRange(1), help="Make so many pages by copying.  [default: as they are]"
+    "--num-pages",
+    type=click.IntRange(1),
+    help="Copy the documents up to this many pages.  [default: no copies]",
 )
 @click.option(
     "--output-tokens",
     type=click.IntRange(1),
-    help="Write so many tokens on every page.  [default: what it takes; 1000 with random weights]",
+    help="Write this many tokens for every page.  [default: up to its end; 1000 with random weights]",
 )
-@click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: a run's]")
-@click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Of tiling.")
-@click.option("--drafts/--no-drafts", default=None, help="Decode with free drafts.  [default: a run's]")
+@click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
+@click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
+@click.option("--drafts/--no-drafts", default=None, help="Decode with drafts.  [default: as in a run]")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
 @click.option(
     "--generate-pages",
     type=click.IntRange(0),
     default=0,
-    help="Decode so many pages with transformers' generate too, for comparison.",
+    help="Also decode this many pages with transformers' generate, for comparison.",
 )
 @output_json_option
 @verbose_option
 def bench_pipeline(
     paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
 ) -> None:
-    """Time a whole run from files to rows, and say what bounds it.
+    """Time a whole run from files to rows, and report what limits it.
 
-    A directory with a config.json and no weights is a model of that shape with random ones.
+    A directory with a config.json but no weights is a model of that shape with random weights.
     """
     start_logging(verbose)
     from pipeline.bench.whole_run import measured, run_bench, run_report

@@ -14,7 +14,7 @@ from storage.strings.printable import one_line, shown
 
 LOGGER = logging.getLogger("ocrbatch")
 
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more; show tracebacks.")
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log details, and show tracebacks.")
 
 
 def start_logging(verbose: bool, quiet: bool = False) -> None:

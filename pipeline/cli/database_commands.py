@@ -28,17 +28,17 @@ def parse_age(
         return None
     number, unit = text.strip()[:-1], _UNITS.get(text.strip()[-1:].lower())
     if unit is None or not (number.isascii() and number.isdigit()) or len(number) > 5:
-        raise click.BadParameter(f"{text!r} is no age; write it as 90d, 12w or 36h")
+        raise click.BadParameter(f"{text!r} is not an age; write it as 90d, 12w or 36h")
     return timedelta(**{unit: int(number)})
 
 
 @click.command()
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--no-files", is_flag=True, help="Check the database alone, without looking into the files.")
+@click.option("--no-files", is_flag=True, help="Check only the database; open no files.")
 @verbose_option
 def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
-    """Prove that nothing was lost: files, pages, texts, search index and the database itself.
+    """Check that nothing was lost: files, pages, texts, search index and the database itself.
 
     Every listed file is hashed and its pages are counted again. Exit code 6 if anything is wrong. Files that changed or
     went since are listed apart. Nothing is written.
@@ -57,17 +57,21 @@ def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
 @click.command()
 @database_option
 @click.option(
-    "--keep-runs", type=click.IntRange(0), default=0, metavar="N", help="Touch nothing of the last N runs."
+    "--keep-runs",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Keep everything from the last N runs.",
 )
 @click.option(
     "--older-than",
     callback=parse_age,
     metavar="90d",
-    help="Only of runs that began longer ago (36h, 90d, 12w).",
+    help="Only from runs that began longer ago than this (36h, 90d, 12w).",
 )
-@click.option("--missing", is_flag=True, help="Also vanished files, with their pages.")
-@click.option("--superseded", is_flag=True, help="Also content that its file does not have any more.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--missing", is_flag=True, help="Also delete files that no longer exist, with their pages.")
+@click.option("--superseded", is_flag=True, help="Also delete earlier content of files that have changed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @verbose_option
 def prune(
     database: str,
@@ -78,9 +82,9 @@ def prune(
     dry_run: bool,
     verbose: bool,
 ) -> None:
-    """Delete attempts that another took the place of, and runs without any; never a current text.
+    """Delete attempts that another one replaced, and runs left without any; never a current text.
 
-    The file keeps its size, and new pages fill the gaps; `ocrbatch vacuum` makes it smaller.
+    The database file keeps its size, and new pages fill the gaps; `ocrbatch vacuum` shrinks it.
     """
     start_logging(verbose)
     from storage.upkeep import prune as pruning
@@ -101,9 +105,9 @@ def prune(
 @database_option
 @verbose_option
 def vacuum(database: str, verbose: bool) -> None:
-    """Make the file as small as its content, and the search index anew.
+    """Shrink the file to its content, and rebuild the search index.
 
-    For a time this takes the database's own size again, in its folder and in the temporary one.
+    While it runs, it needs the database's size once more, both in its folder and in the temporary one.
     """
     start_logging(verbose)
     from storage.upkeep import vacuum as vacuuming
@@ -111,4 +115,4 @@ def vacuum(database: str, verbose: bool) -> None:
     found = vacuuming.vacuum(database)
     say([f"{database}: {found.before_bytes / 1e6:,.1f} MB before, {found.after_bytes / 1e6:,.1f} MB now"])
     if found.log_kept:
-        say(["another program still reads it: the log beside it shrinks when that ends"])
+        say(["another program is still reading it; the log next to it shrinks when that program ends"])

@@ -10,20 +10,20 @@ from pipeline.cli.console import say, start_logging, verbose_option
 
 
 @click.command()
-@click.option("--config", "config_path", metavar="FILE", help="YAML configuration file, that of your runs.")
+@click.option("--config", "config_path", metavar="FILE", help="The YAML configuration file of your runs.")
 @click.option("--db", "database", metavar="FILE", help="The database of your runs.  [default: ocrbatch.db]")
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option(
-    "--read", is_flag=True, help="Read a small page with the model, too, which takes seconds or more."
+    "--read", is_flag=True, help="Also read a small page with the model, which takes seconds or more."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @verbose_option
 def doctor(
     config_path: str | None, database: str | None, model: str | None, read: bool, as_json: bool, verbose: bool
 ) -> int:
-    """Check this machine: what a run needs, line by line, and what to do where something is wrong.
+    """Check what a run needs on this machine, and say how to fix what is wrong.
 
-    Exit code 6 where anything is. Nothing is downloaded, and no row is written to the database.
+    Exit code 6 if anything is. Nothing is downloaded, and no row is written to the database.
     """
     start_logging(verbose)
     from pipeline.config import sources

@@ -43,7 +43,7 @@ def _statuses(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in PAGE_STATUSES:
             raise SelectionError(
-                f"--status: {name!r} is no status of a page; there are {', '.join(PAGE_STATUSES)}"
+                f"--status: {name!r} is not a page status; choose from {', '.join(PAGE_STATUSES)}"
             )
     return names
 

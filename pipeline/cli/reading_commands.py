@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "-o",
     "output",
     metavar="PATH",
-    help="Write to this file; to a folder (FOLDER/): a file for each document.",
+    help="Write to this file, or to a folder (FOLDER/) with one file for each document.",
 )
 @click.option(
     "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     help='Only these files or folders: "*.pdf", "2026/*".',
 )
 @click.option(
-    "--max-confidence", type=click.FloatRange(0, 1), metavar="0.8", help="Only pages read with at most this."
+    "--max-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="0.8",
+    help="Only pages with at most this confidence.",
 )
-@click.option("--superseded", is_flag=True, help="Also what files held before their content changed.")
+@click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
 @verbose_option
 def export(
     database: str,
@@ -58,7 +61,7 @@ def export(
     superseded: bool,
     verbose: bool,
 ) -> None:
-    """Write all pages as JSON lines, markdown or text, ordered by path, then page; or those the options leave."""
+    """Write pages as JSON lines, markdown or text, ordered by path and page: all, or those the options select."""
     start_logging(verbose)
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, selection
     from storage.export import formats
@@ -89,11 +92,11 @@ def export(
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what befell it."
+    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what went wrong."
 )
 @verbose_option
 def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> None:
-    """Show runs, pages by status, documents, and how long every stage takes; or every file."""
+    """Show runs, pages by status, documents, and the time of every stage; or every file."""
     start_logging(verbose)
     from pipeline.reports.status import file_lines, status_lines
     from storage.queries import listing, statistics
@@ -111,10 +114,8 @@ def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> Non
 @click.command()
 @click.argument("query")
 @database_option
-@click.option("--doubtful", is_flag=True, help="Also pages whose text is in doubt.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many hits."
-)
+@click.option("--doubtful", is_flag=True, help="Include pages whose text is in doubt.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most hits to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @verbose_option
 def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool, verbose: bool) -> None:
@@ -146,12 +147,14 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool,
 
 
 @click.command("eval")
-@click.option("--truth", metavar="DIR", required=True, help="DIR/<path of the file>/<page>.txt")
+@click.option(
+    "--truth", metavar="DIR", required=True, help="Folder of true texts: DIR/<path of the file>/<page>.txt"
+)
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @verbose_option
 def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
-    """Compare stored pages with texts known to be right: character and word error rates."""
+    """Score stored pages against true texts: character and word error rates."""
     start_logging(verbose)
     from pathlib import Path
 

@@ -22,26 +22,34 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--config", "config_path", metavar="FILE", help="YAML configuration file.")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
-@click.option("--db", "database", metavar="FILE", help="Results go here.  [default: ocrbatch.db]")
+@click.option(
+    "--db", "database", metavar="FILE", help="Write results to this database.  [default: ocrbatch.db]"
+)
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
-@click.option("--include", metavar="GLOB", multiple=True, help='Only files like this: "*.pdf". Repeatable.')
-@click.option("--exclude", metavar="GLOB", multiple=True, help='No files or folders like this: "drafts".')
+@click.option(
+    "--include", metavar="GLOB", multiple=True, help='Only files that match, such as "*.pdf". Repeatable.'
+)
+@click.option(
+    "--exclude", metavar="GLOB", multiple=True, help='Skip files and folders that match, such as "drafts".'
+)
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
 @click.option(
     "--text-layer",
     type=click.Choice(["auto", "ignore", "prefer", "fallback", "compare"]),
-    help="What is done with the text that PDFs hold.  [default: auto]",
+    help="How the text layers of PDFs are used.  [default: auto]",
 )
-@click.option("--force", is_flag=True, help="Read again what was read before.")
-@click.option("--retry-failed", is_flag=True, help="Read again what failed or is doubtful, however often.")
+@click.option("--force", is_flag=True, help="Read pages again that were read before.")
+@click.option(
+    "--retry-failed", is_flag=True, help="Read failed and doubtful pages again, however often they failed."
+)
 @click.option(
     "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
 )
-@click.option("--log-file", metavar="FILE", help="Add what happens to this file, a JSON object a line.")
-@click.option("--summary-file", metavar="FILE", help="Write how the run ended to this file, as JSON.")
+@click.option("--log-file", metavar="FILE", help="Append what happens to this file, one JSON object a line.")
+@click.option("--summary-file", metavar="FILE", help="Write the run's outcome to this file, as JSON.")
 @click.option(
-    "--plan", "only_plan", is_flag=True, help="Only say what there is to read, and how long it may take."
+    "--plan", "only_plan", is_flag=True, help="Only print what there is to read, and how long it may take."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")

@@ -54,7 +54,7 @@ class EncoderConfig(Section):
             if path not in PATHS:
                 raise ValueError(f"there is no path {path}; write {' or '.join(PATHS)}")
             if not isinstance(sizes, list):
-                raise ValueError(f"{path} is no list of tokens; write {path}: [...], or leave {path} out")
+                raise ValueError(f"{path} is not a list of tokens; write {path}: [...], or leave {path} out")
             try:
                 validate(path, sizes, 1)
             except GraphSettingsError as error:

@@ -44,11 +44,9 @@ class RetryStepConfig(Section):
     def _changes_something(self) -> "RetryStepConfig":
         changed = [key for key in _CHANGES if getattr(self, key) is not None]
         if self.text_layer and changed:
-            raise ValueError(
-                f"with text_layer nothing is read; take {' and '.join(changed)} into a rung of its own"
-            )
+            raise ValueError(f"text_layer reads nothing; move {' and '.join(changed)} to a rung of its own")
         if not self.text_layer and not changed:
-            raise ValueError(f"a rung changes something: one of {', '.join(_CHANGES)} or text_layer")
+            raise ValueError(f"a rung must change something: one of {', '.join(_CHANGES)} or text_layer")
         return self
 
 

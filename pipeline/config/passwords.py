@@ -29,8 +29,8 @@ def _from_variable(name: str | None) -> list[str]:
     password = os.environ.get(name)
     if not password:
         raise ConfigError(
-            "ingest.password_env: no environment variable of that name holds anything; set it where ocrbatch is "
-            "started (the key takes the variable's name, not the password)"
+            "ingest.password_env: no environment variable of that name is set, or it is empty; set it where "
+            "ocrbatch is started (the key takes the variable's name, not the password)"
         )
     return [password]
 

@@ -126,7 +126,7 @@ class LengthConfig(Section):
     @classmethod
     def _room_for_the_page(cls, share: float) -> float:
         if 0 < share < 1:
-            raise ValueError("a page may be as long as it is; 0 switches this off")
+            raise ValueError("at least 1, as a page is as long as the head sees it; 0 switches this off")
         return share
 
 

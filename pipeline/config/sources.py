@@ -66,7 +66,7 @@ def anchored(values: dict[str, Any], folder: str) -> dict[str, Any]:
     """Returns the values of a configuration file with relative paths resolved from its folder, and ~ expanded.
 
     The working directory will not do: under cron it is the home directory. A model is a path only if there is such a
-    folder beside the file: names and Hugging Face ids look the same. Values that are not paths are left to validation.
+    folder next to the file: names and Hugging Face ids look the same. Values that are not paths are left to validation.
     """
 
     def join(path: Any) -> Any:

@@ -107,8 +107,8 @@ def _in_a_line(error: BaseException) -> str:
 def _no_room_message(message: str) -> str:
     if "CUDA" in message:
         return (
-            f"the model does not fit into the GPU's memory: {message}; end what else uses the GPU (nvidia-smi shows "
-            "it), or set dtype: bfloat16, a smaller model, or device: cpu"
+            f"the model does not fit into the GPU's memory: {message}; stop whatever else uses the GPU (nvidia-smi "
+            "shows it), or set dtype: bfloat16, a smaller model, or device: cpu"
         )
     return (
         f"the model does not fit into memory: {message}; end other programs, set a smaller model, or lower "

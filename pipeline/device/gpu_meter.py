@@ -154,7 +154,7 @@ def _handle(nvml: Any, device: Any) -> Any:
 
     chosen = torch.device("cuda" if device is None else device)
     if chosen.type != "cuda" or not torch.cuda.is_available():
-        raise LookupError(f"{chosen} is no GPU that is here")
+        raise LookupError(f"{chosen} is not a GPU of this machine")
     properties: Any = torch.cuda.get_device_properties(chosen)
     try:
         return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{properties.uuid}")

@@ -159,7 +159,7 @@ class RunEncoder(PathsEncoder):
         held = sum(stats.graph_bytes for stats in self.stats().values())
         if held:
             LOGGER.warning(
-                "memory does not suffice: the encoder's graphs, %.1f GiB, are freed; it goes on without, only slower; "
+                "not enough memory: the encoder's graphs, %.1f GiB, are freed; it goes on without, only slower; "
                 "encoder.memory_limit bounds them",
                 held / 2**30,
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.config.retry_steps import Step
 from pipeline.device.faults import failed_pages
-from pipeline.device.localizing import Placer, open_placer
+from pipeline.device.localizer import Localizer, open_localizer
 from pipeline.device.startup.loading import placer_processes
 from pipeline.device.tickets import Outcome, ReadOut, Ticket
 from pipeline.ingest.workers.shared_memory import Arena
@@ -38,7 +38,7 @@ class ModelService(ABC):
         self.ended_at: dict[Page, float] = {}
         self.gpu: GpuReading | None = None
         self.arena: Arena | None = None
-        self._placer: Placer | None = None
+        self._localizer: Localizer | None = None
         self._lost: Mapping[Ticket, PageError] = {}
 
     @abstractmethod
@@ -120,10 +120,10 @@ class ModelService(ABC):
         return await self._placed(outcome)
 
     async def _placed(self, outcome: Outcome) -> PageResult:
-        assert self._placer is not None, "there is one before anything is read"
+        assert self._localizer is not None, "there is one before anything is read"
         out = read_out(outcome)
         self.ended_at[out.read.rendered.page] = out.ended_at
-        return await asyncio.wrap_future(self._placer.place(out.read))
+        return await asyncio.wrap_future(self._localizer.place(out.read))
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
@@ -140,13 +140,13 @@ class ModelService(ABC):
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where the time of the model's stages went; call it after close()."""
         used = self._used(wall_s)
-        if self._placer is not None:
-            used.append(self._placer.meter.use("place", wall_s * self._placer.num_workers))
+        if self._localizer is not None:
+            used.append(self._localizer.meter.use("place", wall_s * self._localizer.num_workers))
         return used
 
-    def _open_placer(self, wording: Wording, device: str) -> None:
+    def _open_localizer(self, wording: Wording, device: str) -> None:
         num_processes = 0 if device == "cpu" else placer_processes()
-        self._placer = open_placer(wording, num_processes, self.arena)
+        self._localizer = open_localizer(wording, num_processes, self.arena)
 
 
 def read_out(outcome: Outcome) -> ReadOut:

@@ -26,7 +26,7 @@ def decode_slots(config: Config, device: str) -> int:
 def inflight_mb(config: Config, device: str | None) -> int:
     """Returns how many MiB of rendered pages may wait for the model or be in it.
 
-    device: the model's, None while it is not known. Beside a GPU it is enough to keep all its slots filled, up to a
+    device: the model's, None while it is not known. With a GPU it is enough to keep all its slots filled, up to a
     quarter of the memory.
     """
     if config.run.inflight_mb is not None:

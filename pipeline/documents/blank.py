@@ -24,7 +24,7 @@ _BORDER_CONTRAST = 40
 # Borders are searched in cells of this many pixels, which average out dust on a scanner's lid but not light print.
 _CELL_PX = 4
 # The width of paper that may show between a border and the image's edge, the width of a border's blurred edge, and the
-# radius over which the shade beside it is measured.
+# radius over which the shade next to it is measured.
 _GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
 _MIN_CONTRAST, _MAX_CONTRAST = 12.0, 64.0
 _NOISE_SIGMAS = 6.0
@@ -96,7 +96,7 @@ def _sharp_edges(grey: Image.Image) -> Mask:
 
 
 def _without_borders(grey: Image.Image) -> Image.Image:
-    """Returns the page with scanners' dark borders and edge shadows painted over in the shade beside them.
+    """Returns the page with scanners' dark borders and edge shadows painted over in the shade next to them.
 
     A border is much darker than the page, without a break from the image's edge straight inwards: a rule below a header
     is not one, nor is light print on a dark bar.

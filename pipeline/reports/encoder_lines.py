@@ -12,9 +12,9 @@ _FAULTS = {
         "nan_traps": "not finite",
         "dropped_graphs": "dropped",
         "left_out": "left out",
-        "skipped_checks": "not compared for want of memory",
+        "skipped_checks": "not compared for lack of memory",
     },
-    "batches": {"split_batches": "halved for want of memory", "nonfinite_batches": "not finite"},
+    "batches": {"split_batches": "halved for lack of memory", "nonfinite_batches": "not finite"},
 }
 
 

@@ -29,7 +29,7 @@ _EVENTS = logging.getLogger("ocrbatch_events")
 _OLDER_FILES = 4
 _QUOTING = re.compile(
     r"(not a readable [\w ]+|the list of \w+ is damaged|the \w+ cannot be (?:rendered|decoded)"
-    r"|(?:looking into the file|rendering the page) failed: \w+): "
+    r"|(?:inspecting the file|rendering the page) failed: \w+): "
     r"|(named as a \w+ file), but begins with (?!nothing|a web page)",
 )
 

@@ -97,7 +97,7 @@ class Plan:
         notes = {
             "read before": self.num_done,
             "given up after repeated attempts": self.num_given_up,
-            "kept as other settings read them": self.num_kept,
+            "kept as read with other settings": self.num_kept,
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
@@ -117,7 +117,7 @@ class Plan:
         if self.num_to_read == self.num_unread:
             return "a fraction of a second a page, without a model" if self.num_to_read else "nothing to read"
         if self.pace is None or self.estimated_s is None:
-            return "no estimate: no run into this database has ended yet that read pages with this model"
+            return "no estimate: no finished run in this database has read pages with this model"
         each = f"{self.pace.seconds_per_page:.2g} s a page, as the last {self.pace.num_pages} pages took"
         return f"about {in_words(self.estimated_s)} ({each})"
 

@@ -78,7 +78,7 @@ class Bar(Counting):
         self._reading_since: float | None = None
         self._all_found = False
         bar.bar_format = self.FINDING
-        bar.set_description_str("looking into files")
+        bar.set_description_str("inspecting files")
 
     def pages_found(self, num_pages: int) -> None:
         super().pages_found(num_pages)

@@ -18,7 +18,7 @@ def flow_lines(flow: Mapping[str, Any]) -> Iterator[str]:
         parts.append(f"a kernel ran on the GPU for {busy:.1%} of the time since the model was loaded")
     if (median := flow.get("stored_after_median_s")) is not None:
         parts.append(
-            f"a page's row {median:.2f} s after its last token, {flow['stored_after_max_s']:.2f} at most"
+            f"a page is stored {median:.2f} s after its last token, at most {flow['stored_after_max_s']:.2f} s"
         )
     if parts:
         yield "; ".join(parts)

@@ -20,14 +20,14 @@ def status_lines(status: Status) -> list[str]:
         files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
         lines.append(f"files: {_listed(files)}; `ocrbatch status --files` lists them")
     if status.older_pages:
-        kept = f"pages kept as other settings than the last run's read them: {status.older_pages}"
+        kept = f"pages kept as read with other settings than the last run's: {status.older_pages}"
         lines.append(f"{kept}; `ocrbatch status --files` says where")
     if status.pages.get("doubtful"):
         lines.append(
             f"pages whose text is doubtful: {status.pages['doubtful']}; `ocrbatch status --files` says why"
         )
     if status.left_out_pages:
-        lines.append(f"pages of these documents that no run has asked for: {status.left_out_pages}")
+        lines.append(f"pages of these documents that no run was asked for: {status.left_out_pages}")
     lines += ["", "runs"]
     for run in status.runs[-_LISTED:]:
         lines.append(f"  {_run_line(run)}")

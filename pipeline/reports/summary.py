@@ -15,7 +15,7 @@ UNREADABLE = ("encrypted", "broken")
 INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
 
 
-Phase = Literal["looking into files", "loading the model", "reading"]
+Phase = Literal["inspecting files", "loading the model", "reading"]
 
 
 class Progress(Protocol):
@@ -118,7 +118,7 @@ class RunSummary:
     def warnings(self) -> list[str]:
         """Returns warnings to print even when nothing else is printed."""
         return [
-            f"{path}: nothing to read is there any more, of {count} files that earlier runs found; mount it again if "
+            f"{path}: nothing to read is left of {count} files that earlier runs found; mount it again if "
             "it is a share or a disk, or leave the path out; `ocrbatch prune --missing` forgets what is gone for good"
             for path, count in self.empty_paths
         ]
@@ -166,14 +166,14 @@ class RunSummary:
             "read before": self.num_done_before,
             "in doubt since an earlier run": self.num_doubtful_before,
             "given up after repeated attempts": self.num_given_up,
-            "kept as other settings read them": self.num_kept,
+            "kept as read with other settings": self.num_kept,
             "left out": self.num_left_out,
         }
         lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
         if self.pages["doubtful"] or self.num_doubtful_before:
             status = f"ocrbatch status --files --db {shlex.quote(self.database)}"
             lines.append(
-                f"doubtful pages may say something else: `{status}` says why; --retry-failed reads them again"
+                f"the text of doubtful pages may be wrong: `{status}` says why; --retry-failed reads them again"
             )
         if self.num_quarantined:
             lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
@@ -197,7 +197,7 @@ class RunSummary:
     def left(self) -> str:
         """Returns what the run did not get to, in words."""
         at_least = "" if self.all_documents_known else "at least "
-        documents = f"{at_least}{self.num_documents_left} documents not looked into yet"
+        documents = f"{at_least}{self.num_documents_left} documents not inspected yet"
         return f"{self.num_left} pages, and {documents}"
 
     def _loading(self) -> str:

@@ -19,7 +19,7 @@ from string import whitespace
 
 from ocr.types import ParsedText
 from pipeline.types import PageResult
-from storage.records.attempts import merit
+from storage.records.merit import merit
 
 UNFINISHED = ("repeated", "truncated")
 # Stages whose failure another reading may avoid; a page that cannot be rendered stays that way.

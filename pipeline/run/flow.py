@@ -104,7 +104,7 @@ class Flow:
     def _phase(self) -> Phase:
         if self._model.is_loading:
             return "loading the model"
-        return "reading" if self._model.is_ready else "looking into files"
+        return "reading" if self._model.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)

@@ -18,7 +18,7 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.types import Document, DocumentStatus, FileStamp, Kind
 
 _LOOKS = 2
-_UNSTEADY = "the file was being written while it was looked into; run again when it is complete"
+_UNSTEADY = "the file was being written while it was inspected; run again when it is complete"
 
 
 def probe(path: str, settings: IngestSettings) -> Document:

@@ -13,7 +13,7 @@ from typing import Self
 
 from storage.database import open_for_writing, transaction
 from storage.lock import RunLock
-from storage.records import attempts, files
+from storage.records import attempts, files, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.masking import mask_secrets
@@ -166,7 +166,7 @@ class Store:
         those and the doubtful ones. force: reads all.
         """
         with self._transaction() as conn:
-            return attempts.plan(
+            return page_plans.plan(
                 conn,
                 sha256,
                 page_indices,
@@ -179,7 +179,7 @@ class Store:
     def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
         """Writes a run's attempts at one page, with blocks, timings and search text, in one transaction.
 
-        Returns the id of the best of them (storage.records.attempts states the rule). The time this takes, without the
+        Returns the id of the best of them (storage.records.merit states the rule). The time this takes, without the
         commit, is added as the "store" timing of each unless the record has one. The best becomes the page's current
         attempt, unless the current one is better: a failed retry never hides a text, whatever its settings.
         attempt_limit: quarantines a page that this many runs did not read, unless other settings read it; None: never.

@@ -1,4 +1,4 @@
-"""Marks pages that are about to be read, written beside the results and without waiting for them."""
+"""Marks pages that are about to be read, written along with the results and without waiting for them."""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Marker:
 
         alone: no other page is in the model. The marks outlive this process from here on, which is their purpose. A
         power cut may lose the last of them: with synchronous=NORMAL a commit does not wait for the disk, except the
-        first into a log that starts anew.
+        first into a log that starts again.
         """
         with transaction(self._db, self._path) as conn:
             in_flight.mark(conn, run_id, pages, alone=alone)

@@ -68,7 +68,7 @@ class Presence:
 
 
 def save_copy(conn: sqlite3.Connection, path: str) -> str:
-    """Returns the path of a new database with all that the open one holds: beside it, or wherever there is room.
+    """Returns the path of a new database with all that the open one holds: next to it, or wherever there is room.
 
     Raises: DatabaseAccessError.
     """

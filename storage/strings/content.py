@@ -13,7 +13,7 @@ def content_sha256(text: str | None, markdown: str | None, blocks: Iterable[Bloc
     """Returns the sha256, hex, of a page's text, markdown and blocks in reading order; None if it has none.
 
     Hashes the JSON array [text, markdown, blocks] in UTF-8, without spaces, with escapes only where JSON needs them.
-    Confidences are left out: their last digits depend on the pages read beside this one.
+    Confidences are left out: their last digits depend on the pages read along with this one.
     """
     content = [text, markdown, list(blocks)]
     if content == [None, None, []]:

@@ -216,8 +216,8 @@ def _runs(conn: sqlite3.Connection) -> Found:
     (number,) = conn.execute("SELECT count(*) FROM runs WHERE state = 'running'").fetchone()
     if number > 1:
         yield (
-            f"{number} runs are marked as running, of which there can be one",
-            "`ocrbatch run` sets it right",
+            f"{number} runs are marked as running, of which there can be only one",
+            "`ocrbatch run` corrects it",
         )
 
 
@@ -232,7 +232,7 @@ def _search(conn: sqlite3.Connection) -> Found:
         if name == "SQLITE_FULL":
             yield "there is no room for a temporary copy", "set SQLITE_TMPDIR to a folder with more"
         elif name == "SQLITE_CORRUPT_VTAB":
-            yield "it does not hold the current texts", "`ocrbatch vacuum --db DATABASE` makes it anew"
+            yield "it does not hold the current texts", "`ocrbatch vacuum --db DATABASE` rebuilds it"
         else:
             raise
     finally:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from storage.database import held_for_upkeep, transaction
 from storage.types import DONE_STATUSES
 
-# Each batch is a transaction: the log beside the database stays small, and a kill leaves whole batches.
+# Each batch is a transaction: the log next to the database stays small, and a kill leaves whole batches.
 _BATCH = 500
 
 

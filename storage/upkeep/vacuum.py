@@ -23,7 +23,7 @@ class Vacuumed:
 
 
 def vacuum(path: str) -> Vacuumed:
-    """Rewrites the database in place. Needs its size again for a time, beside it and in the temporary folder.
+    """Rewrites the database in place. Needs its size again for a time, next to it and in the temporary folder.
 
     Raises: DatabaseAccessError if there is no such room; DatabaseBusyError, and other kinds of StorageError.
     """

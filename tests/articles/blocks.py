@@ -1,4 +1,4 @@
-"""What stands on a composed page: lines of paragraphs, headings, tables, figures, each a piece of some height."""
+"""The blocks of a composed page: lines of paragraphs, headings, tables, figures, each of some height."""
 
 import random
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How well the cuts of a composed page keep its reading order."""
+"""Scores how well the cuts of a composed page keep its reading order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ def random_linear(bias: bool = True) -> nn.Linear:
 def test_a_product_is_rounded_to_bfloat16_and_no_further(
     bias: bool, packs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With oneDNN's packed weights, and where a build has none."""
+    """Covers builds with oneDNN's packed weights and builds without."""
     if not packs:
         monkeypatch.setattr(bfloat16, "_pack", lambda weight: None)
     linear = random_linear(bias)

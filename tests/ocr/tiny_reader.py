@@ -32,7 +32,7 @@ def tokenizer() -> Tokenizer:
 
 @dataclass(frozen=True)
 class Reader:
-    """What decode_pages needs of a loaded model."""
+    """The part of a loaded model that decode_pages needs."""
 
     model: Any
     tokenizer: Tokenizer

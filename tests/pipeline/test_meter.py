@@ -1,4 +1,4 @@
-"""Where a stage's time goes adds up to the time that passed."""
+"""A stage's times add up to the time that passed."""
 
 import asyncio
 import time

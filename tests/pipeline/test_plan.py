@@ -1,4 +1,4 @@
-"""What a plan says is what the run then does."""
+"""A run does what its plan said."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What the sample documents say. Written for this project; invented people, places and figures.
+"""The texts of the sample documents. Written for this project; invented people, places and figures.
 
 A page is a list of blocks: ("title" | "heading" | "text" | "item" | "small", text), ("table", rows) or
 ("gap", points).

@@ -1,4 +1,4 @@
-"""What scanners, cameras and fax machines do to a clean page."""
+"""Wears clean pages as scanners, cameras and fax machines do."""
 
 import numpy as np
 from PIL import Image, ImageFilter

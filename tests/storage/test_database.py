@@ -1,4 +1,4 @@
-"""What is opened, what is refused, and that refusing changes nothing."""
+"""Databases that are opened, those that are refused, and that refusing changes nothing."""
 
 import os
 import sqlite3
@@ -199,8 +199,8 @@ def test_a_disk_that_takes_no_more_costs_no_stored_page(path: Path) -> None:
         [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True, cwd=root
     )
     *stored, said = done.stdout.splitlines()
-    assert "the disk takes no more" in said
-    assert "run again, finished pages stay" in said
+    assert "nothing more can be written to the disk" in said
+    assert "run again, finished pages are kept" in said
     assert 0 < len(stored) < 100
     assert rows(path, "SELECT count(*) FROM attempts") == [(len(stored),)]
     with open_for_reading(str(path)) as db:
@@ -226,7 +226,9 @@ def test_another_programs_lock_is_explained(
     store._db.conn.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(DatabaseBusyError, match=r"another program holds the database .* 30 s; close it"):
+        with pytest.raises(
+            DatabaseBusyError, match=r"another program has held the database for 30 s .*; close it"
+        ):
             store.record_page(run_id, a_page())
         other.execute("ROLLBACK")
     store.record_page(run_id, a_page())

@@ -145,7 +145,7 @@ def test_a_file_that_its_last_holder_removes_meanwhile_is_not_taken_for_the_lock
 
 @contextmanager
 def as_nobody(folder: Path) -> Iterator[None]:
-    """As a user whom permissions bind, to whom the folder belongs."""
+    """Runs as the folder's owner, whom permissions bind."""
     if os.geteuid():
         pytest.skip("only the superuser can become another user")
     modes = [(parent, parent.stat().st_mode) for parent in folder.parents if len(parent.parts) > 2]

@@ -89,7 +89,7 @@ class Trials:
             return self._capture.measure_in_turn([eager, replay], self._settings.repeats)
         except torch.OutOfMemoryError as error:
             reason = str(error)
-        logger.warning("%s: memory does not suffice to try it: %s", self._store.label(size), reason)
+        logger.warning("%s: not enough memory to try it: %s", self._store.label(size), reason)
         return None
 
     def _time(self, size: int, units: Sequence[Unit]) -> None:
@@ -103,7 +103,7 @@ class Trials:
             return self._capture.measure(run, self._settings.repeats)
         except torch.OutOfMemoryError as error:
             reason = str(error)
-        logger.warning("%s, %s: memory does not suffice: %s", self._store.label(size), what, reason)
+        logger.warning("%s, %s: not enough memory: %s", self._store.label(size), what, reason)
         return math.inf
 
     def _select(self, sizes: Sequence[int]) -> None:
@@ -125,7 +125,7 @@ class Trials:
             )
         except torch.OutOfMemoryError:
             self._stats.skipped_checks += 1
-            logger.warning("%s is not compared with eager: memory does not suffice", self._store.label(size))
+            logger.warning("%s is not compared with eager: not enough memory", self._store.label(size))
             return
         self._stats.parity_checks += 1
         if not apart <= self._settings.parity_tolerance:

@@ -28,7 +28,7 @@ _VERSION_OF = attrgetter("_version")
 class Graph:
     """A forward captured for `tokens` tokens.
 
-    inputs, outputs: prefixes of the static buffers. watched, kept: tensors captured beside them, kept alive.
+    inputs, outputs: prefixes of the static buffers. watched, kept: tensors captured with them, kept alive.
     buffer_stamps, watched_stamps: their addresses and versions at capture. recaptures: how often it replaced a stale
     one.
     """
@@ -78,7 +78,7 @@ class Capture(ABC):
 
     @property
     def pool_bytes(self) -> int:
-        """Returns the bytes of all graphs beside their static buffers, as long as one of them is left."""
+        """Returns the bytes of all graphs besides their static buffers, as long as one of them is left."""
         return 0
 
     def free_unused(self) -> None:  # noqa: B027 (nothing to do is right for most)

@@ -46,7 +46,7 @@ def difference(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> floa
 
 
 def _apart(mine: Tensor, other: Tensor) -> Tensor:
-    """Returns the difference of one output: a float64 [], in slices of rows, as whole copies may not fit beside it."""
+    """Returns the difference of one output: a float64 [], in slices of rows, as whole copies may not fit."""
     rows = max(1, _SLICE * len(mine) // max(1, mine.numel()))
     apart, size = torch.zeros(2, dtype=torch.float64, device=mine.device).unbind()
     for one, its in zip(torch.split(mine, rows), torch.split(other, rows), strict=True):

@@ -19,7 +19,7 @@ class _Own(threading.local):
 
 
 class Gate:
-    """Admits any number of threads at work, or one that captures. Without a capture nobody waits.
+    """Admits any number of threads at work, or one that captures. Without a capture no thread waits.
 
     A thread that wants to capture waits for those at work, and threads that come later wait for the capture. After each
     capture all threads that waited to work proceed before the next one; captures run in the order in which they came.

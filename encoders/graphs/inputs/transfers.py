@@ -14,7 +14,7 @@ class Event(Protocol):
 
 
 class Transfers(Protocol):
-    """A copy stream beside the current stream, which computes."""
+    """A copy stream next to the current stream, which computes."""
 
     def host_memory(self, num_bytes: int) -> Tensor:
         """Returns page-locked uint8 [num_bytes]. Raises RuntimeError if there is none."""

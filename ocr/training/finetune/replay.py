@@ -1,4 +1,4 @@
-"""Replays pages of the training corpus beside a user's own, so that a model does not forget what it could read."""
+"""Replays pages of the training corpus next to a user's own, so that a model does not forget what it could read."""
 
 import random
 from collections.abc import Iterator

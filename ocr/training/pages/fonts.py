@@ -18,7 +18,7 @@ class Family:
 
 
 class Fonts:
-    """The families of one split, from `index.json` beside the font files."""
+    """The families of one split, from `index.json` next to the font files."""
 
     def __init__(self, folder: Path, split: str = "train") -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class Fonts:
         ]
 
     def archive(self, pictures: dict[str, bytes]) -> pymupdf.Archive:
-        """What one page's markup refers to: the font files, and its pictures by name."""
+        """The files one page's markup refers to: fonts, and its pictures by name."""
         archive = pymupdf.Archive(str(self.folder))
         for name, content in pictures.items():
             archive.add(content, name)

@@ -75,7 +75,7 @@ class Genre:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What compose needs to know of one page: drawn from a genre.
+    """The parameters of one page for compose, drawn from a genre.
 
     margins: least and largest share of the width or height that each margin takes; None leaves it to compose.
     furniture: whether there may be headers, footers and notes.

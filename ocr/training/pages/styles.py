@@ -1,4 +1,4 @@
-"""How a page looks: typefaces, sizes, spacing, alignment, as CSS for MuPDF's Story."""
+"""Styles of a page: typefaces, sizes, spacing, alignment, as CSS for MuPDF's Story."""
 
 import html
 import random

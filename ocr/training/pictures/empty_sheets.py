@@ -65,7 +65,7 @@ def holes(rng: random.Random, image: Image.Image) -> None:
 
 
 def folds(rng: random.Random, image: Image.Image) -> None:
-    """Draws a dark line beside a light one where the sheet was folded; a dog-eared corner."""
+    """Draws a dark line next to a light one where the sheet was folded; a dog-eared corner."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     for _ in range(rng.randint(1, 3)):
         dark, tilt = rng.randint(120, 225), rng.uniform(-0.01, 0.01)
@@ -174,7 +174,7 @@ def grid(rng: random.Random, image: Image.Image) -> None:
 
 
 def form(rng: random.Random, image: Image.Image) -> None:
-    """Draws an empty form's frames, tick boxes, lines and dotted lines to write on, with no words beside them."""
+    """Draws an empty form's frames, tick boxes, lines and dotted lines to write on, with no words next to them."""
     draw, (width, height) = ImageDraw.Draw(image), image.size
     y, shade, pitch = 0.05 * height, rng.randint(0, 150), rng.uniform(0.02, 0.04) * height
     while y < 0.93 * height:

@@ -17,7 +17,7 @@ from ocr.training.sampling_pages.samples import Prompt, Sample, Sampler, View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """What to draw: shares of the three views among batches, of tiles with little text, of pages from documents.
+    """Shares of what is drawn: of the three views among batches, of tiles with little text, of pages from documents.
 
     empty: share of samples without any text. grounded: share of page batches whose answer is markdown with boxes
     (composed pages only).

@@ -1,4 +1,4 @@
-"""What is drawn when, as the share of a leg's time goes from 0 to 1."""
+"""The curriculum: what is drawn, as the share of a leg's time goes from 0 to 1."""
 
 from ocr.training.sampling_pages.loader import Mix
 

@@ -158,12 +158,12 @@ class Replicas(ModelService):
         for replica in self._replicas:
             replica.process.join(max(0.0, deadline - time.monotonic()))
             if replica.process.is_alive():
-                LOGGER.debug("%s is still at work, and is ended", replica.process.name)
+                LOGGER.debug("%s is still at work, and is terminated", replica.process.name)
                 replica.process.kill()
                 replica.process.join()
             self._heard_out(replica)
-        if self._placer is not None:
-            self._placer.close()
+        if self._localizer is not None:
+            self._localizer.close()
 
     def _heard_out(self, replica: Replica) -> None:
         """Waits for the last messages of a process that has ended, which may still be in the pipe."""
@@ -276,7 +276,7 @@ class Replicas(ModelService):
             self._when_loaded(message.on)
         with self._changed:
             if not self._is_closing:
-                self._open_placer(message.wording, message.on.device)
+                self._open_localizer(message.wording, message.on.device)
         self.device = message.on.device
 
     def _say(self, message: Said) -> None:
@@ -287,7 +287,9 @@ class Replicas(ModelService):
 
     def _failed(self, replica: Replica, message: Failed) -> None:
         if isinstance(message.error, ModelMemoryError) and replica.device is None and self._others(replica):
-            LOGGER.warning("a second model finds no room and is done without, only slower: %s", message.error)
+            LOGGER.warning(
+                "there is no room for a second model; going on without it, only slower: %s", message.error
+            )
             self._do_without(replica)
             return
         lost = {
@@ -313,7 +315,7 @@ class Replicas(ModelService):
         )  # storage.types.LOST_CATEGORIES
         self._fail(
             ModelProcessError(
-                f"the model's process ended ({happened}), for want of memory perhaps; finished pages are stored, run "
+                f"the model's process ended ({happened}), perhaps for lack of memory; finished pages are stored, run "
                 "again to read the others; run.replicas: 1 needs the least memory"
             ),
             dict.fromkeys(replica.given.values(), error),

@@ -219,7 +219,7 @@ def rereadings(config: Config, device: str | None) -> int:
 
 
 def placer_processes() -> int:
-    """Returns the number of processes that place texts beside a GPU; placing takes a fraction of rendering's time."""
+    """Returns the number of processes that place texts with a GPU; placing takes a fraction of rendering's time."""
     return max(1, min(8, available_cpus() * 3 // 8))
 
 

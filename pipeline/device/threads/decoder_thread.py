@@ -186,7 +186,7 @@ class DecoderLoop:
             return False
         self._slots //= 2
         LOGGER.warning(
-            "memory does not suffice for %d pages at once; going on with %d", 2 * self._slots, self._slots
+            "not enough memory for %d pages at once; going on with %d", 2 * self._slots, self._slots
         )
         return True
 

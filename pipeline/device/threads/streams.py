@@ -54,7 +54,7 @@ def gpu_bytes(device: torch.device) -> int | None:
 def share_cpus(device: torch.device, num_threads: int) -> None:
     """Sets how many threads PyTorch's CPU operators use when called from this thread.
 
-    Beside a GPU it is one: otherwise copying a page is divided among all CPUs and waits for the busiest of them.
+    With a GPU it is one: otherwise copying a page is divided among all CPUs and waits for the busiest of them.
     """
     torch.set_num_threads(1 if device.type == "cuda" else num_threads)
 

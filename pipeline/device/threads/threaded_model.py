@@ -120,8 +120,8 @@ class Model(ModelService):
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
-        if self._placer is not None:
-            self._placer.close()
+        if self._localizer is not None:
+            self._localizer.close()
 
     @property
     def capture_s(self) -> float:
@@ -161,10 +161,10 @@ class Model(ModelService):
             device = loaded.model.lm_head.weight.device
             self.device = device.type
             if self._places:
-                self._open_placer(wording_of(loaded), device.type)
+                self._open_localizer(wording_of(loaded), device.type)
             if self._closing.is_set():
-                if self._placer is not None:
-                    self._placer.close()
+                if self._localizer is not None:
+                    self._localizer.close()
                 return
             share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):

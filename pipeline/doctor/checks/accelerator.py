@@ -77,7 +77,7 @@ def _gpu(torch: Any, device: Any) -> Finding:
             "GPU", found, f"this PyTorch is built for {', '.join(supported)}: install one for this GPU"
         )
     if properties.major < 8:
-        return note("GPU", f"{found}: no products in bfloat16", "set dtype: float32")
+        return note("GPU", f"{found}: does not support bfloat16", "set dtype: float32")
     return ok("GPU", found)
 
 
@@ -128,7 +128,7 @@ def _graph(torch: Any, device: Any) -> Finding:
     graph.replay()
     torch.cuda.synchronize(device)
     if not torch.equal(result, (values @ weight).relu()):
-        return fail("CUDA graph", "a replay gives another result than the launch", _REMEDIES["CUDA graph"])
+        return fail("CUDA graph", "a replay and the launch differ", _REMEDIES["CUDA graph"])
     return ok("CUDA graph", "captured and replayed, with the same result")
 
 

@@ -24,7 +24,7 @@ def check(config: Config) -> Iterator[Finding]:
     path = config.store.database
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
-        yield fail(_WHAT, f"{path}: there is no folder {folder}", "make it, or choose another --db")
+        yield fail(_WHAT, f"{path}: there is no folder {folder}", "create it, or choose another --db")
         return
     yield _disk_kind(folder)
     trouble = _write_error(folder)
@@ -35,7 +35,7 @@ def check(config: Config) -> Iterator[Finding]:
             "change its permissions, or choose another --db",
         )
     elif not os.path.lexists(path):
-        yield ok(_WHAT, f"{path} does not exist yet; the first run makes it")
+        yield ok(_WHAT, f"{path} does not exist yet; the first run creates it")
     if os.path.lexists(path):
         yield from _existing(path)
 
@@ -45,7 +45,7 @@ def _existing(path: str) -> Iterator[Finding]:
     if holder is not None:
         yield note("run lock", f"held by {holder}", "a second run ends at once with exit code 4")
     else:
-        yield ok("run lock", "nobody holds the database")
+        yield ok("run lock", "no process holds the database")
     if not os.access(path, os.W_OK):
         yield fail(
             _WHAT, f"{path} is read-only for this user", "change its permissions, or choose another --db"
@@ -96,7 +96,7 @@ def _disk_kind(folder: str) -> Finding:
     """Checks that the disk is local: SQLite's write-ahead log uses shared memory and does not work between hosts."""
     mount = mount_of(folder)
     if mount is None:
-        return note("database's disk", "the system does not say what kind it is")
+        return note("database's disk", "the system does not report its kind")
     point, kind = mount
     if is_remote(kind):
         found = f"{folder} is on {kind} ({point}), where SQLite's write-ahead log does not work safely"

@@ -20,7 +20,7 @@ _PAGE_BYTES = 30_000
 _LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
 _TRIAL_BYTES = 16 << 20
 # Memory of Python, PyTorch, the shipped model and the eight pages that it reads at once; and of a page in a worker. The
-# most over 500 pages, measured by tests.benchmarks.memory.
+# most over 500 pages, measured by tests.benchmarks.runs.memory.
 _PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
 _OPEN_FILES = 256
 
@@ -85,7 +85,7 @@ def _shared() -> Iterator[Finding]:
     """Checks shared memory: unnamed for rendered pages, which /dev/shm does not limit, and /dev/shm for locks."""
     arena = Arena.where_possible(_TRIAL_BYTES)
     if arena is None:
-        yield note("shared memory", "not to be had here: rendered pages come through pipes, which is slower")
+        yield note("shared memory", "not available here: rendered pages come through pipes, which is slower")
     else:
         arena.close()
         yield ok("shared memory", "rendered pages go through it; it counts as memory, not against /dev/shm")

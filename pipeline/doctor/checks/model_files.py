@@ -102,7 +102,7 @@ def _weights(files: list[Path]) -> Iterator[Finding]:
 
 
 def _hashes(model: str, files: list[Path]) -> Finding:
-    """Compares hashes with those in SHA256SUMS beside the files, from pip for the shipped model, or the hub's cache."""
+    """Compares hashes with the files' SHA256SUMS, from pip for the shipped model, or the hub's cache."""
     recorded = {file: expected for file in files if (expected := _recorded(model, file))}
     wrong = [file for file, expected in recorded.items() if file_sha256(file).hex() != expected]
     if wrong:

@@ -53,7 +53,7 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
         yield _fonts(rendered)
 
 
-_REMEDY = "see that processes can be started here, with memory and semaphores (/dev/shm)"
+_REMEDY = "check that processes can be started here, with memory and semaphores (/dev/shm)"
 
 
 def _without_crops(config: Config) -> Config:

@@ -20,7 +20,7 @@ Kind = Literal["picture", "font", "content"]
 WORDS: dict[Kind, str] = {
     "picture": "a picture on the page cannot be decoded, or not all of it",
     "font": "a font of the page cannot be used, and letters may be missing or wrong",
-    "content": "not all of what the page draws can be used",
+    "content": "part of what the page draws cannot be used",
 }
 # Errors that end in one of these do not cause missing text.
 _HARMLESS = re.compile(

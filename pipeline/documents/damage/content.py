@@ -10,7 +10,7 @@ import stat
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.types import FileStamp, Page
 
-CHANGED = "the file was changed after it was looked into; run again to read what it holds now"
+CHANGED = "the file was changed after it was inspected; run again to read what it holds now"
 _CHUNK_BYTES = 1 << 20
 
 

@@ -29,7 +29,7 @@ def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> 
     key: the configuration key of the time limit, if it has one.
     """
     if isinstance(error, TimeoutError):
-        remedy = f"; raise {key} if the file deserves it" if key else ""
+        remedy = f"; raise {key} if the file is worth it" if key else ""
         return "timeout", f"took longer than {limit_s:g} s{remedy}"
     if isinstance(error, ProcessExpired):
         return "crash", f"crashed its worker process ({death(error.exitcode)})"
@@ -39,7 +39,7 @@ def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> 
 def death(exit_code: int | None) -> str:
     """Returns how a process ended, in words."""
     if exit_code is None:
-        return "nobody knows how"
+        return "for an unknown reason"
     try:
         return signal.Signals(-exit_code).name
     except ValueError:

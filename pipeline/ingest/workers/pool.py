@@ -72,7 +72,9 @@ class WorkerPool(TaskPool):
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
-            reason = f"looking into the file {failed_tasks.failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            reason = (
+                f"inspecting the file {failed_tasks.failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
+            )
             return failed_tasks.broken(path, reason)
 
         return self._submit(

@@ -51,7 +51,7 @@ class Shared:
         start = min(offset for offset, _ in there) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         end = max(offset + length for offset, length in there)
         with open(self.path, "rb", buffering=0) as file:
-            # Mapped copy-on-write: nobody writes, but PyTorch warns about arrays that are not writable.
+            # Mapped copy-on-write: nothing writes to it, but PyTorch warns about arrays that are not writable.
             memory = memoryview(mmap.mmap(file.fileno(), end - start, offset=start, access=mmap.ACCESS_COPY))
         buffers = (
             memory[part[0] - start : part[0] - start + part[1]] if isinstance(part, tuple) else part

@@ -25,7 +25,7 @@ _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
 _NO_WORKERS = "the worker processes that open files do not start"
 _REMEDY = (
-    "free memory, or have fewer of them with render.workers; a script that calls ocrbatch must be a file whose main "
+    "free memory, or lower render.workers; a script that calls ocrbatch must be a file whose main "
     'part is under `if __name__ == "__main__":`. No file was marked; run again'
 )
 
@@ -175,7 +175,7 @@ class TaskPool:
                 )
                 try:
                     if not pool.active:  # asking a new pool starts it
-                        raise BrokenProcessPool("they ended while they were started")
+                        raise BrokenProcessPool("they ended during their start")
                 except (BrokenProcessPool, OSError, RuntimeError) as error:  # no process, no pipe, no thread
                     pool.stop()
                     pool.join()

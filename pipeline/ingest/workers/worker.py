@@ -68,9 +68,9 @@ def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
         with _killed_if_hung(limit_s):
             return probe(path, settings)
     except MemoryError:
-        return broken(path, "looking into the file took more memory than a worker may use")
+        return broken(path, "inspecting the file took more memory than a worker may use")
     except Exception as error:  # exceptions of C parsers cannot be pickled
-        return broken(path, f"looking into the file failed: {type(error).__name__}: {error}")
+        return broken(path, f"inspecting the file failed: {type(error).__name__}: {error}")
 
 
 def survey_task(

@@ -55,7 +55,7 @@ class Ink:
         return cls(np.array(rows[:, : pixmap.width]), scale)
 
     def is_seen(self, box: Box, grey: int) -> bool:
-        """Returns whether print of a grey level can be seen in a box (points), or up to a pixel beside it.
+        """Returns whether print of a grey level can be seen in a box (points), or up to a pixel next to it.
 
         White print is not seen where there is only black on white: the box's median must differ from it.
         """
@@ -126,7 +126,7 @@ class Ink:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Where a page draws images, in points of the page as shown. hidden_share: the share of its texts under images."""
+    """A page's images, in points of the page as shown. hidden_share: the share of its texts under images."""
 
     pictures: Sequence[Box]
     hidden_share: float

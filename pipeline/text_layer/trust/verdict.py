@@ -1,7 +1,8 @@
 """Judges whether a page's text layer matches the page, by checking for everything known to go wrong with layers.
 
 A layer that is rejected costs a reading, one that is trusted wrongly costs the page: in doubt it is rejected.
-Thresholds are from tests.benchmarks.layers: pages of real documents, also with layers damaged in every way. Torch-free.
+Thresholds are from tests.benchmarks.text_layers.layers: pages of real documents, also with layers damaged in every
+way. Torch-free.
 """
 
 import re
@@ -23,7 +24,7 @@ from pipeline.text_layer.trust.widths import width_fit
 _UNMAPPED = 0.01
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
 _UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
-_TURNED = 0.1  # the stamp beside a preprint is 2%
+_TURNED = 0.1  # the stamp next to a preprint is 2%
 _COPIES = 8  # most copies of a text that are compared
 _STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.
@@ -129,7 +130,7 @@ def _stacked_reason(page: Evidence) -> str:
     letters = [glyph for glyph in page.glyphs if not unicodedata.category(glyph.text[0]).startswith("M")]
     places = {tuple(round(edge) for edge in glyph.box) for glyph in letters}
     share = 1 - len(places) / max(len(letters), 1)
-    return f"{share:.0%} of its characters stand on one another" if share > _STACKED else ""
+    return f"{share:.0%} of its characters overlap" if share > _STACKED else ""
 
 
 def _doubled_reason(page: Evidence) -> str:
@@ -141,7 +142,7 @@ def _doubled_reason(page: Evidence) -> str:
         doubled += len(span.glyphs) if any(_is_beside(span, other) for other in alike[-_COPIES:]) else 0
         alike.append(span)
     share = doubled / max(len(page.glyphs), 1)
-    return f"{share:.0%} of its characters are copies beside others" if share > _STACKED else ""
+    return f"{share:.0%} of its characters are copies next to others" if share > _STACKED else ""
 
 
 def _unlikely_reason(page: Evidence) -> str:

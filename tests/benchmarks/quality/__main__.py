@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ocr.training.corpus.packages import CorpusError
-from tests.benchmarks.quality import report, selection
-from tests.benchmarks.quality.build import SETS, build
-from tests.benchmarks.quality.measure import ENGINES, Options, measure
-from tests.benchmarks.quality.selection import QualityError
-from tests.benchmarks.quality.summary import as_dict
+from tests.benchmarks.quality.readings import report
+from tests.benchmarks.quality.readings.measure import ENGINES, Options, measure
+from tests.benchmarks.quality.scoring.summary import as_dict
+from tests.benchmarks.quality.sets import selection
+from tests.benchmarks.quality.sets.build import SETS, build
+from tests.benchmarks.quality.sets.selection import QualityError
 
 
 def main() -> int:

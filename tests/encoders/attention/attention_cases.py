@@ -24,7 +24,7 @@ class Case:
 
     @property
     def arguments(self) -> tuple[Tensor, Tensor, Tensor, float, int]:
-        """Of grid_attention()."""
+        """The arguments of grid_attention()."""
         return self.qkv, self.rows, self.cols, self.scale, self.num_heads
 
     @property
@@ -96,7 +96,7 @@ class PageCase:
 
     @property
     def arguments(self) -> tuple[Tensor, Tensor, Tensor, Tensor, float, int]:
-        """Of window_attention()."""
+        """The arguments of window_attention()."""
         return self.qkv, self.bias, self.rows, self.cols, self.scale, self.num_heads
 
 

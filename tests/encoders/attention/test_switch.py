@@ -20,7 +20,7 @@ Use = Callable[[], Any]
 
 
 class OutOfResourcesError(Exception):
-    """As Triton's: no RuntimeError."""
+    """An error like Triton's, which is no RuntimeError."""
 
 
 class Kernels(SimpleNamespace):

@@ -26,7 +26,7 @@ class Stream:
             self.done += 1
 
     def run_freely(self) -> None:
-        """As far as it gets without making another stream run."""
+        """Runs this stream as far as it gets without another one."""
         while self.done < len(self.work):
             place = self.waits.get(self.done)
             if place is not None and not place.reached:

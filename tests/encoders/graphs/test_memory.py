@@ -1,4 +1,4 @@
-"""What happens where memory does not suffice."""
+"""Manager and graphs where there is not enough memory."""
 
 import logging
 from typing import Literal
@@ -90,7 +90,7 @@ def test_eager_sizes_that_do_not_fit_lose_against_their_graphs(caplog: pytest.Lo
     stats = manager.stats()["global"]
     assert stats.budgets == {"8": [64, 128]}
     assert stats.parity_failures == 0, "what eager returns is known all the same"
-    assert "memory does not suffice" in caplog.text
+    assert "not enough memory" in caplog.text
     split_before = stats.split_batches
     units = [path.unit(8, seed) for seed in range(10)]
     encoded = manager.encode({"global": units})["global"]
@@ -198,7 +198,7 @@ class Pooled(ToyCapture):
 
 
 class OutOfResourcesError(Exception):
-    """As Triton's: no RuntimeError."""
+    """An error like Triton's, which is no RuntimeError."""
 
 
 def pooled(

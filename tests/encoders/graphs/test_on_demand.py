@@ -38,7 +38,7 @@ def on_demand(path: ViewPath, **settings: object) -> tuple[EncoderGraphManager, 
 
 
 def encode(manager: EncoderGraphManager, path: ViewPath, count: int) -> str:
-    """How all of so many views were run."""
+    """Returns how this many views were all run."""
     units = [path.unit(8, seed) for seed in range(count)]
     encoded = manager.encode({"global": units})["global"]
     assert_as_alone(path, units, encoded)

@@ -1,4 +1,4 @@
-"""What went wrong in other encoder graph managers, each once, with the place where it was reported."""
+"""Failures of other encoder graph managers, each tested once, with the place where it was reported."""
 
 import logging
 from collections.abc import Sequence

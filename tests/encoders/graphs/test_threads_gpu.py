@@ -22,7 +22,7 @@ CYCLES = 1_000_000_000
 
 
 def captured(x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
-    """As steps of the paged engine are: it waits for the device and empties caches before."""
+    """Captures like steps of the paged engine: it waits for the device and empties caches before."""
     graph = torch.cuda.CUDAGraph()
     with capturing():
         y = x @ weight
@@ -33,7 +33,7 @@ def captured(x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.cuda.CUDAGrap
 
 @contextmanager
 def another_thread_works() -> Iterator[list[float]]:
-    """As a decoder does: it allocates, pinned memory too, captures and replays. Yields what it found, or its error."""
+    """Works like a decoder: it allocates, pinned memory too, captures and replays. Yields its findings or error."""
     found: list[float] = []
     errors: list[BaseException] = []
     over = threading.Event()

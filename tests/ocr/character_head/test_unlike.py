@@ -1,4 +1,4 @@
-"""What the character head makes of another script is no text, and the tokenizer tells."""
+"""The character head's reading of another script is no text, which the tokenizer reveals."""
 
 import pytest
 from tokenizers import Tokenizer

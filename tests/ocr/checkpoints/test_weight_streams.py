@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ocr.checkpoints import checkpoint
+from ocr.checkpoints import checkpoint, model_weights
 from ocr.checkpoints.weight_streams import all_stored, send, stored_tensors
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 
@@ -67,10 +67,10 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path, tensors: dict[st
 def test_a_streamed_checkpoint_is_the_mapped_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, int8: bool
 ) -> None:
-    """What a GPU is given, made on the CPU."""
+    """Makes on the CPU what a GPU is given."""
     checkpoint.save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer(), int8=int8)
     mapped = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
-    monkeypatch.setattr(checkpoint, "_convert", checkpoint._stream)
+    monkeypatch.setattr(model_weights, "_convert", model_weights._stream)
     streamed = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
     for name, parameter in streamed.model.named_parameters():
         assert parameter.dtype == mapped.model.get_parameter(name).dtype, name

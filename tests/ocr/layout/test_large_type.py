@@ -10,7 +10,7 @@ from ocr.layout.large_type import find_large_type
 from ocr.layout.split.crop_images import lay_out
 from ocr.layout.split.plan import plan
 from pipeline.documents.blank import is_blank
-from tests.benchmarks import empty_sheets
+from tests.benchmarks.pages import empty_sheets
 
 LINE = "The committee met on Tuesday and looked at the plans for the new bridge. "
 

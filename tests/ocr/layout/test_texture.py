@@ -1,4 +1,4 @@
-"""What counts as text between two gutters, against the plain way of looking at every pixel."""
+"""Text between two gutters is found as the plain way finds it, which checks every pixel."""
 
 from itertools import combinations, pairwise
 

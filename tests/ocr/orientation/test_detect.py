@@ -21,7 +21,7 @@ def page(num_lines: int = 30, dpi: int = 110) -> np.ndarray:
 
 
 def turned(pixels: np.ndarray, angle_deg: int) -> np.ndarray:
-    """As a page looks that a clockwise turn by angle_deg makes upright."""
+    """Returns the page in an orientation that a clockwise turn by angle_deg makes upright."""
     return np.ascontiguousarray(np.rot90(pixels, angle_deg // 90))
 
 

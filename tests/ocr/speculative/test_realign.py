@@ -6,7 +6,7 @@ from ocr.speculative.realign import realigned
 
 
 def rest(text: str, written: str, mark: int = 0) -> tuple[str, bool]:
-    """What of a text is still to come, and whether that is certain."""
+    """Returns the rest of a text that is still to come, and whether that is certain."""
     place, certain = realigned(text.encode(), mark, written.encode())
     return text.encode()[place:].decode(), certain
 

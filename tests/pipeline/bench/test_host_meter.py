@@ -1,4 +1,4 @@
-"""What a run takes of the machine, read from /proc while it runs."""
+"""A run's use of the machine, read from /proc while it runs."""
 
 import mmap
 import os

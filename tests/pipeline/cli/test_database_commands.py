@@ -1,4 +1,4 @@
-"""What looks after the database, and what shows parts of it, as commands."""
+"""The commands that maintain the database and show parts of it."""
 
 import json
 from datetime import timedelta
@@ -65,7 +65,7 @@ def test_export_takes_what_is_asked_for(filled: str, capsys: pytest.CaptureFixtu
     [
         (["--since", "7"], "no run 7; the last is 2"),
         (["--since", "lately"], "'lately' is neither last"),
-        (["--status", "ok,fine"], "'fine' is no status of a page; there are pending, ok"),
+        (["--status", "ok,fine"], "'fine' is not a page status; choose from pending, ok"),
     ],
 )
 def test_what_cannot_be_selected_is_a_usage_error(

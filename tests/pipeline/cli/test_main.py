@@ -382,7 +382,7 @@ def test_an_ended_run_is_finished_by_the_next_and_nothing_is_read_twice(
 def test_an_error_that_ends_the_run_has_its_exit_code_although_the_interpreter_cannot_be_taken_down(
     tmp_path: Path,
 ) -> None:
-    """As with a GPU that was lost, where PyTorch's destructors abort the process."""
+    """Ends like a run whose GPU was lost, where PyTorch's destructors abort the process."""
     arguments = ["run", str(tmp_path), "--model", str(tmp_path / "model"), "--db", str(tmp_path / "a.db")]
     program = (
         "import atexit, os, sys; from pipeline.cli import main as cli; atexit.register(os.abort);"

@@ -15,8 +15,11 @@ def test_rungs_can_be_listed_and_switched_off() -> None:
 @pytest.mark.parametrize(
     ("rungs", "message"),
     [
-        ("[{name: a}]", "a rung changes something"),
-        ("[{name: a, text_layer: true, dpi: 300}]", "nothing is read; take dpi into a rung of its own"),
+        ("[{name: a}]", "a rung must change something"),
+        (
+            "[{name: a, text_layer: true, dpi: 300}]",
+            "text_layer reads nothing; move dpi to a rung of its own",
+        ),
         ("[{name: a, dpi: 300}, {name: a, dpi: 200}]", "two rungs have the same name"),
         ("[{name: a, ngram_size: 1}]", "a sequence has at least 2 tokens"),
         ("[{name: A b, dpi: 300}]", "pattern"),

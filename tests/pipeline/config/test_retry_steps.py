@@ -1,4 +1,4 @@
-"""What each retry step tells workers and the language model."""
+"""Each retry step's instructions to workers and language model."""
 
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from pipeline.config.retry_steps import Step, steps_of, turned_step

@@ -49,7 +49,7 @@ def rendered(number: int = 0, side: int = 8) -> RenderedPage:
 
 
 def tokens(seen: str | None, num_tokens: int = 4, seed: int = 0) -> VisionTokens:
-    """Of a page on which the character head sees one line, two cells a character; None: there is no head."""
+    """Returns tokens of a page on which the head sees one line, two cells a character; None: there is no head."""
     cells = None
     if seen is not None:
         line = [CHARACTERS.index(mark) + NUM_RESERVED for mark in seen for _ in range(2)]

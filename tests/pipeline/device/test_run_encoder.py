@@ -53,7 +53,7 @@ def expected(encoder: DeepEncoder) -> list[torch.Tensor]:
 
 
 def recorded(encoder: RunEncoder) -> dict[str, dict[str, Any]]:
-    """As the database keeps it."""
+    """Returns the statistics as the database keeps them."""
     return {name: stats.summary() for name, stats in encoder.stats().items()}
 
 
@@ -238,7 +238,7 @@ def test_graphs_are_given_back_for_other_work(
     with caplog.at_level(logging.WARNING, logger="ocrbatch"):
         assert encoder.release()
         assert not encoder.release()
-    assert caplog.text.count("memory does not suffice") == 1
+    assert caplog.text.count("not enough memory") == 1
     tokens, uses, _ = encode(encoder)
     assert_right(tokens, loaded.model.encoder)
     assert uses == [["eager"]] * 3

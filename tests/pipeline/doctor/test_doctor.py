@@ -97,7 +97,7 @@ def test_lines_are_printed_as_they_are_found() -> None:
         assert process.stdout.readline().startswith("ok   Python: ")
         assert process.poll() is None
         rest = process.communicate(timeout=120)[0]
-    assert "FAIL model: model './nowhere' is no directory; use 'small'" in rest
+    assert "FAIL model: model './nowhere' is not a directory; use 'small'" in rest
     assert process.returncode == ExitCode.FAULTY
 
 

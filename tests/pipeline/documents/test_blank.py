@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from pipeline.documents import blank
 from pipeline.documents.blank import is_blank
-from tests.benchmarks import empty_sheets
+from tests.benchmarks.pages import empty_sheets
 
 A4_PX = (1357, 1920)
 
@@ -43,7 +43,7 @@ def shadowed() -> np.ndarray:
 
 
 def bordered() -> np.ndarray:
-    """What a scanner leaves around a sheet smaller than its glass."""
+    """Returns the border a scanner leaves around a sheet smaller than its glass."""
     pixels = grain(3)
     pixels[:, :90] = 12
     pixels[-70:] = 12

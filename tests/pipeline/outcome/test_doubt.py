@@ -1,4 +1,4 @@
-"""What is stored is never ok with an empty text, without a confidence, or with a low one; and no text is lost."""
+"""No stored page is ok with an empty text, without a confidence, or with a low one; and no text is lost."""
 
 from dataclasses import replace
 from itertools import product
@@ -42,7 +42,7 @@ def text(result: PageResult) -> str:
 
 
 def is_sound(result: PageResult) -> bool:
-    """What the status ok promises."""
+    """Returns whether the promises of the status ok are kept."""
     fine = result.confidence is not None and result.confidence >= BELOW and bool(text(result))
     return result.status != "ok" or (fine and result.doubt is None)
 

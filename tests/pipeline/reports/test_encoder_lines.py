@@ -55,8 +55,8 @@ def test_what_memory_forbade_is_said() -> None:
         skipped_checks=4,
     )
     assert lines(local=short)[0].endswith(
-        "all eager; graphs 3 left out, 4 not compared for want of memory; "
-        "batches 3 halved for want of memory, 1 not finite"
+        "all eager; graphs 3 left out, 4 not compared for lack of memory; "
+        "batches 3 halved for lack of memory, 1 not finite"
     )
 
 

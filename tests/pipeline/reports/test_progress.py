@@ -51,7 +51,7 @@ def test_a_bar_says_what_the_run_is_at_and_moves_with_time() -> None:
     screen, clock = io.StringIO(), Clock()
     with tqdm(file=screen, unit=" pages", total=0, ncols=120, mininterval=0) as bar:
         progress = Bar(bar, clock)
-        assert shown(screen).startswith("looking into files: 0/0+ pages")
+        assert shown(screen).startswith("inspecting files: 0/0+ pages")
         progress.pages_found(2)
         progress.at_work("loading the model", 0)
         clock.s = 1.0

@@ -1,4 +1,4 @@
-"""What `status` says of pages whose text is not of the settings that were used last."""
+"""`status` tells which pages have a text of other settings than the last run's."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_status_says_that_a_text_is_of_other_settings_and_where(
     assert shown()[1:4] == [
         "pages: 2 ok",
         "documents: 1 ok",
-        "pages kept as other settings than the last run's read them: 1; `ocrbatch status --files` says where",
+        "pages kept as read with other settings than the last run's: 1; `ocrbatch status --files` says where",
     ]
     assert shown("--files") == [
         "ok             2 pages  a.pdf (2 ok; 1 read with other settings than the last run's)"

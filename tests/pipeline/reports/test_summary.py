@@ -131,7 +131,7 @@ def test_pages_that_needed_no_reading_are_told() -> None:
 
 def test_pages_kept_as_other_settings_read_them_are_told_and_no_fault() -> None:
     summary = RunSummary(database="a.db", num_kept=2)
-    assert "pages kept as other settings read them: 2" in summary.lines()
+    assert "pages kept as read with other settings: 2" in summary.lines()
     assert (summary.counts()["pages_kept"], summary.counts()["pages_given_up"]) == (2, 0)
     assert summary.exit_code == ExitCode.OK
     both = RunSummary(database="a.db", num_kept=2, num_given_up=1)

@@ -48,7 +48,7 @@ def files(*paths: str) -> Iterator[Found]:
 
 
 class Discovered:
-    """What a discovery of these inputs found. loads: how often the model was asked for."""
+    """A discovery of these inputs, with its finds. loads: how often the model was asked for."""
 
     def __init__(self, config: Config, database: str, inputs: Iterator[Found]) -> None:
         self.loads = 0

@@ -1,4 +1,4 @@
-"""What becomes of a page's attempts: stored, counted and told of, also where the run ends meanwhile."""
+"""A page's attempts are stored, counted and reported, also where the run ends meanwhile."""
 
 import asyncio
 import threading
@@ -52,7 +52,7 @@ class Told(Silent):
 
 @pytest.fixture
 def ledger(database: str) -> Iterator[Ledger]:
-    """Of a document of two pages that are to be read."""
+    """Yields the ledger of a document of two pages that are to be read."""
     document = Document(path="a.pdf", sha256="0" * 64, size_bytes=1, kind="pdf", num_pages=2, status="ok")
     with Writer(database) as writer:
         run_id = writer.call(Store.start_run, a_run()).result()

@@ -42,7 +42,7 @@ def test_the_text_stays_until_the_new_settings_read_the_page(
     assert (summary.num_kept, summary.num_given_up, summary.num_quarantined) == (1, 0, 0)
     planned = plan(cut, Stop())
     assert (planned.num_kept, planned.num_given_up, planned.num_to_read) == (1, 0, 0)
-    assert "pages kept as other settings read them: 1" in planned.lines()
+    assert "pages kept as read with other settings: 1" in planned.lines()
     assert plan(changed(cut, run={"retry_failed": True}), Stop()).num_to_read == 1
     with closing(open_for_reading(database)) as db:
         found = status(db)

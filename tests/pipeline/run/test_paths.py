@@ -130,12 +130,12 @@ def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
         summary = run_quietly(config)
         assert summary.exit_code == ExitCode.INCOMPLETE
         assert summary.empty_paths == [(str(docs), 2)]
-        assert f"{docs}: nothing to read is there any more, of 2 files" in "\n".join(summary.lines())
+        assert f"{docs}: nothing to read is left of 2 files" in "\n".join(summary.lines())
     command = ["run", str(docs), "--db", config.store.database, "--model", config.model, "--quiet"]
     assert main(command) == ExitCode.INCOMPLETE
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert f"{docs}: nothing to read is there any more, of 2 files" in printed.err
+    assert f"{docs}: nothing to read is left of 2 files" in printed.err
     shutil.rmtree(docs)
     away.rename(docs)
     assert run_quietly(config).exit_code == ExitCode.OK

@@ -78,7 +78,7 @@ def test_a_run_that_is_stopped_says_what_is_left(
     found = summary_of(reported)
     assert (found["exit_code"], found["end"], found["reason"]) == (ExitCode.STOPPED, "stopped", "time limit")
     assert found["left"] == {"pages": 2, "documents": 0, "all_documents_known": True}
-    assert "left to read: 2 pages, and 0 documents not looked into yet" in summary.lines()
+    assert "left to read: 2 pages, and 0 documents not inspected yet" in summary.lines()
 
 
 def test_files_that_nobody_looked_into_are_counted(docs: Path, reported: Config, make_pdf: MakePdf) -> None:

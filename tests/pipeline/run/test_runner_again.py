@@ -28,7 +28,7 @@ from storage.queries.statistics import status
 from storage.records.store import Store
 from storage.types import PageRecord
 from storage.upkeep.audit import audit
-from tests.faults.layer_pages import INVOICE, KINDS, document
+from tests.faults.doubt.layer_pages import INVOICE, KINDS, document
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly
@@ -125,7 +125,7 @@ def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
 def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
     docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where reading would spoil it: an address, a measure and an account number, to the character."""
+    """Text that reading would spoil is kept to the character: an address, a measure, an account number."""
     with document(KINDS["invoice"]) as made:
         made.save(docs / "invoice.pdf")
     monkeypatch.setattr(runner, "load_model", no_model)

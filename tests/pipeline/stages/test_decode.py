@@ -1,4 +1,4 @@
-"""What is asked of an engine for a page, and what becomes of its answer; the model writes "w5 w6 w7"."""
+"""The request to an engine for a page, and the result from its answer; the model writes "w5 w6 w7"."""
 
 from dataclasses import replace
 from types import SimpleNamespace

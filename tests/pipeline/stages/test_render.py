@@ -38,7 +38,7 @@ def pdf(path: Path, width: float, height: float, rotation: int = 0) -> Path:
 
 
 def corner(image: PageImage) -> str:
-    """Where the page is darkest."""
+    """Returns the place where the page is darkest."""
     height, width = image.pixels.shape[:2]
     dark = 255 - image.pixels.mean(axis=2)
     halves = {
@@ -284,7 +284,7 @@ def test_text_nobody_can_see_does_not_fill_a_blank_page(tmp_path, options):
 
 
 def test_a_lone_stop_does_not_fill_a_blank_page(tmp_path):
-    """As LaTeX's authors put one onto a page that is to stay empty."""
+    """Covers marks such as LaTeX's authors put onto a page that is to stay empty."""
     document = pymupdf.open()
     document.new_page().insert_text((80, 90), ".", fontsize=6)
     document.save(tmp_path / "blank.pdf")
@@ -297,6 +297,6 @@ def test_a_damaged_file_has_no_blank_pages(tmp_path):
     with pymupdf.open(tmp_path / "cut.pdf") as document:
         assert document.is_repaired
         assert document.page_count > 0
-    with pytest.raises(PageRenderError, match="not all of what the page draws can be used") as caught:
+    with pytest.raises(PageRenderError, match="part of what the page draws cannot be used") as caught:
         show(tmp_path / "cut.pdf")
     assert caught.value.category == "unreadable"

@@ -1,4 +1,4 @@
-"""What the stages say of a page is what the database holds of it."""
+"""The database holds what the stages report of a page."""
 
 from pathlib import Path
 

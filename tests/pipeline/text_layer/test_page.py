@@ -45,7 +45,7 @@ def ready(path: Path, use: LayerUse) -> object:
 
 
 def asked(found: object) -> ReadablePage | PageError:
-    """What becomes of a page that was rendered when somebody asks for its layer."""
+    """Returns the outcome for a rendered page whose layer is asked for afterwards."""
     assert isinstance(found, RenderedPage | DividedPage)
     assert (found.layer, "layer" in found.seconds) == (None, False), "nobody asked before"
     return layer_task(found.without_views(), RenderSettings(text_layer="fallback"), 60.0)

@@ -1,4 +1,4 @@
-"""What is new, of a status, at a path, or superseded: each alone and together."""
+"""Selections by age, status, path and supersession, each alone and together."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever is typed is a valid search, and finds what holds all its words."""
+"""Any typed text is a valid search, and finds the pages that hold all its words."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What status says agrees with what was stored."""
+"""Statistics agree with what was stored."""
 
 import json
 import statistics

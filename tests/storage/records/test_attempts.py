@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from storage.database import open_for_reading
 from storage.queries.search import search
-from storage.records.attempts import foresee, merit
+from storage.records.merit import merit
+from storage.records.page_plans import foresee
 from storage.records.store import Store
 from storage.types import DONE_STATUSES, LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
 from storage.upkeep.audit import audit
@@ -146,7 +147,7 @@ def test_other_settings_replace_and_come_back_without_reading(store: Store, path
 def test_other_settings_hide_nothing_that_was_read_further(
     store: Store, path: Path, old: str, new: str, kept: str
 ) -> None:
-    """Whatever the confidences: under different settings they are not the same measure."""
+    """Confidences under different settings are not compared: they are not the same measure."""
     for status, settings_hash, confidence in ((old, SETTINGS, 0.9), (new, OTHER, 0.1)):
         page = a_page(
             None if status == "failed" else f"text{settings_hash}",

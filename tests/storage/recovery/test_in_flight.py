@@ -35,7 +35,7 @@ def plan(store: Store, *, limit: int = 2, force: bool = False) -> PagePlan:
 
 @pytest.fixture
 def store(path: Path, store: Store) -> Store:
-    """One that knows a document of three pages."""
+    """Opens a database that knows a document of three pages."""
     store.finish_run(new_run(store), exit_code=0, counts={})
     return store
 

@@ -1,4 +1,4 @@
-"""What others wrote cannot command a terminal, and reads as it was where nothing is dangerous."""
+"""Foreign text cannot command a terminal, and is unchanged where nothing is dangerous."""
 
 import io
 import json

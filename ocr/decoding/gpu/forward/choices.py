@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 try:
-    from ocr.decoding.gpu.kernels import paged as kernels
+    from ocr.decoding.gpu.kernels import paged_kernels
 except ImportError:  # no Triton for this platform
-    kernels = None  # type: ignore[assignment]
+    paged_kernels = None  # type: ignore[assignment]
 
 
 _BLOCK = 2048
@@ -35,11 +35,11 @@ def _choose_fused(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor) -> No
     parts = -(-vocab // _PART)
     peaks, shares = torch.empty(2, rows, parts, device=logits_SV.device).unbind(0)
     places = torch.empty(rows, parts, dtype=torch.int32, device=logits_SV.device)
-    kernels.likeliest_parts[(rows, parts)](
+    paged_kernels.likeliest_parts[(rows, parts)](
         logits_SV, peaks, places, shares, logits_SV.stride(0), vocab,
         PARTS=parts, BLOCK=_BLOCK, PART=_PART, num_warps=4,
     )  # fmt: skip
-    kernels.likeliest[(rows,)](
+    paged_kernels.likeliest[(rows,)](
         peaks, places, shares, tokens_S, results_S2, vocab,
         PARTS=parts, PADDED=1 << (parts - 1).bit_length(), num_warps=1,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ocr.decoding.gpu.forward.paged_attention import StepCache, attend_fused
+from ocr.decoding.gpu.forward.paged_attention import StepCache, attend_fused, power_of_two
 
 try:
     from ocr.decoding.gpu.kernels import layer_kernels
@@ -97,7 +97,7 @@ def rms_norm(module: Any, hidden: Tensor) -> Tensor:
     out = torch.empty_like(rows, memory_format=torch.contiguous_format)
     layer_kernels.rms_norm[(len(rows),)](
         rows, module.weight, out, rows.stride(0), module.variance_epsilon,
-        D=width, WIDTH=_power_of_two(width), num_warps=4,
+        D=width, WIDTH=power_of_two(width), num_warps=4,
     )  # fmt: skip
     return out.view(hidden.shape)
 
@@ -127,7 +127,7 @@ def attention(
         query, key, value, cos, sin, rotated, keys, values, cache.plan_SP, cache.plan_SP.stride(0),
         cos.stride(0), cos.stride(1),
         Q=Q, H=heads, GROUP=groups, D=d, BLOCK=cache.pool.shape.block_tokens,
-        WIDTH_Q=_power_of_two(heads * groups * d), WIDTH=_power_of_two(heads * d), num_warps=4,
+        WIDTH_Q=power_of_two(heads * groups * d), WIDTH=power_of_two(heads * d), num_warps=4,
     )  # fmt: skip
     out = attend_fused(cache, rotated.transpose(1, 2), keys, values, module.scaling)
     return module.o_proj(out.view(S, Q, -1)), None
@@ -150,7 +150,7 @@ def router(module: Any, hidden: Tensor) -> tuple[None, Tensor, Tensor]:
     layer_kernels.route[(len(rows),)](
         rows, module.weight, chosen, shares, rows.stride(0), float(module.routed_scaling_factor),
         D=module.hidden_dim, E=module.num_experts, K=module.top_k,
-        PADDED=max(16, _power_of_two(module.num_experts)), BLOCK=divisor(module.hidden_dim, 128), num_warps=4,
+        PADDED=max(16, power_of_two(module.num_experts)), BLOCK=divisor(module.hidden_dim, 128), num_warps=4,
     )  # fmt: skip
     return None, shares, chosen
 
@@ -171,7 +171,7 @@ def experts(
     device, dtype = hidden_TD.device, hidden_TD.dtype
     lists = torch.empty(E, pairs, dtype=torch.int32, device=device)
     counts = torch.empty(E, dtype=torch.int32, device=device)
-    layer_kernels.assign[(E,)](chosen_TK, lists, counts, pairs, PADDED=_power_of_two(pairs), num_warps=4)
+    layer_kernels.assign[(E,)](chosen_TK, lists, counts, pairs, PADDED=power_of_two(pairs), num_warps=4)
     inner = torch.empty(pairs, width, dtype=dtype, device=device)
     n, k = divisor(width, config.block_n), divisor(D, config.block_k)
     layer_kernels.gate_up[(E, width // n)](
@@ -185,7 +185,7 @@ def experts(
         D=D, INNER=width, BLOCK_N=n, BLOCK_K=k, **launch,
     )  # fmt: skip
     out = torch.empty(T, D, dtype=dtype, device=device)
-    layer_kernels.combine[(T,)](outputs, out, D=D, K=K, WIDTH=_power_of_two(D), num_warps=4)
+    layer_kernels.combine[(T,)](outputs, out, D=D, K=K, WIDTH=power_of_two(D), num_warps=4)
     return out
 
 
@@ -194,14 +194,10 @@ def experts_config(tokens: int, mean_pairs: float) -> ExpertsConfig:
 
     A block has room for half as many more, so that an expert's weights are nearly always read once.
     """
-    block_m = min(64, max(16, _power_of_two(math.ceil(1.5 * mean_pairs))))
+    block_m = min(64, max(16, power_of_two(math.ceil(1.5 * mean_pairs))))
     if tokens <= 8:  # few experts are active, so each is divided among more programs
         return ExpertsConfig(block_m=block_m, block_n=32, block_k=128)
     return ExpertsConfig(block_m=block_m, block_n=64, block_k=64)
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << (count - 1).bit_length()
 
 
 def divisor(count: int, most: int) -> int:

@@ -18,7 +18,7 @@ from ocr.model.text_attention import ATTENTION, sdpa_attention
 try:
     import triton
 
-    from ocr.decoding.gpu.kernels import paged as kernels
+    from ocr.decoding.gpu.kernels import paged_kernels
 except ImportError:  # no wheel for this platform
     triton = None
 
@@ -104,10 +104,10 @@ def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
     """Appends a step's keys and values to the pool with one Triton kernel."""
     S, H, Q, D = keys_SHQd.shape
     keys, values = _rows_contiguous(keys_SHQd), _rows_contiguous(values_SHQd)
-    kernels.append[(S * Q,)](
+    paged_kernels.append[(S * Q,)](
         keys, values, cache.pool.keys[layer], cache.pool.values[layer], cache.plan_SP, cache.plan_SP.stride(0),
         *keys.stride()[:3], *values.stride()[:3],
-        Q=Q, H=H, D=D, BLOCK=cache.pool.shape.block_tokens, WIDTH=_power_of_two(H * D), num_warps=4,
+        Q=Q, H=H, D=D, BLOCK=cache.pool.shape.block_tokens, WIDTH=power_of_two(H * D), num_warps=4,
     )  # fmt: skip
 
 
@@ -146,17 +146,17 @@ def attend_fused(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Ten
     if config.splits > 1:
         partial = torch.empty(config.splits, S, Q, N, D, dtype=torch.float32, device=query.device)
         weights = torch.empty(config.splits, S, Q, N, dtype=torch.float32, device=query.device)
-    kernels.attend[(S * H, config.splits)](
+    paged_kernels.attend[(S * H, config.splits)](
         query, keys, values, cache.plan_SP, out, partial, weights, scale, cache.plan_SP.stride(0),
         *query.stride()[:3], S,
         Q=Q, H=H, GROUP=N // H, D=D, BLOCK=cache.pool.shape.block_tokens,
-        BLOCK_M=max(16, _power_of_two(Q * (N // H))), SPLITS=config.splits,
+        BLOCK_M=max(16, power_of_two(Q * (N // H))), SPLITS=config.splits,
         num_warps=config.num_warps, num_stages=config.num_stages,
     )  # fmt: skip
     if config.splits > 1:
-        kernels.merge[(S * Q * N,)](
+        paged_kernels.merge[(S * Q * N,)](
             partial, weights, out, S * Q * N,
-            D=D, SPLITS=config.splits, PADDED=_power_of_two(config.splits), num_warps=1,
+            D=D, SPLITS=config.splits, PADDED=power_of_two(config.splits), num_warps=1,
         )  # fmt: skip
     return out
 
@@ -214,5 +214,6 @@ def _rows_contiguous(states: Tensor) -> Tensor:
     return states if states.stride(-1) == 1 else states.contiguous()
 
 
-def _power_of_two(count: int) -> int:
+def power_of_two(count: int) -> int:
+    """Returns the least power of two that is no less than the count."""
     return 1 << (count - 1).bit_length()

@@ -17,7 +17,7 @@ _SWITCH = 1.1  # drafts must look this much better before they are used
 
 @dataclass(slots=True)
 class Hits:
-    """How often one page's draft was right, over its last ten proposals or so.
+    """The hit rate of one page's draft, over its last ten proposals or so.
 
     chance: the probability that a proposed token is right, given that those before it were. ideas: the share of steps
     in which the draft proposed anything.
@@ -49,7 +49,7 @@ def step_cost(tokens: int, rows: int) -> float:
 
     The fixed part is the host, which must see a step's tokens before it drafts the next. A further token is nearly
     free as long as the time goes into reading weights, keys and values, less so with many rows: as measured
-    with DeepSeek-OCR's language model at full size on an H200 (tests.benchmarks.decode_figures, draft_steps).
+    with DeepSeek-OCR's language model at full size on an H200 (tests.benchmarks.decoding.decode_figures, draft_steps).
     """
     return 1.0 if tokens == 1 else 1.2 + (tokens - 1) * 0.18 * (min(rows, 256) / 256) ** 0.6
 

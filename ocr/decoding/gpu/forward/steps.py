@@ -1,30 +1,29 @@
 """Runs the model on the device: prefills into the pool, and decode steps of a fixed number of rows, as CUDA graphs.
 
-Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged: plan), N prompts of L tokens, D
-width.
+Shapes: S slots, V vocabulary, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged_kernels: plan), N prompts of L
+tokens, D width.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ocr.decoding.gpu.forward.block_pool import SCRATCH, BlockPool
 from ocr.decoding.gpu.forward.choices import choose_allowed, choose_into, upload, upload_all
 from ocr.decoding.gpu.forward.draft_state import DraftState
-from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
-from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, kernels_take, paged_forward
+from ocr.decoding.gpu.forward.paged_attention import kernels_take
 from ocr.decoding.gpu.forward.pending import NUM_IN_FLIGHT, Landing, Moment, Pending, Prefilled
-from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes, trial_tokens
+from ocr.decoding.gpu.forward.prefill import Prompts, trial_tokens
 from ocr.decoding.gpu.forward.step_costs import MOST_STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
+from ocr.decoding.gpu.forward.text_forward import TextForward
 from ocr.decoding.sequence.greedy import TextReader
 
 # Not cuDNN's, which makes a plan for every length.
@@ -71,14 +70,10 @@ class DeviceSteps:
         self.device: torch.device = weight.device
         on_cuda = self.device.type == "cuda"
         self.fused = kernels_take(self.device, pool.shape.head_dim)
-        self._layers = layers
-        self._num_experts = num_experts(self._language)
-        grouped = weight.dtype == torch.bfloat16
-        self._prompts = prompts if self.fused and layers and takes(self._language) else "transformers"
-        self.graphs = self.fused and grouped if graphs is None else graphs
-        # Grouped products of other number formats wait for the host, which a graph cannot.
-        self._prompt_experts = "grouped_mm" if on_cuda else None
-        self._step_experts = "batched_mm" if self.graphs and not grouped else self._prompt_experts
+        self.graphs = self.fused and weight.dtype == torch.bfloat16 if graphs is None else graphs
+        self._forward = TextForward(
+            model, pool, fused=self.fused, captured=self.graphs, layers=layers, prompts=prompts
+        )
         # A draft that is padded reaches beyond a page's last token.
         self._width = 1 + pool.shape.blocks(max_tokens + MOST_STEP_TOKENS - 1)
         self.plan = np.zeros((slots, self._width), dtype=np.int32)
@@ -185,7 +180,7 @@ class DeviceSteps:
         began = Moment.now(self.device)
         blocks_NB = upload([block for page in blocks for block in page], self.device).view(len(rows), -1)
         with sdpa_kernel(_PREFILL):
-            hidden_ND = self._last_states(prompts_NLD, blocks_NB)
+            hidden_ND = self._forward.last_states(prompts_NLD, blocks_NB)
         logits_NV: Tensor = self._model.lm_head(hidden_ND)
         tokens_N = torch.empty(len(rows), dtype=torch.long, device=self.device)
         results_N2 = torch.empty(len(rows), 2, device=self.device)
@@ -196,7 +191,7 @@ class DeviceSteps:
 
     def try_prompts(self) -> None:
         """Compiles the kernels of a prefill. Keys and values go to the scratch block; no row may be in use."""
-        if self._prompts == "transformers":
+        if self._forward.prompts == "transformers":
             return
         weight = self._model.lm_head.weight
         for length in trial_tokens(self._language):
@@ -227,16 +222,6 @@ class DeviceSteps:
         moved = self._tokens_S[upload(sources, self.device)]
         self._tokens_S.index_copy_(0, upload(targets, self.device), moved)
 
-    def _last_states(self, prompts_NLD: Tensor, blocks_NB: Tensor) -> Tensor:
-        """Returns the hidden state of each prompt's last token.
-
-        Writes keys and values of all tokens into the blocks.
-        """
-        if self._prompts != "transformers":
-            return last_states(self._language, prompts_NLD, self.pool, blocks_NB)
-        positions = torch.arange(prompts_NLD.shape[1], device=self.device)[None]
-        return self._forward(prompts_NLD, positions, PromptCache(self.pool, blocks_NB), None)[:, -1]
-
     def _part(self, rows: int) -> "_Part":
         part = self._parts.get(rows)
         if part is None:
@@ -251,53 +236,22 @@ class DeviceSteps:
 
     def _step(self, rows: int) -> None:
         plan_SP, tokens_S = self._plan_SP[:rows, : self._width], self._tokens_S[:rows]
-        hidden_S1D = self._read(plan_SP, tokens_S[:, None], plan_SP[:, :1].long())
+        hidden_S1D = self._forward.step_states(plan_SP, tokens_S[:, None], plan_SP[:, :1].long())
         logits_SV = self.current[:rows]
-        _head_into(self._model.lm_head, hidden_S1D[:, -1], logits_SV)
+        self._forward.logits_into(hidden_S1D[:, -1], logits_SV)
         choose_into(logits_SV, tokens_S, self._results_S2[:rows], fused=self.fused)
 
     def _step_drafts(self, rows: int, tokens: int) -> None:
         plan_SP = self._plan_SP[:rows, : self._width]
         ids_SQ = self._plan_SP[:rows, self._width : self._width + tokens].long()
         state = self._drafts
-        hidden_SQD = self._read(plan_SP, ids_SQ, plan_SP[:, :1] + state.places[:tokens])
+        hidden_SQD = self._forward.step_states(plan_SP, ids_SQ, plan_SP[:, :1] + state.places[:tokens])
         hidden_TD = state.current_TD[: rows * tokens]
         hidden_TD.copy_(hidden_SQD.flatten(0, 1))
         logits_TV = torch.empty(
             rows * tokens, self.current.shape[1], dtype=self.current.dtype, device=self.device
         )
-        _head_into(self._model.lm_head, hidden_TD, logits_TV)
+        self._forward.logits_into(hidden_TD, logits_TV)
         choose_into(
             logits_TV, state.chosen_T[: rows * tokens], state.results_T2[: rows * tokens], fused=self.fused
         )
-
-    def _read(self, plan_SP: Tensor, ids_SQ: Tensor, positions_SQ: Tensor) -> Tensor:
-        """Returns the hidden states of a step, [S, Q, D]."""
-        embeds_SQD = self._language.get_input_embeddings()(ids_SQ)
-        cache = StepCache(self.pool, plan_SP, fused=self.fused)
-        with fused_layers(self._language) if self._fuses(ids_SQ.numel()) else nullcontext():
-            return self._forward(embeds_SQD, positions_SQ, cache, cache)
-
-    def _fuses(self, tokens: int) -> bool:
-        return self.fused and self._layers and tokens * self._num_experts <= MAX_PAIRS
-
-    def _forward(self, embeds: Tensor, positions: Tensor, cache: object, paged: StepCache | None) -> Tensor:
-        experts = self._prompt_experts if paged is None else self._step_experts
-        with paged_forward(self._language.config, experts):
-            hidden: Tensor = self._language(
-                inputs_embeds=embeds,
-                position_ids=positions,
-                attention_mask={"full_attention": None},
-                past_key_values=cache,
-                use_cache=True,
-                paged=paged,
-            ).last_hidden_state
-        return hidden
-
-
-def _head_into(head: Callable[[Tensor], Tensor], hidden_SD: Tensor, logits_SV: Tensor) -> None:
-    plain = isinstance(head, nn.Linear) and head.bias is None and head.weight.dtype == hidden_SD.dtype
-    if plain:
-        torch.mm(hidden_SD, head.weight.t(), out=logits_SV)  # type: ignore[attr-defined]
-    else:
-        logits_SV.copy_(head(hidden_SD))

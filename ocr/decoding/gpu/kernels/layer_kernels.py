@@ -31,7 +31,7 @@ def rotate_append(
 
     query, out: [S, Q, H * GROUP, D], new_keys, new_values: [S, Q, H, D], contiguous. cos, sin: [S, Q, D], strided.
     WIDTH_Q, WIDTH: the powers of two that hold all heads of queries and of keys. The rest:
-    ocr.decoding.gpu.kernels.paged.append.
+    ocr.decoding.gpu.kernels.paged_kernels.append.
     """
     token = tl.program_id(0).to(tl.int64)
     slot, t = token // Q, token % Q

@@ -173,7 +173,7 @@ class Entry:
 
     @property
     def counts(self) -> bool:
-        """Whether the page has neither ended nor been rewound since the launch."""
+        """True if the page has neither ended nor been rewound since the launch."""
         return self.page.generation == self.generation
 
     def rewound(self, source: int) -> "Entry":

@@ -12,23 +12,8 @@ _HEADS = [
     "Sommaire", "Indice", "Spis treści", "Obsah", "Innehåll", "List of Figures", "List of Tables", "Figures",
 ]  # fmt: skip
 _ROMAN = [
-    "i",
-    "ii",
-    "iii",
-    "iv",
-    "v",
-    "vi",
-    "vii",
-    "viii",
-    "ix",
-    "x",
-    "xi",
-    "xii",
-    "xiii",
-    "xiv",
-    "xv",
-    "xvi",
-]
+    "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi",
+]  # fmt: skip
 _BOLD = 1.25  # how much wider bold text is, at most
 _MOST_CHARACTERS = 3000
 

@@ -4,28 +4,8 @@ from ocr.training.pages.matter.html_blocks import Block, Writer
 from ocr.training.pages.matter.prose import paragraph, small_capitals
 
 _MARKS = [
-    "•",
-    "–",
-    "—",
-    "*",
-    "◦",
-    "▪",
-    "■",
-    "●",
-    "○",
-    "→",
-    "✓",
-    "★",
-    "‣",
-    "▶",
-    "+",
-    "-",
-    "∗",
-    "·",
-    "□",
-    "☐",
-    "»",
-]
+    "•", "–", "—", "*", "◦", "▪", "■", "●", "○", "→", "✓", "★", "‣", "▶", "+", "-", "∗", "·", "□", "☐", "»",
+]  # fmt: skip
 _ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"]
 
 

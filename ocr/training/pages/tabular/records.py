@@ -17,18 +17,8 @@ _CLOSINGS = [
     "S pozdravem", "Z poważaniem,", "Üdvözlettel,", "Com os melhores cumprimentos,", "Med vänlig hälsning",
 ]  # fmt: skip
 _MONTHS = [
-    "March",
-    "May",
-    "July",
-    "August",
-    "December",
-    "février",
-    "août",
-    "März",
-    "março",
-    "září",
-    "października",
-]
+    "March", "May", "July", "August", "December", "février", "août", "März", "março", "září", "października",
+]  # fmt: skip
 
 
 def form(w: Writer) -> list[Block]:

@@ -9,7 +9,7 @@ import random
 import string
 
 from ocr.training.pages.matter.html_blocks import Block, Writer
-from ocr.training.pages.tabular.tables import grid, room
+from ocr.training.pages.tabular.tables import narrowed, text_grid
 from ocr.training.pages.words.naming import COMMANDS, alike, stem
 from ocr.training.pages.words.text import random_word
 
@@ -49,9 +49,7 @@ def repeating_table(w: Writer) -> list[Block]:
         for name in alike(rng, rows)
     ]
     body.insert(0, [w.words(1, 1) for _ in range(columns)])
-    while len(body[0]) > 2 and room(w, body) > w.width_pt:
-        body = [row[:-1] for row in body]
-    return [grid(w, body, [False] * len(body[0]), wide=w.chance(0.2))]
+    return [text_grid(w, narrowed(w, body), w.chance(0.2))]
 
 
 def units(w: Writer) -> list[Block]:
@@ -77,9 +75,7 @@ def units(w: Writer) -> list[Block]:
     rows = [row[:columns] for row in rows[:30]]
     if w.chance(0.6):
         rows.insert(0, ["Name", "Symbol", "Value", "Dimension", "Macro"][:columns])
-    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
-        rows = [row[:-1] for row in rows]
-    return [grid(w, rows, [False] * len(rows[0]), wide=w.chance(0.3))]
+    return [text_grid(w, narrowed(w, rows), w.chance(0.3))]
 
 
 def parameters(w: Writer) -> list[Block]:
@@ -102,9 +98,7 @@ def parameters(w: Writer) -> list[Block]:
     columns = rng.randint(3, 5)
     rows = [row(name)[:columns] for name in alike(rng, rng.randint(4, 24))]
     rows.insert(0, ["Parameter", "Type", "Default", "Range", "Unit"][:columns])
-    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
-        rows = [cells[:-1] for cells in rows]
-    return [grid(w, rows, [False] * len(rows[0]), wide=w.chance(0.3))]
+    return [text_grid(w, narrowed(w, rows), w.chance(0.3))]
 
 
 def described(w: Writer) -> list[Block]:
@@ -117,7 +111,7 @@ def described(w: Writer) -> list[Block]:
         [html.escape(name), *([rng.choice(values)] if values else []), f"{common} {w.words(3, 16)}".strip()]
         for name in names
     ]
-    return [grid(w, rows, [False] * len(rows[0]), wide=True)]
+    return [text_grid(w, rows, wide=True)]
 
 
 def repeating_lines(w: Writer) -> list[Block]:

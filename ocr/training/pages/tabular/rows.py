@@ -4,29 +4,13 @@ import html
 import unicodedata
 
 from ocr.training.pages.matter.html_blocks import Block, Writer
-from ocr.training.pages.tabular.tables import captioned, grid, room
+from ocr.training.pages.tabular.tables import captioned, narrowed, text_grid
 from ocr.training.pages.words.naming import alike, stem
 
 _MOST_CHARACTERS = 1900  # of a table, so that it fits the answer; with boxes it takes more
 _SI = [
-    "cm",
-    "nb",
-    "pb",
-    "fb",
-    "MeV",
-    "GeV",
-    "TeV",
-    "mrad",
-    "µm",
-    "kg",
-    "ns",
-    "ps",
-    "Hz",
-    "ml",
-    "mol",
-    "J",
-    "K",
-]
+    "cm", "nb", "pb", "fb", "MeV", "GeV", "TeV", "mrad", "µm", "kg", "ns", "ps", "Hz", "ml", "mol", "J", "K",
+]  # fmt: skip
 _ARCHITECTURES = ["amd64", "arm64", "all", "i386", "armhf", "riscv64"]
 _LETTERS = [chr(c) for c in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0x100))]
 
@@ -48,9 +32,7 @@ def long_table(w: Writer) -> list[Block]:
         kept.append(row)
     if make not in (_faces, _options) and w.chance(0.3):
         return _typewritten(w, kept)
-    while len(kept[0]) > 2 and room(w, kept) > w.width_pt:
-        kept = [row[:-1] for row in kept]
-    return captioned(w, grid(w, kept, [False] * len(kept[0]), wide=w.chance(0.3)), share=0.1)
+    return captioned(w, text_grid(w, narrowed(w, kept), w.chance(0.3)), share=0.1)
 
 
 def _typewritten(w: Writer, rows: Rows) -> list[Block]:

@@ -13,18 +13,8 @@ _TOTAL = [
     "NET TOTAL", "TOTAL SALES (INCL TAX)", "Total incl. GST", "Att betala", "Bedrag",
 ]  # fmt: skip
 _PAID = [
-    "CASH",
-    "Cash",
-    "CARD",
-    "VISA",
-    "MASTERCARD",
-    "DEBIT",
-    "Bar",
-    "ESPECES",
-    "CONTANTI",
-    "Gotówka",
-    "EFTPOS",
-]
+    "CASH", "Cash", "CARD", "VISA", "MASTERCARD", "DEBIT", "Bar", "ESPECES", "CONTANTI", "Gotówka", "EFTPOS",
+]  # fmt: skip
 _CHANGE = ["CHANGE", "Change", "Rückgeld", "RENDU", "RESTO", "Change Due", "Reszta"]
 _FIELDS = [
     "Date", "Time", "Cashier", "Terminal", "TID", "MID", "Receipt No", "Bill No.", "Table", "Covers", "Ref",
@@ -44,7 +34,7 @@ _SAID = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slip:
-    """How one till prints. width: in characters. capitals: nothing but those."""
+    """The print of one till. width: in characters. capitals: nothing but those."""
 
     w: Writer
     width: int

@@ -50,6 +50,18 @@ def grid(w: Writer, rows: list[list[str]], numeric: list[bool], *, wide: bool | 
     return Block(kind="table", html=f"<table id={name}{style}>{''.join(lines)}</table>", element=name)
 
 
+def text_grid(w: Writer, rows: list[list[str]], wide: bool) -> Block:
+    """Returns a table without columns of numbers."""
+    return grid(w, rows, [False] * len(rows[0]), wide=wide)
+
+
+def narrowed(w: Writer, rows: list[list[str]]) -> list[list[str]]:
+    """Returns the rows with as many columns, at least two, as fit without wrapping: wrapped cells are hard to order."""
+    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
+        rows = [row[:-1] for row in rows]
+    return rows
+
+
 def table(w: Writer) -> list[Block]:
     rng = w.rng
     most = max(2, min(7, int(w.width_pt / (w.size_pt * 7.5))))
@@ -64,9 +76,8 @@ def table(w: Writer) -> list[Block]:
         return w.value()[:18] if number else w.words(1, 3 if columns < 4 else 1)
 
     body = [[cell(n and row > 0) for n in numeric] for row in range(rows)]
-    while len(numeric) > 2 and room(w, body) > w.width_pt:  # a wrapped cell is hard to put in order
-        numeric, body = numeric[:-1], [row[:-1] for row in body]
-    return captioned(w, grid(w, body, numeric), share=0.3)
+    body = narrowed(w, body)
+    return captioned(w, grid(w, body, numeric[: len(body[0])]), share=0.3)
 
 
 def captioned(w: Writer, made: Block, share: float) -> list[Block]:
@@ -89,10 +100,8 @@ def figures(w: Writer) -> list[Block]:
         [w.words(1, 1), *(form.format(rng.uniform(-0.1, 1) * scale) for _ in range(columns - 1))]
         for _ in range(rows)
     ]
-    rows_made = [head, *body]
-    while columns > 2 and room(w, rows_made) > w.width_pt:
-        columns, rows_made = columns - 1, [row[:-1] for row in rows_made]
-    return [grid(w, rows_made, [False] + [True] * (columns - 1))]
+    kept = narrowed(w, [head, *body])
+    return [grid(w, kept, [False] + [True] * (len(kept[0]) - 1))]
 
 
 def key_values(w: Writer) -> list[Block]:

@@ -24,7 +24,7 @@ _PIECE_SHAPES = (0.25, 1.6)  # of a piece of a column
 _GUTTER = 1.1  # the least width of a gutter, in heights of a glyph's band
 _COLUMN = 0.17  # the least width of a column, as a share of the page's
 _COLUMN_LINES, _COLUMN_CHARACTERS = 8, 15  # the least number of lines, and of characters on one
-_AROUND_PT = 24.0  # the most white left beside text where a crop is trimmed
+_AROUND_PT = 24.0  # the most white left next to text where a crop is trimmed
 _TRIES = 10
 
 

@@ -1,4 +1,4 @@
-"""Running text for training pages: paragraphs of real text, and strings nobody can guess."""
+"""Running text for training pages: paragraphs of real text, and strings that cannot be guessed."""
 
 import lzma
 import random
@@ -59,7 +59,7 @@ class TextSource:
         return sprinkle(rng, text, self.nonce(category)) if rng.random() < _SPRINKLED_SHARE else text
 
     def nonce(self, category: str) -> Nonce:
-        """What makes words like those of a category of real text; learnt when first asked for."""
+        """A maker of words like those of a category of real text; learnt at first use."""
         if category not in self._nonce:
             paragraphs = self.paragraphs[category]
             step = max(1, sum(map(len, paragraphs)) // _LEARNT_CHARACTERS)

@@ -77,7 +77,7 @@ def capturers_waiting(gate: Gate, count: int) -> None:
 
 
 def is_free(gate: Gate, threads: Threads) -> bool:
-    """Whether another thread may capture, and one may work, at once."""
+    """Returns whether another thread may capture, and whether one may work, at once."""
 
     def run() -> bool:
         with gate.capturing():

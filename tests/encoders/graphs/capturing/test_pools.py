@@ -10,7 +10,7 @@ from encoders.graphs.capturing.pools import SharedPool
 
 
 class FailedGraph:
-    """What is left of a capture that failed. refuses: the allocators complain."""
+    """The remains of a failed capture. refuses: the allocators complain."""
 
     def __init__(self, *, refuses: bool) -> None:
         self.refuses, self.num_resets = refuses, 0

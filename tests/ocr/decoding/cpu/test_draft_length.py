@@ -22,7 +22,7 @@ def test_a_perfect_draft_is_asked_for_all() -> None:
 
 
 def test_a_useless_draft_costs_little() -> None:
-    """Of 400 steps' cost: what was drafted, times its cost."""
+    """Drafting takes less than 2% of 400 steps' cost."""
     _, drafted, accepted = after(0.0, steps=400)
     assert accepted == 0
     assert drafted * 0.1 < 0.02 * 400

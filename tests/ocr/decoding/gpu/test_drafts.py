@@ -275,7 +275,7 @@ def test_guesses_are_asked_when_due_and_poor_ones_seldom() -> None:
 
 
 def dues_of(draft: Draft, text: Sequence[int]) -> tuple[list[int], float]:
-    """When a draft that is not used is asked while the text is written, and what is then thought of it."""
+    """Returns when an unused draft is asked while the text is written, and its hit rate in the end."""
     limits = [DecodeSettings(max_tokens=400, ngram_size=0)]
     reading = items(counting(4)[0], [vision(4, width=VOCAB)], limits)[0].reading
     page = Page(index=0, prompt=lambda: torch.empty(0), num_prompt=4, reading=reading, draft=draft)

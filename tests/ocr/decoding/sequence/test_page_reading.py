@@ -1,4 +1,4 @@
-"""Where a page need not be looked at, a look would have changed nothing."""
+"""A page is left unchecked only where a check would change nothing."""
 
 import random
 from dataclasses import replace

@@ -16,7 +16,7 @@ from ocr.layout.localize.blocks import placed
 from ocr.types import Block, ParsedText
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
-from tests.benchmarks.boxes import iou
+from tests.benchmarks.layout.boxes import iou
 from tests.ocr.layout.localize.drawn import Box
 
 DPI = 90  # the page is one view of 640 px at most: quick to encode

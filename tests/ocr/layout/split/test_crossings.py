@@ -1,4 +1,4 @@
-"""What stands across columns is told from the columns, and no row of a box is left out."""
+"""Print across columns is told from the columns, and no row of a box is left out."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""How real print is cut, page by page."""
+"""Real print is cut as expected, page by page."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from tests.ocr.layout import pages
 
 
 def lost_ink_px(picture: UInt8Array, crops: tuple[Crop, ...]) -> int:
-    """How many dark pixels lie in no crop."""
+    """Returns the number of dark pixels that lie in no crop."""
     grey = picture.min(axis=2) < 128
     for crop in crops:
         x0, y0, x1, y1 = crop.box_px

@@ -1,4 +1,4 @@
-"""Composed pages are cut in their reading order: `python -m tests.benchmarks.reading_order` has the same as a table."""
+"""Composed pages are cut in their reading order; tests.benchmarks.layout.reading_order prints the same as a table."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ocr.layout.crops import Crop, CropPlan
 from tests.articles.compose import KINDS
 from tests.articles.measure import cut
 from tests.articles.order import cut_order, inversions, kendall_tau
-from tests.benchmarks import reading_order
+from tests.benchmarks.layout import reading_order
 
 # The program does the same with 200 pages; these are the first 44 of them.
 PAGES_OF_A_KIND = 2

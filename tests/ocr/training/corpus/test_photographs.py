@@ -21,7 +21,7 @@ from ocr.training.corpus.photographs import (
 
 ROOT = Path(__file__).parents[4]
 TABLE = ROOT / "ocr/training/corpus/pictures.yaml"
-EVALUATION = ROOT / "tests/benchmarks/quality/pages.yaml"
+EVALUATION = ROOT / "tests/benchmarks/quality/sets/pages.yaml"
 
 
 def photograph(seed: int, width: int = 400, height: int = 300) -> Image.Image:

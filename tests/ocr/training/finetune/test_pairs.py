@@ -1,4 +1,4 @@
-"""What a folder of pages and texts holds, what is left out of it and why, and the pixels the program would see."""
+"""Pairs of a folder of pages and texts: those found, those left out and why, and the pixels the program would see."""
 
 from pathlib import Path
 

@@ -74,7 +74,7 @@ def test_an_unknown_arm_is_refused() -> None:
 
 
 class Winning(EagerCapture):
-    """Whatever is timed later seems faster: every replay than eager, and of the graphs the largest."""
+    """Later timings seem faster: every replay than eager, and of the graphs the largest."""
 
     _timed = 0
 

@@ -1,4 +1,4 @@
-"""What `ocrbatch bench encoder` measures."""
+"""The requests that `ocrbatch bench encoder` measures."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `ocrbatch bench decode` reads: pages with the text that their PDFs hold."""
+"""The prompts of `ocrbatch bench decode`: pages with the text that their PDFs hold."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""As many pages as are wanted, all of them new to a run."""
+"""Copies make as many pages as are wanted, all of them new to a run."""
 
 import hashlib
 import shutil

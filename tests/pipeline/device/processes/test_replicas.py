@@ -196,7 +196,7 @@ def test_one_that_finds_no_memory_is_done_without_where_another_reads(
     with contextlib.closing(model):
         results = asyncio.run(asyncio.wait_for(work(), 2 * WAIT_S))
     assert [result.status for result in results] == ["ok"] * 3
-    assert "a second model finds no room" in caplog.text
+    assert "there is no room for a second model" in caplog.text
     model._take(model._replicas[0], Failed(error=ModelMemoryError("nor does this one"), lost={}))
     assert isinstance(model.failed.exception(), ModelMemoryError), "the last one is needed"
 
@@ -331,16 +331,16 @@ def test_the_first_error_is_the_runs(config: Config) -> None:
 def test_one_placer_is_opened_however_many_load_at_once(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each process is listened to by a thread; a second placer of six processes cost the start of a run 3 s."""
+    """Each process is listened to by a thread; a second localizer of six processes cost the start of a run 3 s."""
     model = Replicas(config, 2)
     opened: list[str] = []
 
-    def open_placer(wording: object, device: str) -> None:
+    def open_localizer(wording: object, device: str) -> None:
         opened.append(device)
         both.wait(0.2)
 
     both = threading.Event()
-    monkeypatch.setattr(model, "_open_placer", open_placer)
+    monkeypatch.setattr(model, "_open_localizer", open_localizer)
     on = LoadedOn(device="cpu", gpu=None, imported_at=0.0, loaded_at=0.0)
     message = Loaded(on=on, load_s=0.0, wording=wording_of(loaded_reader()))
     theirs, ours = Pipe()

@@ -1,4 +1,4 @@
-"""What a start imports, and when: see also test_cli.py."""
+"""A start imports what it needs, and when it needs it; see also test_cli.py."""
 
 import gc
 import importlib.util

@@ -124,7 +124,7 @@ def test_the_weights_are_read_ahead_of_the_imports(reader: Path, monkeypatch: py
 
 
 def loaded_on(device: str, dtype: torch.dtype) -> Any:
-    """What open_paged looks at before it opens anything."""
+    """The part of a model that open_paged checks before it opens anything."""
     weight = SimpleNamespace(device=torch.device(device), dtype=dtype)
     return SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
 

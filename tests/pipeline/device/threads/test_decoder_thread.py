@@ -271,7 +271,7 @@ def test_without_memory_graphs_are_freed_then_slots_halved(
     assert made.slots == [8, 8, 4, 2], "the same again without graphs"
     assert [text(its) for its in tickets] == [TEXT] * 16
     assert made.batches[:4] == [list(range(8)), list(range(8)), [0, 1, 2, 3], [0, 1]], "order is kept"
-    assert "memory does not suffice for 8 pages at once; going on with 4" in caplog.text
+    assert "not enough memory for 8 pages at once; going on with 4" in caplog.text
     assert "for 4 pages at once; going on with 2" in caplog.text
     assert loop.num_tokens == 16 * 3
 

@@ -1,4 +1,4 @@
-"""What is said of devices that are not here; the GPU's own checks run where there is one."""
+"""Reports about devices that are not here; the GPU's own checks run where there is one."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -31,7 +31,7 @@ def test_a_sound_one(path: Path) -> None:
     findings = found(path)
     assert {finding.state for finding in findings.values()} == {"ok"}
     assert "200 readings, whole" in findings["database"].found
-    assert findings["run lock"].found == "nobody holds the database"
+    assert findings["run lock"].found == "no process holds the database"
     assert os.listdir(path.parent) == ["a.db"]
 
 

@@ -1,4 +1,4 @@
-"""What a decoder filled up in a picture file is said, of whole ones nothing: tests.faults.lost_pictures has both."""
+"""Reports what a decoder filled in, and nothing for whole pictures; tests.faults.doubt.lost_pictures draws both."""
 
 import io
 import os
@@ -18,8 +18,8 @@ from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.stages.render import PageImage, render
 from pipeline.types import Page
 from storage.queries.listing import FileStatus
-from tests.faults import lost_pictures
-from tests.faults.lost_pictures import faults, sound_images, spoilt_images
+from tests.faults.doubt import lost_pictures
+from tests.faults.doubt.lost_pictures import faults, sound_images, spoilt_images
 from tests.pipeline.runs import rows, run_quietly
 
 BLOCK = 4096

@@ -1,4 +1,4 @@
-"""What could not be drawn of a PDF page is said, and what hides nothing is not: tests.faults.lost_pictures has both."""
+"""Reports what of a PDF page could not be drawn, unless it hides nothing; tests.faults.doubt.lost_pictures has both."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +15,8 @@ from pipeline.outcome.doubt import doubted, incomplete
 from pipeline.stages.render import PageImage, render
 from pipeline.text_layer.page import embedded_page
 from pipeline.types import EmbeddedPage, Page, PageResult
-from tests.faults import lost_pictures
-from tests.faults.hostile_pdfs import pdf
+from tests.faults.doubt import lost_pictures
+from tests.faults.files.hostile_pdfs import pdf
 from tests.pipeline.runs import rows, run_quietly
 
 # Of these something is drawn that nobody can read.
@@ -38,7 +38,7 @@ def test_a_page_whose_picture_is_lost_is_not_blank(tmp_path: Path, name: str) ->
         assert not drawn.blank
         assert "a picture on the page cannot be decoded, or not all of it (MuPDF: " in drawn.missing
         return
-    with pytest.raises(PageRenderError, match=r"cannot be decoded|can be used") as caught:
+    with pytest.raises(PageRenderError, match=r"cannot be decoded|cannot be used") as caught:
         _drawn(path)
     assert caught.value.category == "unreadable"
 

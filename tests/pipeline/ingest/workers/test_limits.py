@@ -1,4 +1,4 @@
-"""What a worker may take and do, as the kernel sees it, and that it can still work."""
+"""A worker's limits hold, as the kernel sees them, and it can still work."""
 
 import mmap
 import os
@@ -115,7 +115,7 @@ def test_the_cpu_limit_ends_with_its_block():
 
 
 def test_mapped_memory_is_no_file_and_a_new_one_cannot_grow():
-    """What the limit on files rests on; in a process of its own, for it cannot be undone."""
+    """The limit on files works as assumed; in a process of its own, as it cannot be undone."""
     arena = Arena(1 << 16)
     slot = arena.lend()
     child = os.fork()

@@ -186,7 +186,7 @@ def test_hang_costs_its_page_alone(pool, monkeypatch):
 
 @pytest.mark.slow
 def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
-    """As by the kernel, for want of memory. A page that always ends its worker so has failed."""
+    """Workers are killed as by the kernel for lack of memory. A page that always ends its worker so has failed."""
     whole, deadly = tmp_path / "whole.pdf", tmp_path / "deadly.pdf"
     for path in (whole, deadly):
         path.write_bytes(Path(page().path).read_bytes())
@@ -274,7 +274,7 @@ def test_leaving_the_pool_is_prompt_and_cancels(monkeypatch):
 
 
 def sleep_in_c(*_) -> None:
-    """As a parser that loops: Python's interpreter stays locked, and none of its threads runs meanwhile."""
+    """Hangs like a parser that loops: Python's interpreter stays locked, and none of its threads runs meanwhile."""
     Path(os.environ["HANGS"]).touch()
     ctypes.PyDLL(None).sleep(3600)
 
@@ -329,7 +329,7 @@ def test_workers_end_with_a_killed_parent(fate, tmp_path):
 def test_death_is_named():
     assert death(-11) == "SIGSEGV"
     assert death(3) == "exit code 3"
-    assert death(None) == "nobody knows how"
+    assert death(None) == "for an unknown reason"
 
 
 def test_a_task_that_cannot_be_given_out_ends_all_the_same(monkeypatch):
@@ -381,7 +381,7 @@ def test_a_page_can_be_rendered_otherwise_for_once(pool):
 
 
 def test_workers_compute_with_one_thread_each(pool):
-    """Those of BLAS spin while they wait: on 16 CPUs a page took 2.1 s of CPU time, for 0.24 s of work."""
+    """BLAS threads spin while they wait: on 16 CPUs a page took 2.1 s of CPU time, for 0.24 s of work."""
     libraries = pool._submit(threadpool_info, (), 30.0, lambda error: []).result(WAIT_S)
     assert libraries, "numpy has a BLAS"
     assert {library["num_threads"] for library in libraries} == {1}

@@ -1,4 +1,4 @@
-"""What becomes of a text layer: its text to the character, and its markdown."""
+"""A text layer's text, to the character, and its markdown."""
 
 from collections.abc import Callable
 from typing import Any

@@ -11,11 +11,12 @@ pytest.importorskip("triton")
 from torch import Tensor
 
 from ocr.decoding.decode_pages import decode_pages
-from ocr.decoding.gpu.forward import prefill, steps
+from ocr.decoding.gpu.forward import prefill, prefill_experts, steps, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.layers import ExpertsConfig
-from ocr.decoding.gpu.forward.prefill import Routed, TilesConfig
+from ocr.decoding.gpu.forward.prefill_experts import Routed, TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.forward.text_forward import TextForward
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
 from tests.ocr.decoding.gpu.test_paged_engine import (
@@ -76,7 +77,7 @@ def prefilled(
 def test_the_same_states_as_transformers(pages: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RandomReader()
     expected, plain = prefilled(reader, "transformers", pages, length)
-    monkeypatch.setattr(DeviceSteps, "_forward", None)  # not asked any more
+    monkeypatch.setattr(TextForward, "_forward", None)  # not asked any more
     got, pool = prefilled(reader, "tiles", pages, length)
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
     assert float(expected.std()) > 0.1
@@ -106,7 +107,7 @@ def test_tokens_go_where_the_router_says(tokens: int) -> None:
     _, shares, chosen = gate(hidden)
     shares, places = shares.sort(1, descending=True)
     expected = by_hand(chosen.gather(1, places), shares, 6)
-    got = prefill.route(gate, hidden)
+    got = prefill_experts.route(gate, hidden)
     torch.testing.assert_close(got.shares, shares)
     for ours, theirs in zip(got[1:], expected[1:], strict=True):
         assert torch.equal(ours, theirs)
@@ -117,7 +118,7 @@ def test_no_numbers_go_to_some_expert_each_place_once() -> None:
     _, gate = experts_and_gate()
     hidden = torch.randn(40, 64, generator=torch.Generator().manual_seed(0))
     hidden[3] = torch.nan
-    got = prefill.route(gate, hidden)
+    got = prefill_experts.route(gate, hidden)
     assert got.order.sort().values.tolist() == list(range(80))
     assert got.starts[-1] == 80
     assert got.shares[3].isnan().any()  # so that what comes out is none either
@@ -134,7 +135,7 @@ def test_experts_with_many_tokens_and_with_none(block_m: int) -> None:
     shares = torch.rand(40, 2, generator=generator)
     routed = by_hand(chosen, shares, 6)
     launch = ExpertsConfig(block_m=block_m, block_n=16, block_k=16)
-    rows = prefill.experts_tiles(module, hidden, routed, TilesConfig(gate_up=launch, down=launch))
+    rows = prefill_experts.experts_tiles(module, hidden, routed, TilesConfig(gate_up=launch, down=launch))
     got = (rows[routed.places.long()] * shares[:, :, None]).sum(1)
     torch.testing.assert_close(got, module(hidden, chosen, shares), rtol=1e-4, atol=1e-4)
 
@@ -167,7 +168,7 @@ def test_the_engine_writes_what_it_wrote() -> None:
 
 
 def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of prompts of any length: those of the trial have the tiles of all of them."""
+    """The trial's prompts use every tile that prompts of any length use."""
     monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
     lengths = []
 
@@ -175,7 +176,7 @@ def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch
         lengths.append(prompts_NLD.shape[1])
         return prompts_NLD[:, -1]
 
-    monkeypatch.setattr(steps, "last_states", recorded)
+    monkeypatch.setattr(text_forward, "last_states", recorded)
     monkeypatch.setattr(steps, "choose_into", lambda *_, **__: None)
     reader = RandomReader()
     shape = PoolShape.of(reader.language_model, torch.float32, 16)
@@ -185,7 +186,7 @@ def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch
         assert bool(lengths) == (way == "tiles")
 
     def tiles(tokens: int) -> TilesConfig:
-        return prefill.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)
+        return prefill_experts.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)
 
     assert {tiles(length) for length in lengths} == {tiles(tokens) for tokens in range(1, 9000)}
 
@@ -203,7 +204,7 @@ def test_only_models_that_it_knows() -> None:
 
 def test_tiles_fit_what_an_expert_gets_and_what_the_device_has() -> None:
     def tiles(pairs: float, shared_bytes: int) -> list[tuple[int, int]]:
-        config = prefill.tiles_config(pairs, torch.bfloat16, shared_bytes)
+        config = prefill_experts.tiles_config(pairs, torch.bfloat16, shared_bytes)
         # Rows and weights of every stage, gates and ups both.
         gate_up, down = config.gate_up, config.down
         used = [

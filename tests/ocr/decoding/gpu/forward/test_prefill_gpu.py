@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOcrTextMoe
 
 from ocr.decoding.decode_pages import decode_pages
-from ocr.decoding.gpu.forward import prefill
+from ocr.decoding.gpu.forward import prefill_experts
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
@@ -45,9 +45,9 @@ def exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
 
 
-def combined(module: Any, hidden: Tensor, routed: prefill.Routed) -> Tensor:
+def combined(module: Any, hidden: Tensor, routed: prefill_experts.Routed) -> Tensor:
     """[T, D] in float32."""
-    rows = prefill.experts_tiles(module, hidden, routed)
+    rows = prefill_experts.experts_tiles(module, hidden, routed)
     return (rows[routed.places.long()].float() * routed.shares[:, :, None]).sum(1)
 
 
@@ -59,7 +59,7 @@ def test_experts_of_the_published_size(tokens: int) -> None:
     redraw(module)
     hidden = torch.randn(tokens, 1280, device=CUDA).bfloat16()
     with torch.inference_mode():
-        routed = prefill.route(module.gate, hidden)
+        routed = prefill_experts.route(module.gate, hidden)
         _, expected_shares, expected = module.gate(hidden)
         places = torch.arange(tokens * 6, device=CUDA)
         assert torch.equal(routed.order.long().sort().values, places)
@@ -115,7 +115,7 @@ def test_the_engine_equals_decode_pages_in_fp32(slots: int, graphs: bool) -> Non
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
     engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs))
-    assert engine._steps._prompts == "tiles"
+    assert engine._steps._forward.prompts == "tiles"
     same(in_order(engine, items(reader, pages, limits)), expected)
 
 

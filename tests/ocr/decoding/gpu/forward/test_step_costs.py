@@ -1,4 +1,4 @@
-"""When steps have drafts."""
+"""Steps have drafts when these pay."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 
 
 def grown(slots: int, counts: list[int], tokens: int = 1) -> tuple[StepGraphs, list[int]]:
-    """What is captured while steps of so many rows follow each other."""
+    """Returns what is captured while steps of this many rows follow each other."""
     made, captured = StepGraphs(slots), []
     for rows in counts:
         if (size := made.to_capture(rows, tokens)) is not None:

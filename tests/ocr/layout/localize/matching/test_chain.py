@@ -1,4 +1,4 @@
-"""What it costs to go from one stretch to another is found for all of them at once: here one by one."""
+"""Costs between stretches, found for all at once, are the same as those found one by one."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ def section(x0: int, y0: int, x1: int, y1: int) -> LineSection:
 
 
 def plain_match(wanted: str, island: _Island) -> bool:
-    """Whether the wanted marks stand in an island, by the marks alone."""
+    """Returns whether the wanted marks stand in an island, by the marks alone."""
     if len(wanted) < 3 or len(island.text) < 3:
         return island.alone and wanted in island.text
     match = partial_ratio_alignment(wanted, island.text, score_cutoff=60.0)

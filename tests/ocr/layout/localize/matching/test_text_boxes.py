@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.benchmarks.boxes import iou
+from tests.benchmarks.layout.boxes import iou
 from tests.effort import effort
 from tests.ocr.layout.localize.drawn import CHARACTERS, Box, DrawnPage, around
 

@@ -1,0 +1,89 @@
+"""Runs the text model's forward over the block pool: of whole prompts, and of the rows of a decode step.
+
+Shapes: S rows of Q tokens, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged_kernels: plan), N prompts of L tokens,
+D width, T tokens, V vocabulary.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ocr.decoding.gpu.forward.block_pool import BlockPool
+from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
+from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, paged_forward
+from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes
+from ocr.decoding.sequence.greedy import TextReader
+
+
+class TextForward:
+    """The text model over a pool. fused: whether Triton's kernels run. captured: whether steps are captured.
+
+    layers: whether layers run with fewer kernels where Triton runs (ocr.decoding.gpu.forward.layers). prompts: how
+    prompts go through the layers, where it does.
+    """
+
+    def __init__(
+        self,
+        model: TextReader,
+        pool: BlockPool,
+        *,
+        fused: bool,
+        captured: bool,
+        layers: bool,
+        prompts: Prompts,
+    ) -> None:
+        self._language: Any = model.language_model
+        self._model = model
+        self._pool = pool
+        self._fused = fused
+        self._layers = layers
+        self._num_experts = num_experts(self._language)
+        self.prompts: Prompts = prompts if fused and layers and takes(self._language) else "transformers"
+        weight = model.lm_head.weight
+        # Grouped products of other number formats wait for the host, which a graph cannot.
+        self._prompt_experts = "grouped_mm" if weight.device.type == "cuda" else None
+        is_grouped = weight.dtype == torch.bfloat16
+        self._step_experts = "batched_mm" if captured and not is_grouped else self._prompt_experts
+
+    def last_states(self, prompts_NLD: Tensor, blocks_NB: Tensor) -> Tensor:
+        """Returns the hidden state of each prompt's last token, [N, D].
+
+        Writes keys and values of all tokens into the blocks.
+        """
+        if self.prompts != "transformers":
+            return last_states(self._language, prompts_NLD, self._pool, blocks_NB)
+        positions = torch.arange(prompts_NLD.shape[1], device=prompts_NLD.device)[None]
+        return self._forward(prompts_NLD, positions, PromptCache(self._pool, blocks_NB), None)[:, -1]
+
+    def step_states(self, plan_SP: Tensor, ids_SQ: Tensor, positions_SQ: Tensor) -> Tensor:
+        """Returns the hidden states of a step, [S, Q, D]."""
+        embeds_SQD = self._language.get_input_embeddings()(ids_SQ)
+        cache = StepCache(self._pool, plan_SP, fused=self._fused)
+        with fused_layers(self._language) if self._fuses(ids_SQ.numel()) else nullcontext():
+            return self._forward(embeds_SQD, positions_SQ, cache, cache)
+
+    def logits_into(self, hidden_TD: Tensor, logits_TV: Tensor) -> None:
+        """Writes the tokens' logits into a tensor of their shape."""
+        head = self._model.lm_head
+        if isinstance(head, nn.Linear) and head.bias is None and head.weight.dtype == hidden_TD.dtype:
+            torch.mm(hidden_TD, head.weight.t(), out=logits_TV)
+        else:
+            logits_TV.copy_(head(hidden_TD))
+
+    def _fuses(self, tokens: int) -> bool:
+        return self._fused and self._layers and tokens * self._num_experts <= MAX_PAIRS
+
+    def _forward(self, embeds: Tensor, positions: Tensor, cache: object, paged: StepCache | None) -> Tensor:
+        experts = self._prompt_experts if paged is None else self._step_experts
+        with paged_forward(self._language.config, experts):
+            hidden: Tensor = self._language(
+                inputs_embeds=embeds,
+                position_ids=positions,
+                attention_mask={"full_attention": None},
+                past_key_values=cache,
+                use_cache=True,
+                paged=paged,
+            ).last_hidden_state
+        return hidden

@@ -1,0 +1,296 @@
+"""The rig of the encoder's figures: the arms, the pages, and the clocks."""
+
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
+from encoders.graphs.settings import GraphSettings
+from encoders.views import PageViews
+from ocr.imaging.tiling import Mode, views
+from ocr.model.deepseek_ocr import OcrModel
+from pipeline.bench.encoding.encoder_arms import (
+    Arm,
+    EagerArm,
+    GraphArm,
+    ReferenceArm,
+    load_model,
+)
+from tests.encoders.graphs.eager_capture import EagerCapture
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+A4_PX = (2339, 1654)  # height and width at 200 dpi
+Run = Callable[[], object]
+Grid = tuple[int, int]
+Shape = tuple[int, int]  # views of a batch, and their side in px
+
+# How many of 100 pages have which grid of tiles (columns, rows): mostly upright A4 and Letter (2, 3), some
+# landscape pages and slides (3, 2), small images and receipts without tiles, and a few odd shapes.
+GRIDS: dict[Grid, int] = {
+    (2, 3): 62, (3, 2): 8, (1, 1): 12, (2, 2): 5, (1, 2): 4, (2, 1): 4, (1, 3): 3, (1, 4): 1, (3, 1): 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """The amount of measuring. mode: of tiling, which decides view_px; page_grid: of an A4 page's tiles.
+
+    max_items, repeats: of the graph manager. singles, many, many_reference: requests of one page, of all pages,
+    and of all pages for the reference. shapes, profiled: batches on the device alone. counts: of views.
+    """
+
+    mode: Mode = "gundam"
+    view_px: int = 1024
+    page_grid: Grid = (2, 3)
+    max_items: int = 32
+    repeats: int = 5
+    singles: int = 50
+    pages: int = 32
+    many: int = 20
+    many_reference: int = 10
+    matmul: int = 8192
+    shapes: tuple[Shape, ...] = (
+        (32, 1024), (96, 640), (32, 640), (8, 1024), (48, 640), (1, 1024), (8, 640), (6, 640), (4, 640), (2, 640),
+        (1, 640),
+    )  # fmt: skip
+    shape_repeats: int = 10
+    parity_seeds: int = 3
+    counts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 23, 31, 32)
+    count_repeats: int = 7
+    mixed: int = 200
+    profiled: tuple[Shape, ...] = ((32, 640), (8, 1024), (1, 1024))
+
+
+QUICK = Effort(
+    mode="tiny", view_px=512, page_grid=(2, 1), max_items=2, repeats=1, singles=1, pages=2, many=1, many_reference=1,
+    matmul=64, shapes=((2, 640), (1, 512)), shape_repeats=1, parity_seeds=1, counts=(1, 2, 3), count_repeats=1,
+    mixed=2, profiled=((1, 512),),
+)  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Rig:
+    """The model on its device, the arms once they are requested, and real pages if some were named.
+
+    folder: of documents, or a JSON file with the grids of their pages.
+    """
+
+    model: OcrModel
+    device: torch.device
+    effort: Effort
+    folder: str | None = None
+    _arms: dict[str, Arm] = field(default_factory=dict)
+
+    def arm(self, name: str) -> Arm:
+        """Returns the arm, ready to encode pages of the effort's sizes."""
+        if name not in self._arms:
+            settings = self.arm_settings()
+            if name == "graph":
+                self._arms[name] = self.graph_arm(settings)
+            elif name == "eager":
+                self._arms[name] = EagerArm(self.model, settings)
+            else:
+                self._arms[name] = ReferenceArm(self.model)
+        return self._arms[name]
+
+    def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> GraphSettings:
+        return GraphSettings(
+            max_items=self.effort.max_items,
+            budgets="auto" if budgets == "auto" else None,
+            repeats=self.effort.repeats,
+        )
+
+    def graph_arm(self, settings: GraphSettings, capture: Capture | None = None) -> GraphArm:
+        """Returns a new graph arm, warmed up."""
+        arm = GraphArm(self.model, settings, capture or self.capture())
+        arm.prepare([[self.page]])
+        return arm
+
+    def capture(self) -> Capture:
+        """Returns a capture of CUDA graphs.
+
+        Without a CUDA device one that runs eagerly, so that all code here is tried.
+        """
+        if self.device.type == "cuda":
+            return CudaGraphCapture(self.device)
+        return EagerCapture(self.device)
+
+    def drop(self, name: str) -> None:
+        """Frees an arm."""
+        if name in self._arms:
+            self._arms.pop(name).close()
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Gives unused memory back to the device."""
+        if self.device.type == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+
+    def image(self, height_px: int, width_px: int, seed: int = 0) -> PageViews:
+        """Returns a page of random pixels, tiled as in a run."""
+        pixels = np.random.default_rng(seed).integers(0, 256, (height_px, width_px, 3), dtype=np.uint8)
+        return views(pixels, self.effort.mode, max_tiles=6)
+
+    def random_page(self, grid: Grid, seed: int = 0) -> PageViews:
+        """Returns a page of random views, without the time that tiling takes."""
+        rng = np.random.default_rng(seed)
+        num_tiles = 0 if grid == (1, 1) else grid[0] * grid[1]
+        side = self.effort.view_px
+        return PageViews(
+            global_view=rng.integers(0, 256, (3, side, side), dtype=np.uint8),
+            local_views=rng.integers(0, 256, (num_tiles, 3, 640, 640), dtype=np.uint8),
+            grid=grid,
+        )
+
+    @cached_property
+    def page(self) -> PageViews:
+        """Returns one A4 page of random pixels at 200 dpi."""
+        pixels = np.random.default_rng(1).integers(0, 256, (*A4_PX, 3), dtype=np.uint8)
+        return views(pixels, self.effort.mode, max_tiles=6, grid=self.effort.page_grid)
+
+    @cached_property
+    def real_pages(self) -> list[PageViews]:
+        """Returns pages of two of the sample documents."""
+        found = []
+        for name in ("letter.png", "photo.jpg"):
+            with Image.open(SAMPLES / name) as picture:
+                pixels = np.asarray(picture.convert("RGB"))
+            found.append(views(pixels, self.effort.mode, max_tiles=6, grid=self.effort.page_grid))
+        return found
+
+    def mixed_pages(self) -> list[PageViews]:
+        """Returns pages with mixed grids: of the folder, of a list of grids, or by GRIDS in a fixed order."""
+        if self.folder is None:
+            grids = mixed_grids(self.effort.mixed)
+        elif self.folder.endswith(".json"):
+            grids = read_grids(Path(self.folder))[: self.effort.mixed]
+        else:
+            from pipeline.bench.encoding.requests import page_requests
+
+            return [request.views for request in page_requests(self.folder, self.effort.mixed, 6)]
+        pages = {grid: self.random_page(grid) for grid in set(grids)}
+        return [pages[grid] for grid in grids]
+
+    def pixels(self, shape: Shape, seed: int = 0) -> Tensor:
+        """Returns random views on the device, uint8 [B, 3, S, S]."""
+        count, side = shape
+        generator = torch.Generator(self.device).manual_seed(seed)
+        return torch.randint(
+            0, 256, (count, 3, side, side), dtype=torch.uint8, generator=generator, device=self.device
+        )
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def mixed_grids(count: int) -> list[Grid]:
+    """Returns `count` grids by GRIDS, shuffled, the same every time."""
+    shares = np.array(list(GRIDS.values()))
+    counts = np.floor(shares / shares.sum() * count).astype(int)
+    counts[0] += count - counts.sum()
+    grids = [grid for grid, times in zip(GRIDS, counts.tolist(), strict=True) for _ in range(times)]
+    return [grids[index] for index in np.random.default_rng(0).permutation(count).tolist()]
+
+
+def read_grids(path: Path) -> list[Grid]:
+    """Returns the grids of real pages: a list of [columns, rows], or a file that `ocrbatch bench encoder` wrote."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        (int(columns), int(rows)) for columns, rows in (found if isinstance(found, list) else found["grids"])
+    ]
+
+
+def make_rig(
+    name: str, device: torch.device, dtype: torch.dtype, effort: Effort, folder: str | None = None
+) -> Rig:
+    """Returns a rig. name: a model as `ocrbatch bench encoder` takes it, or "tiny"."""
+    if name == "tiny":
+        from tests.ocr.tiny import TINY, tiny_model
+
+        sam = replace(TINY.encoder.sam, num_layers=2, num_heads=1)  # one block with windows, one without
+        config = replace(TINY, encoder=replace(TINY.encoder, sam=sam))
+        model = tiny_model(config).to(device, dtype)
+    else:
+        model = load_model(name, device, dtype)
+    return Rig(model=model, device=device, effort=effort, folder=folder)
+
+
+def once_ms(rig: Rig, call: Run) -> float:
+    """Returns the milliseconds of one call, from idle device to idle device."""
+    rig.synchronize()
+    start = time.perf_counter()
+    call()
+    rig.synchronize()
+    return (time.perf_counter() - start) * 1e3
+
+
+def wall_ms(rig: Rig, call: Run, repeats: int, warm_ups: int = 3) -> list[float]:
+    """Returns the wall-clock milliseconds of each call, including its work on the host."""
+    for _ in range(min(warm_ups, repeats)):
+        call()
+    return [once_ms(rig, call) for _ in range(repeats)]
+
+
+def device_ms(rig: Rig, call: Run, repeats: int) -> float:
+    """Returns the median milliseconds of back-to-back calls, by the device's own clock if it has one."""
+    if rig.device.type != "cuda":
+        return statistics.median(wall_ms(rig, call, repeats, warm_ups=1))
+    new_event: Any = partial(torch.cuda.Event, enable_timing=True)
+    for _ in range(2):
+        call()
+    spans = []
+    for _ in range(repeats):
+        start, end = new_event(), new_event()
+        start.record()
+        call()
+        end.record()
+        spans.append((start, end))
+    torch.cuda.synchronize(rig.device)
+    times: list[float] = [start.elapsed_time(end) for start, end in spans]
+    return statistics.median(times)
+
+
+def captured(rig: Rig, call: Run) -> Run:
+    """Returns a replay of the call from its own CUDA graph; without a CUDA device the call itself."""
+    if rig.device.type != "cuda":
+        return call
+    current = torch.cuda.current_stream(rig.device)
+    stream: Any = torch.cuda.Stream(rig.device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(current)
+    with torch.cuda.stream(stream):
+        call()
+    current.wait_stream(stream)
+    torch.cuda.synchronize(rig.device)
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            held = call()
+    finally:  # a capture that fails leaves its own stream current
+        torch.cuda.set_stream(current)
+
+    def replay() -> object:
+        graph.replay()
+        return held
+
+    return replay
+
+
+def relative_errors(found: Sequence[Tensor], expected: Sequence[Tensor]) -> list[float]:
+    """Returns the relative L2 error of each page."""
+    return [
+        float((mine.double() - theirs.double()).norm() / theirs.double().norm())
+        for mine, theirs in zip(found, expected, strict=True)
+    ]

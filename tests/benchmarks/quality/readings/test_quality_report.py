@@ -1,0 +1,75 @@
+"""Totals leave out pages without text; confidence is compared with accuracy; tables fit the width."""
+
+import pytest
+
+from tests.benchmarks.quality.readings.engines import Reading, SetReading
+from tests.benchmarks.quality.readings.report import NOTES, calibration_lines, cost_lines, set_lines
+from tests.benchmarks.quality.scoring.calibration import calibrate
+from tests.benchmarks.quality.scoring.scores import Score, score
+from tests.benchmarks.quality.scoring.summary import ALL, as_dict, summarise
+
+
+def _page(category: str, truth: str, text: str, confidence: float | None = None) -> Score:
+    reading = Reading(text=text, status="ok", confidence=confidence)
+    return score(f"{category}-x-1", category, truth, reading)
+
+
+_SCORES = [
+    _page("code", "abcdefghij" * 3, "abcdefghij" * 3),
+    _page("code", "abcdefghij", "abcdefghix"),
+    _page("prose", "abcdefghij", "abcdefgxxx"),
+    _page("empty", "", "invented"),
+    _page("empty", "", ""),
+]
+_READING = SetReading(
+    engine="ocrbatch",
+    pages={str(number): Reading(text="", status="ok") for number in range(5)},
+    cpu_s=10.0,
+    wall_s=20.0,
+    load_s=1.5,
+    peak_mb=500.0,
+)
+
+
+def test_totals_weigh_pages_by_length_and_leave_out_the_empty_ones() -> None:
+    summary = summarise("200dpi", _READING, _SCORES)
+    rows = {row.category: row for row in summary.rows}
+    assert list(rows) == ["prose", "code", ALL]
+    assert rows["code"].cer == pytest.approx(1 / 40)
+    assert rows["code"].median_cer == pytest.approx(0.05)
+    assert rows[ALL].cer == pytest.approx(4 / 50)
+    assert rows[ALL].num_pages == 3
+    assert (summary.num_empty, summary.num_invented) == (2, 1)
+    assert (summary.cpu_s, summary.wall_s) == (2.0, 4.0)
+
+
+def test_the_file_holds_every_page() -> None:
+    kept = as_dict(summarise("200dpi", _READING, _SCORES), _SCORES)
+    assert [page["cer"] for page in kept["pages"]][:3] == pytest.approx([0.0, 0.1, 0.3])
+    assert kept["rows"][-1]["category"] == ALL
+
+
+def test_calibration_is_the_weighed_gap() -> None:
+    pages = [
+        _page("prose", "abcdefghij", "abcdefghij", 0.95),
+        _page("prose", "abcdefghij", "abcdefghij", 0.97),
+        _page("prose", "abcdefghij", "abcdexxxxx", 0.8),
+        _page("prose", "abcdefghij", "x", None),
+    ]
+    result = calibrate(pages)
+    assert [(part.low, part.num_pages) for part in result.bins] == [(0.8, 1), (0.9, 2)]
+    assert result.error == pytest.approx((2 * 0.04 + 0.3) / 3)
+
+
+def test_certainty_belongs_to_the_last_bin_and_no_confidence_to_none() -> None:
+    assert calibrate([_page("prose", "a", "a", 1.0)]).bins[0].low == pytest.approx(0.9)
+    assert calibrate([_page("prose", "a", "a")]).bins == ()
+
+
+def test_tables_fit_the_width_and_show_the_figures() -> None:
+    summary = summarise("degraded", _READING, _SCORES)
+    lines = [*set_lines([summary, summary]), *cost_lines([summary]), *NOTES]
+    lines += calibration_lines("degraded", calibrate([_page("prose", "ab", "ab", 0.5)]))
+    assert max(map(len, lines)) <= 110
+    assert any("8.00" in line and line.startswith(ALL) for line in lines)
+    assert "50.0 points" in "".join(lines)
