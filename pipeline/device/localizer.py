@@ -14,8 +14,9 @@ from pebble import ProcessExpired
 
 from pipeline.device import localizer_process
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers.pool import TaskPool, failure_of
+from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, pack, share
+from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
 from pipeline.stages.localize import ReadPage, Wording, place
