@@ -19,7 +19,8 @@ from pipeline.ingest.workers.shared_memory import Arena, pack, share
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
 from pipeline.stages.localize import ReadPage, Wording, place
-from pipeline.types import PageError, PageResult
+from pipeline.types import PageResult
+from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 # Far more than the fullest page takes.

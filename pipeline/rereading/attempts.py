@@ -19,16 +19,8 @@ from pipeline.rereading.joining import join, readings
 from pipeline.rereading.ladder import Ladder
 from pipeline.rereading.second_look import Render, SecondLook
 from pipeline.text_layer.agreement import agreement, layer_of
-from pipeline.types import (
-    DividedPage,
-    EmbeddedPage,
-    Page,
-    PageError,
-    PageResult,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-)
+from pipeline.types import DividedPage, EmbeddedPage, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError
 
 # Cutting a page into crops also tells whether it shows print.
 _WITH_CROPS = TileSettings(parts=True)

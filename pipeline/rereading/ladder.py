@@ -26,13 +26,13 @@ from pipeline.types import (
     EmbeddedPage,
     Kind,
     Page,
-    PageError,
     PageResult,
     ReadablePage,
     ReadyPage,
     RenderedPage,
 )
 from storage.records.attempts import merit
+from storage.types import PageError
 
 _UNFINISHED = ("repeated", "truncated")
 _NOTHING = ("blank", "doubtful")

@@ -17,7 +17,8 @@ from string import whitespace
 
 from ocr.types import ParsedText
 from pipeline.rereading.joining import CropResult, crop_results, join, join_crops, on_page, readings, summed
-from pipeline.types import DividedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.types import DividedPage, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError
 
 _ENDED_WELL = ("ok", "blank")
 _SCRAP = 2

@@ -14,9 +14,9 @@ from pipeline.reports.summary import Progress, RunSummary
 from pipeline.rereading.ladder import best
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_first, store_page
-from pipeline.types import Page, PageError, PageResult, StageTiming
+from pipeline.types import Page, PageResult
 from storage.errors import StorageError
-from storage.types import FINE_STATUSES
+from storage.types import FINE_STATUSES, PageError, StageTiming
 
 LOGGER = logging.getLogger("ocrbatch")
 

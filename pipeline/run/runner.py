@@ -50,12 +50,12 @@ from pipeline.run.turns import Turns
 from pipeline.run.writer import Writer
 from pipeline.stop import Stop
 from pipeline.timing import Stopwatch
-from pipeline.types import Page, PageError, PageResult
+from pipeline.types import Page, PageResult
 from storage.errors import DatabaseGoneError, StorageError
 from storage.records.files import are_gone, gone
 from storage.records.store import Store
 from storage.recovery.presence import remedy
-from storage.types import RunRecord
+from storage.types import PageError, RunRecord
 
 if TYPE_CHECKING:
     from ocr.checkpoints.checkpoint import LoadedModel

@@ -23,7 +23,8 @@ from pipeline.errors import WorkersError
 from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
-from pipeline.types import Document, Kind, Page, PageError, PageKind, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPage
+from storage.types import PageError
 
 Result = TypeVar("Result")
 

@@ -10,17 +10,8 @@ import pytest
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.ladder import Ladder, best
-from pipeline.types import (
-    EmbeddedPage,
-    Layer,
-    Page,
-    PageError,
-    PageResult,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError, StageTiming
 from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
 
 LAYER = Layer(

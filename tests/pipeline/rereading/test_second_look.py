@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.rereading.second_look import SecondLook
-from pipeline.types import Page, PageError, PageResult, PageStatus, ReadyPage, RenderedPage, StageTiming
+from pipeline.types import Page, PageResult, PageStatus, ReadyPage, RenderedPage
+from storage.types import PageError, StageTiming
 from tests.pipeline.rereading.test_joining import PAGE, divided, read, rendered
 
 DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)

@@ -18,10 +18,11 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_document
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageError, PageResult
+from pipeline.types import Document, Page, PageResult
 from storage.errors import DatabaseAccessError
 from storage.records.store import Store
 from storage.recovery.marker import Marker
+from storage.types import PageError
 from tests.pipeline.runs import WAIT_S, rows
 from tests.storage.sample_records import a_run
 from tests.storage.sample_records import rows as database_rows

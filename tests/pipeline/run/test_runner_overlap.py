@@ -33,10 +33,11 @@ from pipeline.run.discovery import PROBES_AHEAD
 from pipeline.run.runner import PAGES_AHEAD, run
 from pipeline.stop import Stop
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage
+from pipeline.types import Document, Page, PageResult, ReadyPage, RenderedPage
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from storage.records.store import Store
+from storage.types import PageError
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import WAIT_S, changed, read_slowly, rows, run_quietly, wait_until
