@@ -58,7 +58,8 @@ def ledger(database: str) -> Iterator[Ledger]:
     with Writer(database) as writer:
         run_id = writer.call(Store.start_run, a_run()).result()
         writer.call(store_document, run_id, document).result()
-        found = Ledger(Config(), writer, run_id, "s" * 64, Told(), RunSummary(database=database))
+        summary = RunSummary(database=database, num_to_read=2)
+        found = Ledger(Config(), writer, run_id, "s" * 64, Told(), summary)
         found.expect(PAGES, [single("discover", 0.25)] * 2)
         yield found
 

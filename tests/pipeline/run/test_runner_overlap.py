@@ -21,6 +21,7 @@ from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.documents.settings import RenderSettings
 from pipeline.errors import ExitCode, PipelineError
+from pipeline.ingest.selection import PROBES_AHEAD
 from pipeline.ingest.walk import Candidate
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import StageUse
@@ -29,7 +30,6 @@ from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
 from pipeline.run import runner
 from pipeline.run.budget import Budget
-from pipeline.run.discovery import PROBES_AHEAD
 from pipeline.run.runner import PAGES_AHEAD, run
 from pipeline.stop import Stop
 from pipeline.timing import single
