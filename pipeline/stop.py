@@ -1,13 +1,14 @@
 """Ends a run in order on SIGINT, SIGTERM or the time limit. Works on Windows too, so it uses no alarm signals."""
 
+import asyncio
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pipeline.errors import ConfigError, StopRequest
 
@@ -57,6 +58,20 @@ class Stop:
             self.check()
             wait((future,), timeout=_POLL_S)
         return future.result()
+
+    async def while_awaiting(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Returns the result of a coroutine; a stop request cancels it.
+
+        Raises: StopRequest, or what the coroutine raises.
+        """
+        task = asyncio.create_task(work)
+        try:
+            while not task.done():
+                self.check()
+                await asyncio.wait((task,), timeout=_POLL_S)
+        finally:
+            task.cancel()
+        return task.result()
 
 
 def settle(future: "Future[Result]", task: Callable[[], Result]) -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pipeline.types import StageTiming
+from storage.types import StageTiming
 
 # How an encoder path computed a view, best first.
 _USES = ("hit", "miss", "eager")

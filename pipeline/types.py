@@ -9,6 +9,7 @@ from typing import Literal
 
 from encoders.views import PageViews
 from ocr.types import Block, ParsedText
+from storage.types import PageError, StageTiming
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
 PageStatus = Literal[
@@ -193,7 +194,7 @@ class EmbeddedPage:
     height_px: int
     dpi: float
     seconds: Mapping[str, float]
-    instead_of: "PageError | None" = None
+    instead_of: PageError | None = None
     missing: str = ""
 
     @property
@@ -208,29 +209,6 @@ class EmbeddedPage:
 
 ReadablePage = RenderedPage | DividedPage
 ReadyPage = ReadablePage | EmbeddedPage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageError:
-    """The reason why a page has no transcript. stage: where it failed; category: a short stable word."""
-
-    stage: str
-    category: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTiming:
-    """The time that one stage took for one page. share_s: the page's share of its batch; wall_s: the batch's wall time.
-
-    path_use: "hit", "miss" or "eager" for an encoder path, None elsewhere.
-    """
-
-    stage: str
-    share_s: float
-    wall_s: float
-    batch_size: int = 1
-    path_use: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,13 @@ from pipeline.device.startup.loading import render_workers
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
 from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.reports.listing import cut
 from pipeline.types import Document
 from storage.database import open_for_reading
 from storage.strings.text import real_path
 from storage.upkeep.audit import ListedFile, Problem, audit, listed_files
 
 LOGGER = logging.getLogger("ocrbatch")
-_LISTED = 20
 _MEANINGS = {
     "file": "SQLite finds the {} pages of its file in order; application and schema are ours",
     "references": "rows of {} tables refer to existing rows",
@@ -85,9 +85,10 @@ class Verification:
         lines += [f"note: {note}" for note in self.notes]
         for kind, meaning in _KINDS.items():
             paths: list[str] = getattr(self, kind)
-            lines += [f"{kind}: {path}" for path in paths[:_LISTED]]
-            if len(paths) > _LISTED:
-                lines.append(f"{kind}: and {len(paths) - _LISTED} more (--json lists all): {meaning}")
+            listed, more = cut(paths)
+            lines += [f"{kind}: {path}" for path in listed]
+            if more:
+                lines.append(f"{kind}: {more} (--json lists all): {meaning}")
         lines += [f"PROBLEM: {p.check}: {p.message}; {p.remedy}" for p in self.problems]
         lines.append(f"{len(self.problems)} problems" if self.problems else "no problem")
         return lines

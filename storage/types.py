@@ -60,8 +60,8 @@ class BlockRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorRecord:
-    """Why a page has no text. stage: the flow's stage; category: a short stable word."""
+class PageError:
+    """The reason why a page has no text. stage: where it failed; category: a short stable word."""
 
     stage: str
     category: str
@@ -69,8 +69,8 @@ class ErrorRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimingRecord:
-    """One stage of one page. share_s: the page's share of the batch; wall_s: the batch's wall time.
+class StageTiming:
+    """The time that one stage took for one page. share_s: the page's share of its batch; wall_s: the batch's wall time.
 
     path_use: "hit", "miss" or "eager" for an encoder path, None elsewhere.
     """
@@ -101,7 +101,7 @@ class PageRecord:
     status: str
     text: str | None = None
     markdown: str | None = None
-    error: ErrorRecord | None = None
+    error: PageError | None = None
     confidence: float | None = None
     num_tokens: int = 0
     width_px: int | None = None
@@ -114,7 +114,7 @@ class PageRecord:
     script: str | None = None
     doubt: str | None = None
     blocks: tuple[BlockRecord, ...] = field(default=())
-    timings: tuple[TimingRecord, ...] = field(default=())
+    timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:
         assert (self.text is None) != (self.error is None), "a text or an error, never both"

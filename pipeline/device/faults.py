@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, DeviceUnusableError, ModelMemoryError, PipelineError
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.types import Page, PageError, PageResult
+from pipeline.types import Page, PageResult
+from storage.types import PageError
 
 # Messages of PyTorch's allocators, on a GPU and on a CPU, and of the system where files are mapped.
 _NO_MEMORY = ("out of memory", "not enough memory", "Cannot allocate memory")

@@ -20,7 +20,8 @@ from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
 from pipeline.stages.localize import ReadPage, Wording, place
-from pipeline.types import PageError, PageResult
+from pipeline.types import PageResult
+from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 # Far more than the fullest page takes.

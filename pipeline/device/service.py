@@ -15,7 +15,8 @@ from pipeline.device.tickets import Outcome, ReadOut, Ticket
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.meter import StageUse
 from pipeline.stages.localize import Wording
-from pipeline.types import Page, PageError, PageResult, RenderedPage
+from pipeline.types import Page, PageResult, RenderedPage
+from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats

@@ -14,6 +14,7 @@ import pymupdf
 from encoders.views import UInt8Array
 from ocr.orientation.detect import Angle, Orientation, detect
 from pipeline.documents.settings import RenderSettings
+from pipeline.documents.text_page import is_drawn, open_text, text_spans
 
 LOGGER = logging.getLogger("ocrbatch")
 # Fewer characters are a stamp on a scan, or a label in a drawing.
@@ -23,9 +24,6 @@ _MANY_CHARS = 400
 _COVERS = 0.5
 # The share of a page's characters that must run sideways, or upside down, for the page to be rotated.
 _SHARE = 2 / 3
-_FLAGS = pymupdf.TEXT_MEDIABOX_CLIP
-# A span's char_flags for filled and stroked text; text that is neither is invisible.
-_VISIBLE = 16 | 32
 _AXIS = 0.99
 
 
@@ -63,15 +61,12 @@ def taken(found: Orientation, settings: RenderSettings) -> Angle:
 def _directions(page: Any) -> Counter[Angle]:
     """Returns how many visible characters each rotation makes upright."""
     counts: Counter[Angle] = Counter()
-    text = pymupdf.TextPage(page.get_displaylist().get_textpage(_FLAGS))
-    for block in text.extractDICT()["blocks"]:
-        for line in block.get("lines", ()):
-            shown = (span for span in line["spans"] if span.get("char_flags", _VISIBLE) & _VISIBLE)
-            num_chars = sum(len(span["text"].replace(" ", "")) for span in shown)
-            # Vertical lines, as in Japanese, are upright.
-            angle = 0 if line["wmode"] else _angle_of(*line["dir"])
-            if num_chars and angle is not None:
-                counts[angle] += num_chars
+    for line, span in text_spans(open_text(page.get_displaylist())):
+        num_chars = len("".join(span["text"].split())) if is_drawn(span) else 0
+        # Vertical lines, as in Japanese, are upright.
+        angle = 0 if line["wmode"] else _angle_of(*line["dir"])
+        if num_chars and angle is not None:
+            counts[angle] += num_chars
     return counts
 
 

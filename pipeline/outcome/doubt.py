@@ -12,7 +12,8 @@ from ocr.model_files.locate import CONFIDENCE, find_directory
 from pipeline.config.schema import Config
 from pipeline.outcome.results import failed_result
 from pipeline.outcome.script_check import UNDETERMINED
-from pipeline.types import PageError, PageResult
+from pipeline.types import PageResult
+from storage.types import PageError
 
 # The category of a page on which nothing was read because part of it could not be drawn.
 UNREADABLE = "unreadable"

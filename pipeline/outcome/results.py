@@ -4,17 +4,8 @@ from collections.abc import Sequence
 
 from ocr.types import Finish, ParsedText
 from pipeline.timing import single
-from pipeline.types import (
-    EmbeddedPage,
-    Layer,
-    Page,
-    PageError,
-    PageResult,
-    PageStatus,
-    ReadyPage,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import EmbeddedPage, Layer, Page, PageResult, PageStatus, ReadyPage, RenderedPage
+from storage.types import PageError, StageTiming
 
 STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.reports.summary import Phase, Progress, RunSummary
-from pipeline.types import Document, PageError, PageResult
-from storage.types import FINE_STATUSES
+from pipeline.types import Document, PageResult
+from storage.types import FINE_STATUSES, PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 # Not shown on standard error, where the progress display says the same for people.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.reports.plan_lines import in_words
+from pipeline.reports.listing import in_words, page_name, refusal
 from pipeline.reports.summary import Phase
 from pipeline.types import Document, PageResult
 from storage.strings.printable import one_line
@@ -36,7 +36,7 @@ class Counting(Silent):
         self.num_pages += num_pages
 
     def document_refused(self, document: Document) -> None:
-        line = f"{document.path}: {document.status}: {document.reason}"
+        line = refusal(document.path, document.status, document.reason)
         if document.status == "skipped":
             LOGGER.debug(line)
         else:
@@ -160,4 +160,4 @@ class Lines(Counting):
 def _outcome_line(result: PageResult) -> str:
     reason = result.doubt if result.error is None else result.error.message
     detail = f": {reason}" if reason else ""
-    return f"{result.page.path}, page {result.page.page_number}: {result.status}{detail}"
+    return f"{page_name(result.page.path, result.page.page_number)}: {result.status}{detail}"

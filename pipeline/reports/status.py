@@ -1,24 +1,25 @@
 """Prints stored results for people: the output of `status` and `eval`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.encoder_lines import encoder_lines
+from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.stage_lines import flow_lines
 from storage.queries.listing import FileStatus
 from storage.queries.statistics import RunStatus, Status
 
-_LISTED = 20
+_RUNS = 20  # the last ones are shown
 
 
 def status_lines(status: Status) -> list[str]:
     """Returns lines about runs, counts and stage times; empty sections are left out."""
     lines = [f"{status.database}"]
-    lines += [f"pages: {_listed(status.pages) or 'none'}"]
-    lines += [f"documents: {_listed(status.documents) or 'none'}"]
+    lines += [f"pages: {counted(status.pages) or 'none'}"]
+    lines += [f"documents: {counted(status.documents) or 'none'}"]
     if status.files.get("missing") or status.superseded:
         files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
-        lines.append(f"files: {_listed(files)}; `ocrbatch status --files` lists them")
+        lines.append(f"files: {counted(files)}; `ocrbatch status --files` lists them")
     if status.older_pages:
         kept = f"pages kept as read with other settings than the last run's: {status.older_pages}"
         lines.append(f"{kept}; `ocrbatch status --files` says where")
@@ -29,7 +30,7 @@ def status_lines(status: Status) -> list[str]:
     if status.left_out_pages:
         lines.append(f"pages of these documents that no run was asked for: {status.left_out_pages}")
     lines += ["", "runs"]
-    for run in status.runs[-_LISTED:]:
+    for run in status.runs[-_RUNS:]:
         lines.append(f"  {_run_line(run)}")
         lines += [f"    {line}" for line in (*flow_lines(run.flow or {}), *encoder_lines(run.encoder or {}))]
     if status.stages:
@@ -60,7 +61,7 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     pages = sorted(result.pages, key=lambda page: page.characters.rate)
     lines = [f"{'CER':>8} {'WER':>8}  page"]
     lines += [
-        f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page.path}, page {page.page}"
+        f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page_name(page.path, page.page)}"
         + ("" if page.status in ("ok", "blank", "embedded") else f" ({page.status})")
         for page in pages
     ]
@@ -80,7 +81,7 @@ def _file_line(file: FileStatus) -> str:
     unasked = file.num_pages - sum(file.pages.values())
     counts = {**file.pages, **({"not asked for": unasked} if unasked else {})}
     older = f"; {file.older_pages} read with other settings than the last run's" if file.older_pages else ""
-    pages = f" ({_listed(counts)}{older})" if file.num_pages else ""
+    pages = f" ({counted(counts)}{older})" if file.num_pages else ""
     reason = f": {file.reason}" if file.reason else ""
     return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
 
@@ -93,9 +94,5 @@ def _run_line(run: RunStatus) -> str:
 
 def _keys(title: str, keys: Sequence[PageKey]) -> Iterator[str]:
     if keys:
-        more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
-        yield f"{title}: " + ", ".join(f"{path} page {page}" for path, page in keys[:_LISTED]) + more
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {status}" for status, count in counts.items())
+        listed, more = cut(keys)
+        yield f"{title}: " + ", ".join(f"{path} page {page}" for path, page in listed) + f" {more}".rstrip()

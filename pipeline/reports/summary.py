@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from pipeline.errors import ExitCode
+from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
+from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
@@ -41,15 +43,12 @@ class Progress(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(InputCounts):
     """The counts of one run. Mutable: the runner adds to it.
 
-    pages: page status -> pages of this run. documents: document status -> files.
-    num_done_before: pages skipped because they were read before. num_given_up: pages that did not become ok in as many
-    earlier runs as are allowed. num_kept: such pages that have a text read with other settings instead.
+    pages: page status -> pages of this run.
     num_quarantined: given-up pages and those quarantined in this run, of the files that it found; quarantined: the path
     and page number of the first of them.
-    num_left_out: pages over the limit per document. num_doubtful_before: the doubtful ones of num_done_before.
     num_low_confidence: pages of this run that were read with a confidence below store.low_confidence.
     num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or was doubtful, and which
     a retry step, text layer included, then read well.
@@ -61,27 +60,20 @@ class RunSummary:
     stored_after: seconds from a page's last token to its row, one for each page that was read.
     empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
-    num_to_read: pages to read in the documents probed so far. num_documents_left: files that the run did not probe
-    before it ended; a lower bound where all_documents_known is False.
+    num_documents_left: files that the run did not probe before it ended; a lower bound where all_documents_known is
+    False.
     """
 
     database: str
     run_id: int | None = None
-    num_to_read: int = 0
     num_documents_left: int = 0
     all_documents_known: bool = True
     pages: Counter[str] = field(default_factory=Counter)
-    documents: Counter[str] = field(default_factory=Counter)
-    num_done_before: int = 0
-    num_given_up: int = 0
-    num_kept: int = 0
     num_quarantined: int = 0
     quarantined: list[tuple[str, int]] = field(default_factory=list)
-    num_left_out: int = 0
     num_missing: int = 0
     empty_paths: list[tuple[str, int]] = field(default_factory=list)
     num_low_confidence: int = 0
-    num_doubtful_before: int = 0
     num_rescued: int = 0
     num_unread: int = 0
     wall_s: float = 0.0
@@ -159,17 +151,14 @@ class RunSummary:
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
-        notes = {
-            "that needed no reading, as their text layers were taken": self.num_unread,
-            "with low confidence": self.num_low_confidence,
-            "rescued by another reading or the text layer": self.num_rescued,
-            "read before": self.num_done_before,
-            "in doubt since an earlier run": self.num_doubtful_before,
-            "given up after repeated attempts": self.num_given_up,
-            "kept as read with other settings": self.num_kept,
-            "left out": self.num_left_out,
-        }
-        lines += [f"pages {what}: {count}" for what, count in notes.items() if count]
+        lines += page_counts(
+            {
+                "that needed no reading, as their text layers were taken": self.num_unread,
+                "with low confidence": self.num_low_confidence,
+                "rescued by another reading or the text layer": self.num_rescued,
+            }
+        )
+        lines += passed_over(self, num_doubtful=self.num_doubtful_before)
         if self.pages["doubtful"] or self.num_doubtful_before:
             status = f"ocrbatch status --files --db {shlex.quote(self.database)}"
             lines.append(
@@ -177,7 +166,7 @@ class RunSummary:
             )
         if self.num_quarantined:
             lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
-            lines += [f"  {path}, page {number}" for path, number in self.quarantined]
+            lines += [f"  {page_name(path, number)}" for path, number in self.quarantined]
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
@@ -213,5 +202,5 @@ class RunSummary:
 
 
 def _listed(counts: Counter[str]) -> str:
-    ordered = [status for status in (*get_args(PageStatus), *get_args(DocumentStatus)) if counts[status]]
-    return ", ".join(f"{counts[status]} {status}" for status in dict.fromkeys(ordered))
+    ordered = (*get_args(PageStatus), *get_args(DocumentStatus))
+    return counted({status: counts[status] for status in ordered if counts[status]})

@@ -25,12 +25,12 @@ from pipeline.types import (
     EmbeddedPage,
     Kind,
     Page,
-    PageError,
     PageResult,
     ReadablePage,
     ReadyPage,
     RenderedPage,
 )
+from storage.types import PageError
 
 # Cutting a page into crops also tells whether it shows print.
 _WITH_CROPS = TileSettings(crops=True)

@@ -16,7 +16,8 @@ from pipeline.rereading.joining import join, readings
 from pipeline.rereading.retry import PageState, RetryStep, Tools
 from pipeline.text_layer.agreement import layer_of
 from pipeline.timing import single
-from pipeline.types import TAKEN_LAST, PageError, PageResult
+from pipeline.types import TAKEN_LAST, PageResult
+from storage.types import PageError
 
 _NOTHING_READ = PageError(
     stage="decode",

@@ -9,15 +9,8 @@ from ocr.types import Block, ParsedText
 from pipeline.outcome.doubt import NONE_READ, unread
 from pipeline.outcome.results import failed_result, render_timings
 from pipeline.timing import least_favourable
-from pipeline.types import (
-    DividedPage,
-    PageCrop,
-    PageResult,
-    PageStatus,
-    ReadablePage,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import DividedPage, PageCrop, PageResult, PageStatus, ReadablePage, RenderedPage
+from storage.types import StageTiming
 
 # Worst first. A crop that failed leaves the text incomplete, like one that was cut short. A single crop without text
 # may be a drawing: it does not make the page doubtful as long as text was read in others.

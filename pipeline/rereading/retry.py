@@ -11,7 +11,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from pipeline.config.retry_steps import Step
-from pipeline.types import EmbeddedPage, Page, PageError, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.types import EmbeddedPage, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError
 
 
 @dataclass(slots=True, kw_only=True)

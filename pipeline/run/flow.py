@@ -24,7 +24,8 @@ from pipeline.run.discovery import Discovery
 from pipeline.run.ledger import Ledger
 from pipeline.run.turns import Turns
 from pipeline.stop import Stop
-from pipeline.types import Page, PageError, PageResult
+from pipeline.types import Page, PageResult
+from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 # Pages queued ahead of rendering; each is only a few numbers.

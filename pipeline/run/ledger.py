@@ -10,13 +10,14 @@ from typing import Any
 from pipeline.config.schema import Config
 from pipeline.errors import PipelineError
 from pipeline.outcome.results import failed_result
+from pipeline.reports.listing import page_name
 from pipeline.reports.summary import Progress, RunSummary
 from pipeline.rereading.comparing import best
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_first, store_page
-from pipeline.types import Page, PageError, PageResult, StageTiming
+from pipeline.types import Page, PageResult
 from storage.errors import StorageError
-from storage.types import FINE_STATUSES
+from storage.types import FINE_STATUSES, PageError, StageTiming
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -55,7 +56,6 @@ class Ledger:
 
     def expect(self, pages: Sequence[Page], timings: Sequence[StageTiming]) -> None:
         """Notes pages that will be read, with the time that discovering each of them took."""
-        self.summary.num_to_read += len(pages)
         self.progress.pages_found(len(pages))
         self._discovery.update(zip(pages, timings, strict=True))
 
@@ -159,7 +159,7 @@ class Ledger:
                 raise
             except Exception as again:
                 raise PipelineError(
-                    f"{page.path}, page {page.page_number}: nothing about it can be stored ({again}); "
+                    f"{page_name(page.path, page.page_number)}: nothing about it can be stored ({again}); "
                     "earlier pages are; leave it out with ingest.exclude and report it"
                 ) from again
         return attempts

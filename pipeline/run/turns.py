@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 
-from pipeline.types import Page, PageError, ReadyPage
+from pipeline.types import Page, ReadyPage
+from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 # A document is put off after this many of its pages timed out: in a row, or in all.

@@ -17,7 +17,8 @@ from pipeline.outcome.doubt import NONE_READ, doubted
 from pipeline.outcome.results import blank_result
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.localize import ReadPage, Wording
-from pipeline.types import Kind, PageResult, StageTiming
+from pipeline.types import Kind, PageResult
+from storage.types import StageTiming
 
 if TYPE_CHECKING:
     from ocr.checkpoints.checkpoint import LoadedModel

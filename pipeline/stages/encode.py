@@ -10,7 +10,8 @@ from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, least_favourable, split
-from pipeline.types import RenderedPage, StageTiming
+from pipeline.types import RenderedPage
+from storage.types import StageTiming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,8 @@ from pipeline.outcome.doubt import unread
 from pipeline.outcome.results import STATUS_OF_FINISH, blank_result
 from pipeline.outcome.script_check import DOUBTED, UNDETERMINED
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage, StageTiming
+from pipeline.types import PageResult, RenderedPage
+from storage.types import StageTiming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

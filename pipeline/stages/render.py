@@ -18,7 +18,8 @@ from pipeline.documents.damage import complaints, image_losses, page_losses
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.text_layer.extract import draft_lines
+from pipeline.text_layer.extract import drafts
+from pipeline.text_layer.extract.spans import read_lines
 from pipeline.types import Page
 
 # The most pixels that a page read in crops is rendered at: some 460 dpi for an A4 page.
@@ -109,8 +110,8 @@ def _rendered(
                 drawn = _drawn_finely(page, document, settings, tile, drawn, crop_plan)
                 crop_plan = crop_plan.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
             if drawn.dpi is not None and time.perf_counter() - start < _PATIENCE_S:
-                lines = draft_lines.read_lines(document, page.page_index)
-                layers = draft_lines.texts(lines, crop_plan, drawn.dpi / pdf.POINTS_PER_INCH)
+                lines = read_lines(document, page.page_index)
+                layers = drafts.texts(lines, crop_plan, drawn.dpi / pdf.POINTS_PER_INCH)
     documents.check()
     return PageImage(
         page=page,

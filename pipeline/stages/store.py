@@ -1,9 +1,9 @@
 """Stage store: writes results and documents as database records, one transaction a page."""
 
 from ocr.types import Block
-from pipeline.types import Document, PageError, PageResult, StageTiming
+from pipeline.types import Document, PageResult
 from storage.records.store import Store
-from storage.types import BlockRecord, ErrorRecord, FileRecord, PageRecord, TimingRecord
+from storage.types import BlockRecord, FileRecord, PageRecord
 
 
 def store_page(
@@ -37,7 +37,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         status=result.status,
         text=None if parsed is None else parsed.text,
         markdown=None if parsed is None else parsed.markdown,
-        error=None if result.error is None else _error(result.error),
+        error=result.error,
         confidence=result.confidence,
         num_tokens=result.num_tokens,
         width_px=result.width_px,
@@ -50,7 +50,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         script=result.script,
         doubt=result.doubt,
         blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
-        timings=tuple(_timing(timing) for timing in result.timings),
+        timings=result.timings,
     )
 
 
@@ -68,19 +68,5 @@ def file_record(document: Document) -> FileRecord:
     )
 
 
-def _error(error: PageError) -> ErrorRecord:
-    return ErrorRecord(stage=error.stage, category=error.category, message=error.message)
-
-
 def _block(block: Block) -> BlockRecord:
     return BlockRecord(label=block.label, text=block.text, box_px=block.box_px, confidence=block.confidence)
-
-
-def _timing(timing: StageTiming) -> TimingRecord:
-    return TimingRecord(
-        stage=timing.stage,
-        share_s=timing.share_s,
-        wall_s=timing.wall_s,
-        batch_size=timing.batch_size,
-        path_use=timing.path_use,
-    )

@@ -11,9 +11,9 @@ from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
-from pipeline.text_layer.extract.glyphs import Span, read_spans, read_text
 from pipeline.text_layer.extract.links import find_links
 from pipeline.text_layer.extract.ruled_tables import find_tables
+from pipeline.text_layer.extract.spans import Span, read_spans, read_text
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.strings.content import Block, content_sha256
 from storage.strings.text import storable, text_sha256
-from storage.types import PageRecord, TimingRecord
+from storage.types import PageRecord, StageTiming
 
 
 def insert_attempt(
@@ -67,12 +67,12 @@ def _blocks(page: PageRecord) -> list[Block]:
 
 
 def insert_timings(
-    conn: sqlite3.Connection, run_id: int, attempt_id: int, timings: Sequence[TimingRecord], began: float
+    conn: sqlite3.Connection, run_id: int, attempt_id: int, timings: Sequence[StageTiming], began: float
 ) -> float:
     """Writes the timings, adding the time since `began` as "store" unless it is there; returns when it ended."""
     ended = time.perf_counter()
     if all(timing.stage != "store" for timing in timings):
-        timings = (*timings, TimingRecord(stage="store", share_s=ended - began, wall_s=ended - began))
+        timings = (*timings, StageTiming(stage="store", share_s=ended - began, wall_s=ended - began))
     conn.executemany(
         "INSERT INTO timings (run_id, attempt_id, stage, path_use, share_s, wall_s, batch_size)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -14,7 +14,7 @@ in the model too, and somebody may simply have ended the process.
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from storage.types import PROCESS_DIED, ErrorRecord, PageRecord
+from storage.types import PROCESS_DIED, PageError, PageRecord
 
 
 def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool) -> None:
@@ -91,9 +91,9 @@ def take_strikes(conn: sqlite3.Connection) -> list[tuple[int, PageRecord]]:
     ]
 
 
-def _died(run_id: int) -> ErrorRecord:
+def _died(run_id: int) -> PageError:
     message = (
         f"the process ended while this page alone was being read (run {run_id}): "
         "killed, out of memory, or a fault in a library"
     )
-    return ErrorRecord(stage="read", category=PROCESS_DIED, message=message)
+    return PageError(stage="read", category=PROCESS_DIED, message=message)

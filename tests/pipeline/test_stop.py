@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import threading
@@ -33,6 +34,31 @@ def test_the_time_limit_is_a_request() -> None:
     with stop_on_signals(stop, 0.05):
         wait_until(lambda: stop.reason is not None)
     assert stop.reason == "time limit"
+
+
+def test_a_coroutine_is_awaited_until_a_stop_is_asked_for() -> None:
+    stop, ended = Stop(), []
+
+    async def work(seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            ended.append(seconds)
+        return "done"
+
+    assert asyncio.run(stop.while_awaiting(work(0.0))) == "done"
+    stop.request("SIGTERM")
+    with pytest.raises(StopRequest, match="SIGTERM"):
+        asyncio.run(stop.while_awaiting(work(0.0)))
+
+    async def stopped_later() -> None:
+        later = Stop()
+        asyncio.get_running_loop().call_later(0.01, later.request, "SIGINT")
+        await later.while_awaiting(work(60.0))
+
+    with pytest.raises(StopRequest, match="SIGINT"):
+        asyncio.run(stopped_later())
+    assert ended == [0.0, 60.0], "what had begun was cancelled"
 
 
 def test_no_error_boundary_swallows_a_request() -> None:

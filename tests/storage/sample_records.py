@@ -10,11 +10,11 @@ from storage.lock import lock_path
 from storage.records.files import gone
 from storage.records.store import Store
 from storage.recovery.marker import Marker
-from storage.types import ErrorRecord, FileRecord, PageRecord, RunRecord
+from storage.types import FileRecord, PageError, PageRecord, RunRecord
 
 SHA_A, SHA_B = "a" * 64, "b" * 64
 SETTINGS = "settings-1"
-FAILURE = ErrorRecord(stage="render", category="timeout", message="took over 60 s")
+FAILURE = PageError(stage="render", category="timeout", message="took over 60 s")
 
 
 def a_run(**changes: Any) -> RunRecord:

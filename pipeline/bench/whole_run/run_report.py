@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pipeline.device.startup.loading import threads_each
+from pipeline.reports.listing import counted
 from pipeline.reports.stage_lines import flow_lines
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _head(result: "PipelineBenchResult") -> Iterator[str]:
     threads = result.config["threads"] or threads_each()
     where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
     yield f"{where}; torch {machine['versions'].get('torch')}"
-    pages = ", ".join(f"{count} {status}" for status, count in sorted(result.statuses.items()))
+    pages = counted(dict(sorted(result.statuses.items())))
     asked = result.config["decode"]["drafts"]
     drafts = "with" if (result.device == "cpu" if asked is None else asked) else "without"
     yield (

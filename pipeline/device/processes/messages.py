@@ -9,7 +9,8 @@ from pipeline.device.tickets import LoadedOn, ReadOut
 from pipeline.ingest.workers.shared_memory import Shared
 from pipeline.meter import StageUse
 from pipeline.stages.localize import Wording
-from pipeline.types import PageError, PageResult
+from pipeline.types import PageResult
+from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats

@@ -41,7 +41,7 @@ from pipeline.errors import ModelMemoryError, ModelProcessError
 from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.shared_memory import share
 from pipeline.meter import StageUse
-from pipeline.types import PageError
+from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats

@@ -17,7 +17,7 @@ from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
 from pipeline.stages.decoded import Decoded
-from pipeline.types import PageError
+from storage.types import PageError
 
 if TYPE_CHECKING:
     from ocr.checkpoints.checkpoint import LoadedModel

@@ -17,7 +17,7 @@ from pipeline.device.threads.preload import import_ahead
 from pipeline.device.tickets import Ticket
 from pipeline.meter import StageUse
 from pipeline.timing import Stopwatch
-from pipeline.types import PageError
+from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats

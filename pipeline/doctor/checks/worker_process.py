@@ -13,7 +13,8 @@ from pipeline.doctor.finding import Finding, fail, ok
 from pipeline.doctor.sample_page import TEXT, sample_pdf
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.budget import heaviest_page_bytes
-from pipeline.types import EmbeddedPage, Page, PageError, ReadablePage, ReadyPage
+from pipeline.types import EmbeddedPage, Page, ReadablePage, ReadyPage
+from storage.types import PageError
 
 _TIMEOUT_S = 60.0
 

@@ -14,7 +14,8 @@ from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
-from pipeline.types import Document, Kind, Page, PageError, PageKind, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPage
+from storage.types import PageError
 
 
 class WorkerPool(TaskPool):

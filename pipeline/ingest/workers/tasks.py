@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.shared_memory import Slot
-from pipeline.types import Document, Kind, LayerUse, Page, PageError, PageKind, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadablePage, ReadyPage
+from storage.types import PageError
 
 Result = TypeVar("Result")
 

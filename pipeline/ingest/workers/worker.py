@@ -32,12 +32,12 @@ from pipeline.types import (
     Kind,
     LayerUse,
     Page,
-    PageError,
     PageKind,
     ReadablePage,
     ReadyPage,
     RenderedPage,
 )
+from storage.types import PageError
 
 Result = TypeVar("Result")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Literal
 
-from pipeline.text_layer.extract.glyphs import Glyph, Span
+from pipeline.text_layer.extract.spans import Glyph, Span
 
 Direction = Literal["right", "left", "number", "neutral", "mark"]
 # In type sizes.

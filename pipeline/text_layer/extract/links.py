@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.text_layer.extract.glyphs import Box, Glyph
+from pipeline.text_layer.extract.spans import Box, Glyph
 
 # Schemes that links in an export may have (storage.export.markup): these only open a page, or an empty e-mail.
 _SCHEMES = ("http://", "https://", "mailto:")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from pipeline.text_layer.extract.draft_lines import as_text
-from pipeline.text_layer.extract.glyphs import Box, Glyph, Span
+from pipeline.text_layer.extract.lines import as_text
+from pipeline.text_layer.extract.spans import Box, Glyph, Span
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000

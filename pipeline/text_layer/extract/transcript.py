@@ -8,11 +8,11 @@ from itertools import pairwise
 from ocr.types import Block, ParsedText
 from pipeline.text_layer.extract import markdown as layer_markdown
 from pipeline.text_layer.extract.bidi import in_reading_order
-from pipeline.text_layer.extract.draft_lines import as_text, between
-from pipeline.text_layer.extract.glyphs import Span
+from pipeline.text_layer.extract.lines import as_text, between
 from pipeline.text_layer.extract.links import Link
 from pipeline.text_layer.extract.markdown import BULLET
 from pipeline.text_layer.extract.ruled_tables import FilledTable, Table, filled
+from pipeline.text_layer.extract.spans import Span
 
 # Type sizes relative to the size of most of the page's text.
 _TITLE, _SUB_TITLE = 1.5, 1.15

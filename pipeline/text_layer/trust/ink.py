@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from pipeline.text_layer.extract.glyphs import Box
+from pipeline.text_layer.extract.spans import Box
 
 GreyImage = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from pipeline.documents.script import script_shares
 from pipeline.text_layer.extract.bidi import backward_share
-from pipeline.text_layer.extract.glyphs import Box, Glyph, Span
+from pipeline.text_layer.extract.spans import Box, Glyph, Span
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter
 from pipeline.text_layer.trust.widths import width_fit

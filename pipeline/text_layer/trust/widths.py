@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from pipeline.text_layer.extract.glyphs import Span
+from pipeline.text_layer.extract.spans import Span
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from pipeline.doctor.checks import database, model_files
 from pipeline.errors import ConfigError, ExitCode
 from pipeline.reports import progress
 from pipeline.stages.store import store_page
-from pipeline.types import Page, PageError, PageResult
+from pipeline.types import Page, PageResult
 from storage.records.store import Store
-from storage.types import ErrorRecord, FileRecord
+from storage.types import FileRecord, PageError
 from tests.pipeline.checkpoints import READS_TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run
@@ -49,7 +49,7 @@ def hostile(tmp_path: Path) -> str:
         store.record_page(
             run_id, a_page(f"word {HOSTILE}", markdown=f"<table><tr><td>{HOSTILE}</td></tr></table>")
         )
-        error = ErrorRecord(stage=FAILURE.stage, category=FAILURE.category, message=HOSTILE)
+        error = PageError(stage=FAILURE.stage, category=FAILURE.category, message=HOSTILE)
         store.record_page(run_id, a_page(None, 1, error=error))
         store.record_page(run_id, a_page("word", 0, sha256=SHA_B, status="truncated"))
     return path

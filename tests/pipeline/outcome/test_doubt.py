@@ -13,8 +13,8 @@ from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, 
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.comparing import best
 from pipeline.rereading.joining import join
-from pipeline.types import PageError, PageResult, PageStatus
-from storage.types import PAGE_STATUSES
+from pipeline.types import PageResult, PageStatus
+from storage.types import PAGE_STATUSES, PageError
 from tests.pipeline.checkpoints import save_reader
 from tests.pipeline.rereading.test_joining import PAGE, divided, read
 from tests.pipeline.runs import changed

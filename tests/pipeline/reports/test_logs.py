@@ -13,7 +13,8 @@ from pipeline.errors import ConfigError
 from pipeline.reports.logs import LoggedProgress, run_log, without_quotes
 from pipeline.reports.progress import Counting, Silent
 from pipeline.reports.summary import RunSummary
-from pipeline.types import Document, Page, PageError, PageResult
+from pipeline.types import Document, Page, PageResult
+from storage.types import PageError
 
 SECRET = "what stands on the page"
 NASTY = "a\nb\x1b[31m\u2028\udcff.pdf"

@@ -6,7 +6,8 @@ from tqdm import tqdm
 
 from ocr.types import ParsedText
 from pipeline.reports.progress import Bar, Lines
-from pipeline.types import Document, Page, PageError, PageResult
+from pipeline.types import Document, Page, PageResult
+from storage.types import PageError
 
 PAGE = Page(path="a.pdf", sha256="0", kind="pdf", page_index=6)
 OK = PageResult(page=PAGE, status="ok", parsed=ParsedText(text="", markdown=""), error=None)

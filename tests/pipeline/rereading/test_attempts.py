@@ -13,7 +13,8 @@ from pipeline.outcome.doubt import NONE_READ
 from pipeline.outcome.results import blank_result
 from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.rereading.comparing import best
-from pipeline.types import EmbeddedPage, Layer, PageError, PageResult, ReadablePage, ReadyPage
+from pipeline.types import EmbeddedPage, Layer, PageResult, ReadablePage, ReadyPage
+from storage.types import PageError
 from tests.pipeline.rereading.test_further_steps import LAYER
 from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
 

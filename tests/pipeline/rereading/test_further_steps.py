@@ -12,17 +12,8 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.comparing import best
 from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.retry import PageState, Tools, retry
-from pipeline.types import (
-    EmbeddedPage,
-    Layer,
-    Page,
-    PageError,
-    PageResult,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError, StageTiming
 from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
 
 LAYER = Layer(

@@ -10,16 +10,8 @@ from encoders.views import PageViews
 from ocr.types import Block, ParsedText
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.joining import join, readings, summed
-from pipeline.types import (
-    DividedPage,
-    Page,
-    PageCrop,
-    PageError,
-    PageResult,
-    PageStatus,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import DividedPage, Page, PageCrop, PageResult, PageStatus, RenderedPage
+from storage.types import PageError, StageTiming
 
 PAGE = Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=2)
 

@@ -14,17 +14,8 @@ from pipeline.rereading.comparing import without_scrap
 from pipeline.rereading.joining import join
 from pipeline.rereading.merged_steps import merged_steps
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
-from pipeline.types import (
-    EmbeddedPage,
-    Page,
-    PageError,
-    PageResult,
-    PageStatus,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-    StageTiming,
-)
+from pipeline.types import EmbeddedPage, Page, PageResult, PageStatus, ReadablePage, ReadyPage, RenderedPage
+from storage.types import PageError, StageTiming
 from tests.pipeline.rereading.test_joining import PAGE, divided, read, rendered
 
 DECODE = StageTiming(stage="decode_generate", share_s=2.0, wall_s=2.0)

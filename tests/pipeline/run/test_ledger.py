@@ -18,10 +18,11 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_document
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageError, PageResult
+from pipeline.types import Document, Page, PageResult
 from storage.errors import DatabaseAccessError
 from storage.records.store import Store
 from storage.recovery.marker import Marker
+from storage.types import PageError
 from tests.pipeline.runs import WAIT_S, rows
 from tests.storage.sample_records import a_run
 from tests.storage.sample_records import rows as database_rows
@@ -57,7 +58,8 @@ def ledger(database: str) -> Iterator[Ledger]:
     with Writer(database) as writer:
         run_id = writer.call(Store.start_run, a_run()).result()
         writer.call(store_document, run_id, document).result()
-        found = Ledger(Config(), writer, run_id, "s" * 64, Told(), RunSummary(database=database))
+        summary = RunSummary(database=database, num_to_read=2)
+        found = Ledger(Config(), writer, run_id, "s" * 64, Told(), summary)
         found.expect(PAGES, [single("discover", 0.25)] * 2)
         yield found
 

@@ -21,6 +21,7 @@ from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.documents.settings import RenderSettings
 from pipeline.errors import ExitCode, PipelineError
+from pipeline.ingest.selection import PROBES_AHEAD
 from pipeline.ingest.walk import Candidate
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import StageUse
@@ -29,15 +30,15 @@ from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
 from pipeline.run import runner
 from pipeline.run.budget import Budget
-from pipeline.run.discovery import PROBES_AHEAD
 from pipeline.run.flow import PAGES_AHEAD
 from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageError, PageResult, ReadyPage, RenderedPage
+from pipeline.types import Document, Page, PageResult, ReadyPage, RenderedPage
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from storage.records.store import Store
+from storage.types import PageError
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import WAIT_S, changed, read_slowly, rows, run_quietly, wait_until

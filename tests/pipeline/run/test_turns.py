@@ -12,7 +12,8 @@ from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
 from pipeline.run.turns import IN_A_ROW, IN_ALL, Turns
 from pipeline.stop import Stop
-from pipeline.types import Page, PageError, PageResult, ReadyPage
+from pipeline.types import Page, PageResult, ReadyPage
+from storage.types import PageError
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import changed, rows
 

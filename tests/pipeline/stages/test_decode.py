@@ -24,7 +24,8 @@ from pipeline.stages.decode import (
 )
 from pipeline.stages.decoded import Decoded
 from pipeline.stages.localize import place
-from pipeline.types import PageResult, StageTiming
+from pipeline.types import PageResult
+from storage.types import StageTiming
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, tokenizer
 from tests.pipeline.device.fakes import TEXT, LoadedReader, encoded, loaded_reader
 

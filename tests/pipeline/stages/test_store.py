@@ -6,8 +6,9 @@ import pytest
 
 from ocr.types import ParsedText
 from pipeline.stages.store import store_page
-from pipeline.types import Page, PageResult, StageTiming
+from pipeline.types import Page, PageResult
 from storage.records.store import Store
+from storage.types import StageTiming
 from tests.storage.sample_records import SETTINGS, SHA_A, new_run, rows
 
 NOTHING = ParsedText(blocks=(), text="", markdown="")

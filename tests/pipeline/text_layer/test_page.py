@@ -12,19 +12,11 @@ from pipeline.ingest.workers import worker
 from pipeline.ingest.workers.worker import layer_task, render_task
 from pipeline.outcome.results import embedded_result
 from pipeline.text_layer import page as layer_page
-from pipeline.text_layer.extract.glyphs import read_spans
+from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.page import judged
 from pipeline.text_layer.trust.widths import width_fit
-from pipeline.types import (
-    DividedPage,
-    EmbeddedPage,
-    Layer,
-    LayerUse,
-    Page,
-    PageError,
-    ReadablePage,
-    RenderedPage,
-)
+from pipeline.types import DividedPage, EmbeddedPage, Layer, LayerUse, Page, ReadablePage, RenderedPage
+from storage.types import PageError
 
 TESTS = Path(__file__).parents[2]
 SAMPLES = TESTS / "samples"

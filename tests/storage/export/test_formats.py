@@ -14,7 +14,7 @@ from storage.errors import ExportPathError
 from storage.export import formats
 from storage.export.formats import FORMATS, export, export_to, export_to_file
 from storage.records.store import Store
-from storage.types import ErrorRecord
+from storage.types import PageError
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
 
@@ -23,7 +23,7 @@ def filled(path: Path) -> Path:
     with Store(path) as store:
         run_id = new_run(store, a_file("a.pdf"), a_file("b\n.pdf", SHA_B))
         store.record_page(run_id, a_page("Één\u2028one\n", markdown="# Één\n\none\n"))
-        error = ErrorRecord(stage="render", category="crash", message="bad --> <b>\nline two")
+        error = PageError(stage="render", category="crash", message="bad --> <b>\nline two")
         store.record_page(run_id, a_page(None, 1, error=error))
         store.record_page(run_id, a_page("", 2, status="blank"))
         store.record_page(run_id, a_page("cut", 0, status="truncated", sha256=SHA_B))

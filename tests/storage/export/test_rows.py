@@ -8,7 +8,7 @@ import pytest
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, one_line, shortfall
 from storage.records.store import Store
-from storage.types import BlockRecord, TimingRecord
+from storage.types import BlockRecord, StageTiming
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
 
 
@@ -19,10 +19,10 @@ def read(path: Path) -> list[PageRow]:
 
 def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None:
     timings = (
-        TimingRecord(stage="render", share_s=0.5, wall_s=0.5),
-        TimingRecord(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="hit"),
-        TimingRecord(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="miss"),
-        TimingRecord(stage="store", share_s=0.125, wall_s=0.125),
+        StageTiming(stage="render", share_s=0.5, wall_s=0.5),
+        StageTiming(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="hit"),
+        StageTiming(stage="encode_local", share_s=0.25, wall_s=1.0, batch_size=4, path_use="miss"),
+        StageTiming(stage="store", share_s=0.125, wall_s=0.125),
     )
     blocks = (
         BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4), confidence=0.25),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from storage.database import open_for_reading
 from storage.queries.statistics import StageStatus, Status, stages, status
 from storage.records.store import Store
-from storage.types import TimingRecord
+from storage.types import StageTiming
 from tests.storage.sample_records import (
     SETTINGS,
     SHA_A,
@@ -30,8 +30,8 @@ def read_status(path: Path) -> Status:
         return status(db)
 
 
-def timed(stage: str, share_s: float) -> TimingRecord:
-    return TimingRecord(stage=stage, share_s=share_s, wall_s=share_s * 2, batch_size=2)
+def timed(stage: str, share_s: float) -> StageTiming:
+    return StageTiming(stage=stage, share_s=share_s, wall_s=share_s * 2, batch_size=2)
 
 
 def test_an_empty_database_has_a_status(store: Store, path: Path) -> None:

@@ -13,7 +13,7 @@ from storage.queries.search import search
 from storage.records.merit import merit
 from storage.records.page_plans import foresee
 from storage.records.store import Store
-from storage.types import DONE_STATUSES, LOST_CATEGORIES, ErrorRecord, PagePlan, PageRecord
+from storage.types import DONE_STATUSES, LOST_CATEGORIES, PageError, PagePlan, PageRecord
 from storage.upkeep.audit import audit
 from tests.storage.sample_records import SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run, rows
 
@@ -56,7 +56,7 @@ def test_ok_and_blank_pages_are_done_for_their_settings_only(store: Store, statu
 def test_pages_that_were_computed_when_the_model_was_lost_are_read_alone(
     store: Store, path: Path, category: str
 ) -> None:
-    lost = replace(a_page(None), error=ErrorRecord(stage="encode", category=category, message="lost"))
+    lost = replace(a_page(None), error=PageError(stage="encode", category=category, message="lost"))
 
     def record(*indices: int) -> None:
         run_id = new_run(store)

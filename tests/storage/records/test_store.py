@@ -13,7 +13,7 @@ import pytest
 from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records import attempts
 from storage.records.store import Store
-from storage.types import BlockRecord, TimingRecord
+from storage.types import BlockRecord, StageTiming
 from tests.storage.sample_records import FAILURE, SETTINGS, a_file, a_page, a_run, new_run, rows
 
 
@@ -33,8 +33,8 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
             BlockRecord(label="text", text="world"),
         ),
         timings=(
-            TimingRecord(stage="render", share_s=0.25, wall_s=0.25),
-            TimingRecord(stage="encode_global", share_s=0.5, wall_s=4.0, batch_size=8, path_use="hit"),
+            StageTiming(stage="render", share_s=0.25, wall_s=0.25),
+            StageTiming(stage="encode_global", share_s=0.5, wall_s=4.0, batch_size=8, path_use="hit"),
         ),
     )
     attempt_id = store.record_page(run_id, page)
@@ -67,7 +67,7 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
 
 
 def test_a_store_timing_of_the_caller_is_kept(store: Store, path: Path) -> None:
-    timing = TimingRecord(stage="store", share_s=7.0, wall_s=7.0)
+    timing = StageTiming(stage="store", share_s=7.0, wall_s=7.0)
     store.record_page(new_run(store), a_page(timings=(timing,)))
     assert rows(path, "SELECT stage, share_s FROM timings") == [("store", 7.0)]
 
@@ -112,12 +112,12 @@ KILLED = """
 import sys
 from storage.records.store import Store
 from tests.storage.sample_records import a_page, new_run
-from storage.types import BlockRecord, TimingRecord
+from storage.types import BlockRecord, StageTiming
 store = Store(sys.argv[1])
 run_id = new_run(store)
 for index in range(100_000):
     blocks = tuple(BlockRecord(label="text", text=f"word{index}") for _ in range(3))
-    timings = (TimingRecord(stage="render", share_s=0.1, wall_s=0.1),)
+    timings = (StageTiming(stage="render", share_s=0.1, wall_s=0.1),)
     store.record_page(run_id, a_page(f"word{index}", index, blocks=blocks, timings=timings))
     print(index, flush=True)
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.records.store import Store
-from storage.types import ErrorRecord, PagePlan
+from storage.types import PageError, PagePlan
 from tests.storage.recovery.test_in_flight import died, plan
 from tests.storage.sample_records import SHA_A, a_page, a_run, new_run
 
@@ -42,7 +42,7 @@ def test_a_page_that_was_struck_comes_after_those_that_were_not(store: Store, pa
 
 
 def test_deaths_and_lost_devices_add_up(store: Store, path: Path) -> None:
-    error = ErrorRecord(stage="encode", category="device_lost", message="lost")
+    error = PageError(stage="encode", category="device_lost", message="lost")
     store.record_page(store.start_run(a_run()), replace(a_page(None), error=error))
     assert plan(store).alone == {0: 1}
     died(store, path, 0)

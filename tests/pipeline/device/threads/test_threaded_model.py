@@ -21,7 +21,8 @@ from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.threaded_model import Model
 from pipeline.errors import ConfigError, DeviceLostError, PipelineError
 from pipeline.stages.localize import ReadPage, Wording
-from pipeline.types import PageError, PageResult
+from pipeline.types import PageResult
+from storage.types import PageError
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
 from tests.pipeline.device.fakes import rendered
 from tests.pipeline.runs import WAIT_S, read_slowly, wait_until

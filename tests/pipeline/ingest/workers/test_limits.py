@@ -13,7 +13,8 @@ from pipeline.ingest.workers import limits, tasks
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.run.budget import heaviest_page_bytes
-from pipeline.types import PageError, RenderedPage
+from pipeline.types import RenderedPage
+from storage.types import PageError
 from tests.pipeline.ingest.workers.test_pool import SETTINGS, page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="most limits are Linux's")

@@ -21,7 +21,8 @@ from pipeline.ingest.workers import tasks, worker
 from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter
-from pipeline.types import Page, PageError, RenderedPage
+from pipeline.types import Page, RenderedPage
+from storage.types import PageError
 
 REPOSITORY = Path(__file__).parents[4]
 SAMPLES = REPOSITORY / "tests" / "samples"

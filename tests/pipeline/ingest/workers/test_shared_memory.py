@@ -14,7 +14,8 @@ from pipeline.ingest.workers import shared_memory as module
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.ingest.workers.shared_memory import Arena, Packed, pack
 from pipeline.run.budget import heaviest_page_bytes
-from pipeline.types import Page, PageError, RenderedPage
+from pipeline.types import Page, RenderedPage
+from storage.types import PageError
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="Linux only")

@@ -6,8 +6,8 @@ import pymupdf
 import pytest
 
 from pipeline.text_layer.extract.bidi import backward_share, in_reading_order
-from pipeline.text_layer.extract.draft_lines import LayerLine
-from pipeline.text_layer.extract.glyphs import Glyph, Span
+from pipeline.text_layer.extract.lines import LayerLine
+from pipeline.text_layer.extract.spans import Glyph, Span
 from pipeline.text_layer.page import judged
 
 

@@ -1,19 +1,23 @@
-"""Extracts a PDF page's text layer character by character, as MuPDF interprets it. Runs in workers; torch-free."""
+"""Extracts a PDF page's text layer, as lines for a draft or character by character. Runs in workers; torch-free.
+
+A draft only proposes text; the page is read from its pixels. A layer that is judged may become the page's text.
+"""
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import pymupdf
 
-from pipeline.text_layer.extract.draft_lines import MAX_CHARS, LayerLine, clean
+from pipeline.documents.text_page import is_drawn, open_text, text_spans
+from pipeline.text_layer.extract.lines import LayerLine, clean
 
 LOGGER = logging.getLogger("ocrbatch")
-# Unlike a draft, a judged layer has U+FFFD for unmapped characters.
-_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
-_DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for invisible text (text rendering mode 3)
+MAX_CHARS = 50_000
+_MAX_LINES = 5_000  # of a draft
 _LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
 _TURNED = 0.1  # the slope from which on a line is not read from left to right
 # MuPDF's flags of a typeface, and of a character (FZ_STEXT_BOLD).
@@ -24,6 +28,7 @@ _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
 
 Box = tuple[float, float, float, float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,29 +80,39 @@ class Span:
         )
 
 
+def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
+    """Returns a page's lines for a draft, in the order of its text layer; none where they cannot be extracted.
+
+    document: a pymupdf document. At most MAX_CHARS characters. Without a place for each character MuPDF takes a third
+    of the time that it takes for spans.
+    """
+    try:
+        text = open_text(document.load_page(index).get_displaylist(), codes_for_unmapped=True)
+        lines = (_line(span, span["text"]) for _, span in text_spans(text))
+        shown = ((line, len(line.text)) for line in lines if line.text)
+        return tuple(islice(_limited(shown), _MAX_LINES))
+    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
+        LOGGER.debug("text layer of page %d: %s", index + 1, error)
+        return ()
+
+
 def read_spans(display: Any) -> tuple[Span, ...]:
     """Returns the spans of a page in the order of its text layer. display: a pymupdf DisplayList.
 
-    At most draft_lines.MAX_CHARS characters. Raises: whatever MuPDF does.
+    At most MAX_CHARS characters. Raises: whatever MuPDF does.
     """
-    blocks = pymupdf.TextPage(display.get_textpage(_FLAGS)).extractRAWDICT()["blocks"]
-    found, num_chars = [], 0
-    for line, span in _spans(blocks):
-        num_chars += len(span["chars"])
-        if num_chars > MAX_CHARS:
-            break
-        found.append(_span(line, span))
-    return tuple(found)
+    found = text_spans(open_text(display), with_chars=True)
+    return tuple(_limited((_span(line, span), len(span["chars"])) for line, span in found if span["chars"]))
 
 
 def read_text(document: Any, index: int) -> str:
     """Returns a page's characters without their positions, some forty times as fast as judging them; "" if it fails.
 
-    document: a pymupdf document. At most draft_lines.MAX_CHARS characters.
+    document: a pymupdf document. At most MAX_CHARS characters.
     """
     try:
-        display = document.load_page(index).get_displaylist()
-        return str(pymupdf.TextPage(display.get_textpage(_FLAGS)).extractText())[:MAX_CHARS]
+        text = open_text(document.load_page(index).get_displaylist())
+        return str(text.extractText())[:MAX_CHARS]
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ""
@@ -105,34 +120,33 @@ def read_text(document: Any, index: int) -> str:
         pymupdf.TOOLS.reset_mupdf_warnings()
 
 
-def _spans(blocks: list[Any]) -> Iterator[tuple[Any, Any]]:
-    for block in blocks:
-        for line in block.get("lines", ()):
-            for span in line["spans"]:
-                if span["chars"]:
-                    yield line, span
+def _limited(found: Iterable[tuple[T, int]]) -> Iterator[T]:
+    """Yields each item that comes with its number of characters, up to MAX_CHARS of them."""
+    num_chars = 0
+    for item, length in found:
+        num_chars += length
+        if num_chars > MAX_CHARS:
+            return
+        yield item
+
+
+def _line(span: Any, text: str) -> LayerLine:
+    x0, _, x1, _ = span["bbox"]
+    return LayerLine(text=clean(text), x0=x0, x1=x1, base=float(span["origin"][1]), size=float(span["size"]))
 
 
 def _span(line: Any, span: Any) -> Span:
-    x0, y0, x1, y1 = span["bbox"]
-    size = float(span["size"])
     chars = tuple(Glyph(text=char["c"], box=tuple(char["bbox"])) for char in span["chars"])
     across, along = line["dir"]
     font, flags = span["font"], span["flags"]
     return Span(
-        line=LayerLine(
-            text=clean("".join(char["c"] for char in span["chars"])),
-            x0=x0,
-            x1=x1,
-            base=float(span["origin"][1]),
-            size=size,
-        ),
-        box=(x0, y0, x1, y1),
+        line=_line(span, "".join(char.text for char in chars)),
+        box=tuple(span["bbox"]),
         font=font,
         chars=chars,
         glyphs=tuple(char for char in chars if not char.text.isspace()),
         grey=_grey(span["color"]),
-        is_drawn=bool(span["char_flags"] & _DRAWN) and span["alpha"] > 0 and size >= _LEAST_SIZE_PT,
+        is_drawn=is_drawn(span) and span["alpha"] > 0 and span["size"] >= _LEAST_SIZE_PT,
         is_turned=abs(along) > _TURNED or across < 0,
         is_bold=bool(flags & _BOLD or span["char_flags"] & _BOLD_CHAR or _BOLD_NAME.search(font)),
         is_italic=bool(flags & _ITALIC or _ITALIC_NAME.search(font)),

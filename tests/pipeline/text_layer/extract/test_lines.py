@@ -1,0 +1,19 @@
+from pipeline.text_layer.extract.lines import as_text, clean
+from tests.pipeline.text_layer.extract.text_pages import line
+
+
+def test_lines_paragraphs_and_cells():
+    lines = [
+        line("Heading", 50, 100),
+        line("first line", 50, 130),
+        line("second", 50, 142),
+        line("part", 82, 142),
+        line("s", 102, 142),
+        line("far", 300, 142),
+        line("other column", 300, 60),
+    ]
+    assert as_text(lines) == "Heading\n\nfirst line\nsecond parts\tfar\n\nother column"
+
+
+def test_ligatures_hyphens_spaces_and_controls():
+    assert clean("ﬁnd\u00a0e\u0301t\u2010à\x00\u200b") == "find ét-à"
