@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.config.retry_steps import Step
 from pipeline.device.faults import failed_pages
-from pipeline.device.localizer import Localizer, open_localizer
+from pipeline.device.localizers import Localizer, open_localizer
 from pipeline.device.startup.loading import placer_processes
 from pipeline.device.tickets import Outcome, ReadOut, Ticket
 from pipeline.ingest.workers.shared_memory import Arena

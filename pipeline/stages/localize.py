@@ -1,6 +1,6 @@
 """Stage place: turns a page's transcript into its text, with blocks, their boxes on the page, and a confidence.
 
-Torch-free: with a GPU it runs in processes of its own (pipeline.device.localizer), so that kernel launches never
+Torch-free: with a GPU it runs in processes of its own (pipeline.device.localizers), so that kernel launches never
 wait for it.
 """
 

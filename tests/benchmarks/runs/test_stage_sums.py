@@ -16,7 +16,7 @@ from tests.pipeline.checkpoints import READS_TEXT, save_reader
 from tests.pipeline.runs import wait_until
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/device/localizer.py", "exec")
+PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/device/localizers.py", "exec")
 
 
 def placing(work: Callable[[], None]) -> None:

@@ -28,7 +28,7 @@ WAITING = {
 STAGES = {
     ("pipeline/device/threads/threaded_model.py", "_read_all"): "encode",
     ("pipeline/device/threads/threaded_model.py", "_decode_all"): "decode",
-    ("pipeline/device/localizer.py", "_place"): "place",
+    ("pipeline/device/localizers.py", "_place"): "place",
     ("asyncio/base_events.py", "run_forever"): "flow",
     ("pipeline/run/writer.py", "_metered"): "store",
     ("pipeline/device/threads/threaded_model.py", "_run"): "loading",

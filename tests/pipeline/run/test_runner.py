@@ -16,7 +16,7 @@ from PIL import Image
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.views import PageViews
 from pipeline.config.schema import Config
-from pipeline.device import localizer
+from pipeline.device import localizers
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.threads import encoder_thread
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
@@ -135,14 +135,14 @@ def test_a_failure_costs_its_page_only(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real = localizer.place
+    real = localizers.place
 
     def fails_on_page_2(read: ReadPage, wording: Wording) -> PageResult:
         if read.rendered.page.page_number == 2:
             raise RuntimeError("a bug")
         return real(read, wording)
 
-    monkeypatch.setattr(localizer, "place", fails_on_page_2)
+    monkeypatch.setattr(localizers, "place", fails_on_page_2)
     summary = run_quietly(config)
     assert summary.pages == {"ok": 2, "failed": 1}
     failed = rows(database)[1]

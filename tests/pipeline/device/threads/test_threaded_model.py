@@ -12,7 +12,7 @@ import pytest
 from ocr.decoding.cpu.slots import Slots
 from pipeline.config import sources
 from pipeline.config.schema import Config
-from pipeline.device import localizer
+from pipeline.device import localizers
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.startup import loading
 from pipeline.device.startup.loading import load_model
@@ -284,14 +284,14 @@ def test_closing_while_it_loads_does_not_wait_for_ever(
 def test_a_text_that_cannot_be_taken_apart_costs_its_page_only(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = localizer.place
+    real = localizers.place
 
     def breaks(read: ReadPage, wording: Wording) -> PageResult:
         if read.rendered.page.page_index == 1:
             raise ValueError("a bug")
         return real(read, wording)
 
-    monkeypatch.setattr(localizer, "place", breaks)
+    monkeypatch.setattr(localizers, "place", breaks)
     model = Model(config, load_model)
 
     async def work() -> list[PageResult]:

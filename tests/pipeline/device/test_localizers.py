@@ -15,8 +15,8 @@ import pytest
 
 from encoders.views import PageViews
 from ocr.types import Transcript
-from pipeline.device import localizer
-from pipeline.device.localizer import LocalizerPool, LocalizerThread, open_localizer
+from pipeline.device import localizers
+from pipeline.device.localizers import LocalizerPool, LocalizerThread, open_localizer
 from pipeline.ingest.workers.shared_memory import Arena, pack
 from pipeline.stages.decode import wording_of
 from pipeline.stages.localize import ReadPage
@@ -101,7 +101,7 @@ def test_its_time_at_work_is_measured(pool: LocalizerPool, monkeypatch: pytest.M
         time.sleep(0.05)
         raise ValueError
 
-    monkeypatch.setattr(localizer, "place", slow)
+    monkeypatch.setattr(localizers, "place", slow)
     thread = LocalizerThread(wording_of(loaded_reader()))
     assert thread.place(read_page()).result(WAIT_S).status == "failed"
     thread.close()
@@ -129,7 +129,7 @@ def test_processes_read_the_wording_as_they_start(arena: Arena, *, is_shared: bo
 
 def test_without_processes_a_thread_places(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(self: LocalizerPool) -> LocalizerPool:
-        raise localizer.WorkersError("no processes")
+        raise localizers.WorkersError("no processes")
 
     monkeypatch.setattr(LocalizerPool, "__enter__", none)
     opened = open_localizer(wording_of(loaded_reader()), 2, None)
