@@ -4,17 +4,18 @@ A table's rows belong together and are read across; columns of text are read one
 lines and follows line upon line; a table's cells are short, or leave room between them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.crops import Box
+from ocr.layout.gutters import bits_of, gutters, num_gutters, together
 from ocr.layout.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
-from ocr.layout.white import bits_of, gutters, num_gutters, together
 
 # In heights of small letters.
 _LEAST_BESIDE = 8.0
@@ -109,7 +110,7 @@ def _columns(
     most, failed = 0, list[tuple[int, int, int]]()
     for first, last in _stretches(inked, least_px):
         top, bottom = bands[first][0], bands[last][1]
-        open_ = gutters(together(inked[first : last + 1]), least_px)
+        open_ = _middles(inked[first : last + 1], least_px)
         if (bottom - top) * len(open_) <= most or len(failed) == _MAX_TRIES:
             continue
         if any(_is_like((top, bottom, len(open_)), other) for other in failed):
@@ -164,7 +165,7 @@ def _taller(
     for upper, lower in _stretches(inked, least_px):
         if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
             continue
-        open_ = gutters(together(inked[upper : lower + 1]), least_px)
+        open_ = _middles(inked[upper : lower + 1], least_px)
         kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
         beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
         if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
@@ -249,8 +250,8 @@ def _extended(
 
     def with_band(band: int) -> list[int]:
         """Returns the gutters that are left with one more band, one for each edge; fewer where it crosses one."""
-        taken = together(inked[min(first, band) : max(last, band) + 1])
-        open_ = gutters(taken, max(3, round(_NARROWED * x_height_px)))
+        least_px = max(3, round(_NARROWED * x_height_px))
+        open_ = _middles(inked[min(first, band) : max(last, band) + 1], least_px)
         near = [
             sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
             for edge in edges
@@ -266,6 +267,11 @@ def _extended(
             break
         last, edges = last + 1, moved
     return first, last, edges
+
+
+def _middles(inked: Sequence[int], least_px: int) -> list[int]:
+    """Returns the middles of the gutters that several bands leave open together."""
+    return [gutter.middle for gutter in gutters(together(inked), least_px)]
 
 
 def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Ints, Mask, runs
 from ocr.layout.crops import Box
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _SIDE_PX = 560
@@ -140,9 +139,7 @@ def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
 
     values: the page's shades; mask: where it is inked.
     """
-    steps = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(steps == 1)
-    _, end = np.nonzero(steps == -1)
+    row, start, end = runs(mask)
     if not 0 < len(row) <= _MAX_RUNS:
         return None
     label = _labels(row, start, end)

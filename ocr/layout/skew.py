@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 
 # The largest slant at which a page is read well apart from the order of its lines; and that of a sheet lying askew.
 MAX_DEG, MAX_SLANT_DEG = 3.0, 30.0

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_in, bands_of, ink_in_rows
 
 # In heights of small letters.

@@ -7,14 +7,11 @@ noise, dust and the dark borders that scanners leave are not marks.
 import math
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 from ocr.imaging.planes import picture_of
-
-Mask = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from ocr.imaging.profiles import Ints, Mask, counts_in_windows
 
 # A4 pages are analysed at about 170 dpi, where an 8 pt digit is some 13 px high.
 _ANALYSIS_PX = 2048
@@ -145,9 +142,5 @@ def _has_cluster(mask: Mask, window_px: int) -> bool:
     """Returns whether some square of window_px holds enough marked pixels for the smallest mark that counts."""
     if not mask.any():
         return False
-    sums = np.pad(
-        np.cumsum(np.cumsum(mask, axis=0, dtype=np.int32), axis=1, dtype=np.int32), ((1, 0), (1, 0))
-    )
-    high, wide = min(window_px, mask.shape[0]), min(window_px, mask.shape[1])
-    counts = sums[high:, wide:] - sums[:-high, wide:] - sums[high:, :-wide] + sums[:-high, :-wide]
+    counts = counts_in_windows(mask, *(min(window_px, side_px) for side_px in mask.shape))
     return bool(counts.max() >= _MARK_SHARE * window_px * window_px)

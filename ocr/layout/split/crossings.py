@@ -13,10 +13,11 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.columns import Columns
 from ocr.layout.crops import Box
-from ocr.layout.strips import HIGHEST_LINE, Gutter, Strip, gutters_of, strips_of
+from ocr.layout.gutters import Gutter, bits_of, gutter_at, together
+from ocr.layout.strips import HIGHEST_LINE, Strip, strips_of
 from ocr.layout.texture import RUNNING_TEXT, is_text
 
 # In heights of small letters.
@@ -51,7 +52,8 @@ def segments(obstacles: Mask, rules: Mask, box: Box, columns: Columns, x_height_
     """
     x0, y0, x1, y1 = box
     window, best = obstacles[y0:y1, x0:x1], obstacles[columns.top : columns.bottom, x0:x1]
-    gutters = gutters_of(best, [x - x0 for x in columns.edges])
+    inked = bits_of(np.any(best, axis=0))
+    gutters = [gutter_at(x - x0, inked, x1 - x0) for x in columns.edges]
     strips = strips_of(window, rules[y0:y1, x0:x1], best, gutters, x_height_px)
     page = _Page(window, strips, gutters, x_height_px)
     found = []
@@ -218,7 +220,7 @@ class _Page:
 
     def _open_gutters(self, first: int, last: int) -> list[Gutter]:
         """Returns the gutters as narrowed by all strips of a stretch; none if together they close one."""
-        taken = np.any([strip.inked for strip in self._strips[first : last + 1]], axis=0)
+        taken = together(strip.inked for strip in self._strips[first : last + 1])
         left = [gutter.without(taken) for gutter in self._gutters]
         return left if all(gutter.width >= _MIN_GUTTER_PX for gutter in left) else []
 

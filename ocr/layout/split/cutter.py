@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.ink import Ink
-from ocr.layout.bands import ink_in_rows
+from ocr.layout.bands import gaps_in, ink_in_rows
 from ocr.layout.columns import ColumnFinder, Columns
 from ocr.layout.crops import Box, Part
 from ocr.layout.letter_sizes import Lines
@@ -22,7 +22,6 @@ from ocr.layout.texture import RUNNING_TEXT, Texture
 _MOST_CROPS = 16
 # A crop with no more text than this stays whole, even in columns.
 _FEW_CHARS = 400.0
-_NOISE_PX = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,18 +177,14 @@ class Cutter:
 
     def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
         x0, y0, x1, y1 = box
-        counts = ink_in_rows(self._obstacles[y0:y1, x0:x1])
-        white = np.concatenate(([False], counts <= _NOISE_PX, [False])).astype(np.int8)
-        steps = np.diff(white)
-        tops, bottoms = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-        middles = np.sort((lines.top + lines.bottom) / 2)
-        order = np.argsort((lines.top + lines.bottom) / 2)
+        middles = (lines.top + lines.bottom) / 2
+        order = np.argsort(middles)
         above = np.concatenate(([0.0], np.cumsum(lines.num_chars[order])))
         total = max(above[-1], 1.0)
         least_px = max(2.0, 0.2 * lines.x_height_px(0.5))
         found = []
-        for top, bottom in zip(tops.tolist(), bottoms.tolist(), strict=True):
-            share = float(above[int(np.searchsorted(middles, y0 + (top + bottom) / 2))] / total)
+        for top, bottom in gaps_in(ink_in_rows(self._obstacles[y0:y1, x0:x1])):
+            share = float(above[int(np.searchsorted(middles[order], y0 + (top + bottom) / 2))] / total)
             if bottom - top >= least_px and 0.08 < share < 0.92:
                 found.append(_Gap(y0 + top, y0 + bottom, share))
         return found

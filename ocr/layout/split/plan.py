@@ -13,8 +13,9 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import Ink, Mask, find_ink
+from ocr.imaging.ink import Ink, find_ink
 from ocr.imaging.planes import picture_of
+from ocr.imaging.profiles import Mask
 from ocr.imaging.tiling import Grid, choose_grid
 from ocr.layout.columns import ColumnFinder
 from ocr.layout.crops import MAX_PARTS, MAX_TILES, Box, Part, PartPlan, canvas_px

@@ -5,7 +5,7 @@ Rows with wide white spaces, as in tables, count several times, because the mode
 
 import numpy as np
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.crops import Box
 from ocr.layout.letter_sizes import Lines

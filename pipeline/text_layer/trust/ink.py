@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
+from ocr.imaging.profiles import counts_in_windows
 from pipeline.text_layer.extract.glyphs import Box
 
 GreyImage = npt.NDArray[np.uint8]
@@ -149,9 +150,14 @@ class Drawn:
 
 
 def _looks_like_text(grey: GreyImage) -> Flags:
-    edges = np.zeros_like(grey)
-    edges[:, 1:] = np.where(np.abs(np.diff(grey.astype(np.int16), axis=1)) > _EDGE_LEVELS, 255, 0)
-    dense: Flags = _mean(edges, *_WINDOW_PX) > 255 * _EDGES_OF_TEXT
+    """Returns around which pixels there are as many edges as in text; beyond the page there are none."""
+    edges = np.zeros(grey.shape, np.bool_)
+    edges[:, 1:] = (
+        np.maximum(grey[:, 1:], grey[:, :-1]) - np.minimum(grey[:, 1:], grey[:, :-1]) > _EDGE_LEVELS
+    )
+    width, height = _WINDOW_PX
+    padded = np.pad(edges, ((height // 2, height // 2), (width // 2, width // 2)))
+    dense: Flags = counts_in_windows(padded, height, width) > _EDGES_OF_TEXT * width * height
     return dense
 
 
@@ -161,12 +167,3 @@ def _reduced(grey: GreyImage, step: int) -> GreyImage:
     squares = grey[: height * step, : width * step].reshape(height, step, width, step)
     reduced: GreyImage = squares.mean(axis=(1, 3)).astype(np.uint8)
     return reduced
-
-
-def _mean(values: GreyImage, width: int, height: int) -> npt.NDArray[np.float32]:
-    """Returns the mean over a window around each pixel, with zeros beyond the edges."""
-    padded = np.pad(values.astype(np.float32), ((height // 2 + 1, height // 2), (width // 2 + 1, width // 2)))
-    sums = padded.cumsum(0, dtype=np.float64).cumsum(1)
-    total = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
-    mean: npt.NDArray[np.float32] = (total / (width * height)).astype(np.float32)
-    return mean

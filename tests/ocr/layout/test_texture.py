@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Sides, Texture, are_even, is_text
 

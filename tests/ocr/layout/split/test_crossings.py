@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.columns import Columns
 from ocr.layout.split.crossings import Segment, segments
 
