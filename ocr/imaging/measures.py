@@ -28,6 +28,8 @@ MIN_GUTTER_PX = 3
 HIGHEST_LINE = 4.5
 # What is left of a gutter into which a word sticks out; less is a wide word space.
 OPEN_GUTTER = 1.2
+# White that sets cells of a row apart, and a table from the text.
+CELLS_APART = 2.2
 # White between paragraphs, and above a heading, is at least this high; between lines it is less.
 PARAGRAPH_WHITE = 1.8
 # Header and page number stand apart from the text by more than this.

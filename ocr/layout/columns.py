@@ -11,26 +11,30 @@ from itertools import combinations, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.measures import FURNITURE_WHITE, HIGHEST_LINE, MIN_GUTTER_PX, OPEN_GUTTER, PARAGRAPH_WHITE
 from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.crops import Box
 from ocr.layout.gutters import bits_of, gutters, num_gutters, together
 from ocr.layout.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
 
-# In heights of small letters.
-_LEAST_BESIDE = 8.0
-_NARROWED = 1.2  # the least width of a gutter into which a word sticks out
-_NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
-
-
-_MAX_RULES = 2
+# In x-heights.
+_LEAST_BESIDE = 8.0  # the least height of print over or under columns that are columns with it
+_HEADER = 3.5  # header and page number are lower
+_SHIFT = 3.0  # how far the middle of the same gutter may move from band to band
+_DOT, _MIN_DOT_PX = 0.4, 3  # the most that a leader's dot measures
+# The widest space between words of a heading, in heights of its band.
+_HEADING_SPACE = 0.45
+# Rules across a gutter: with more it is a table's. They are seen in columns this near to the gutter's middle.
+_MAX_RULES, _NEAR_PX = 2, 4
+# More are no index; the gutters tried in combinations are limited, as their number grows so fast.
 _MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
-_HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
-_MAX_BANDS = 200
-_DOT = 0.4  # the most that a leader's dot measures
-_MAX_TRIES = 24
+# Against pages of dots: bands that are searched, and stretches that are examined.
+_MAX_BANDS, _MAX_TRIES = 200, 24
+# A stretch that is more than this share of one that was found to be no text is none either.
 _MOST = 0.93
-_ALIKE, _FEW_LINES = 0.92, 2
+# A last column with no more lines than these at its head is one if it is as wide as the others, up to this ratio.
+_FEW_LINES, _ALIKE = 2, 0.92
 _BESIDE = 0.3  # the share of its rows in which a filled side has ink
 
 
@@ -105,7 +109,7 @@ def _columns(
     bands, inked = rows.bands, rows.inked
     if not bands:
         return None
-    least_px = max(4, round(texture.gutter * x_height_px))
+    least_px = texture.gutter_px(x_height_px)
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
     for first, last in _stretches(inked, least_px):
@@ -139,7 +143,7 @@ def _columns(
 
 def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
     """Returns the bands without header and page number, which stand alone even where they leave a gutter free."""
-    far, line = _FAR * x_height_px, _LINE * x_height_px
+    far, line = FURNITURE_WHITE * x_height_px, _HEADER * x_height_px
     while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
         bands = bands[1:]
     while len(bands) > 1 and bands[-1][1] - bands[-1][0] < line and bands[-1][0] - bands[-2][1] > far:
@@ -161,7 +165,7 @@ def _taller(
     table.
     """
     first, last, edges = best
-    least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
+    least_px = RUNNING_TEXT.gutter_px(x_height_px)
     for upper, lower in _stretches(inked, least_px):
         if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
             continue
@@ -189,7 +193,7 @@ def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDAr
     leaders: gaps between dots do too.
     """
     inked: npt.NDArray[np.bool_] = np.any(band, axis=0)
-    if band.shape[0] <= _HIGHEST_LINE * x_height_px:
+    if band.shape[0] <= HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
         spaces = np.diff(hits)
         filled = spaces <= max(1.0, _HEADING_SPACE * band.shape[0])
@@ -216,7 +220,7 @@ def _are_dots(
     x_height_px: float,
 ) -> npt.NDArray[np.bool_]:
     """Returns whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
-    most = max(3, round(_DOT * x_height_px))
+    most = max(_MIN_DOT_PX, round(_DOT * x_height_px))
     reached = np.concatenate(([0], np.cumsum(inked)))
     # Most marks are wider, which a first cheap check shows.
     first, end = np.maximum(0, lefts - most), np.minimum(len(inked), rights + most + 1)
@@ -246,11 +250,11 @@ def _extended(
     x_height_px: float,
 ) -> tuple[int, int, list[int]]:
     """Returns the stretch extended by close bands that leave its gutters open, since those are of the same kind."""
-    room = _NEAR * x_height_px
+    room = PARAGRAPH_WHITE * x_height_px
 
     def with_band(band: int) -> list[int]:
         """Returns the gutters that are left with one more band, one for each edge; fewer where it crosses one."""
-        least_px = max(3, round(_NARROWED * x_height_px))
+        least_px = max(MIN_GUTTER_PX, round(OPEN_GUTTER * x_height_px))
         open_ = _middles(inked[min(first, band) : max(last, band) + 1], least_px)
         near = [
             sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
@@ -340,5 +344,5 @@ def _even_edges(
 
 def _rules_across(rules: Mask, x: int) -> int:
     """Returns how many level rules cross a gutter."""
-    near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
+    near = rules[:, max(0, x - _NEAR_PX) : x + _NEAR_PX].all(axis=1)
     return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))

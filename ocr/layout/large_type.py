@@ -11,20 +11,25 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from ocr.imaging.measures import DARK_LEVELS, PRINT_LEVELS
 from ocr.imaging.profiles import Ints, Mask, runs
 from ocr.layout.crops import Box
 
 Floats = npt.NDArray[np.float64]
 
 _SIDE_PX = 560
-_MIN_CONTRAST, _SHARE = 40.0, 0.4
+# The least contrast, as a share of the page's highest. It is that to the page's median shade, unlike that of
+# ocr.imaging.ink: of strokes as wide as these, that keeps the edges only.
+_SHARE = 0.4
 # A photograph has no paper, so a smaller share of it has about the same shade.
-_SHADE, _MIN_PAPER = 24.0, 0.5
+_MIN_PAPER = 0.5
+# More are a page of text or a texture.
 _MAX_RUNS, _MAX_MARKS = 4000, 60
+# Lower marks are specks, higher ones, as a share of the page, frames and pictures.
 _MIN_HEIGHT_PX, _MAX_HEIGHT = 4, 0.85
 # The share of the ellipse of equal extent that a filled mark covers: a disc 1, a square 0.95, letters less.
 _MAX_FILL, _SQUARE = 0.9, 2.0
-_MAX_ASPECT = 9.0
+_MAX_ASPECT = 9.0  # longer marks are rules; an l has 8
 # The ratio of a mark's extent across its long axis to that along it, below which it is a stroke; a stroke must be
 # nearly upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97
@@ -33,8 +38,9 @@ _ALONG, _HOLLOW = 0.8, 0.3
 # The deviation of the shades within a mark, without its edges: under 8 for print on a scan, over 17 for most
 # photographs. Lower marks than this are little but edges.
 _MAX_DEVIATION, _MIN_SHADED_PX = 12.0, 20
-_LETTERS = 0.5
-# The height of small letters where capitals are 1, and the width of the paper to keep around the letters.
+_LETTERS = 0.5  # the least share of all marks, by their area, that are letters
+# The height of small letters where capitals are 1, as in the sans serif of posters, and the width of the paper to keep
+# around the letters.
 _X_HEIGHT, _ROOM = 0.72, 0.25
 # Small letters among large ones are no smaller than this.
 _SAME_SIZE = 0.45
@@ -82,9 +88,9 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
     factor = max(1, round(max(grey.size) / _SIDE_PX))
     values = np.asarray(grey.reduce(factor) if factor > 1 else grey).astype(np.float32)
     contrast = np.abs(values - np.median(values))
-    if np.mean(contrast < _SHADE) < _MIN_PAPER:
+    if np.mean(contrast < PRINT_LEVELS) < _MIN_PAPER:
         return None
-    found = _marks(values, contrast > max(_MIN_CONTRAST, _SHARE * float(contrast.max())))
+    found = _marks(values, contrast > max(DARK_LEVELS, _SHARE * float(contrast.max())))
     if found is None:
         return None
     letters = _are_letters(found, *values.shape)

@@ -7,9 +7,9 @@ from ocr.imaging.profiles import Mask
 
 # The largest slant at which a page is read well apart from the order of its lines; and that of a sheet lying askew.
 MAX_DEG, MAX_SLANT_DEG = 3.0, 30.0
-_COARSE_DEG, _FINE_DEG = 0.5, 0.1
-_MAX_POINTS = 60_000
-_MIN_GAIN = 1.15
+_COARSE_DEG, _FINE_DEG = 0.5, 0.1  # the steps in which angles are tried
+_MIN_POINTS, _MAX_POINTS = 1000, 60_000  # with fewer any angle may seem sharp; more cost time
+_MIN_GAIN = 1.15  # how much sharper than a level page the best angle must be
 
 
 def skew_deg(text: Mask, max_deg: float = MAX_DEG, max_points: int = _MAX_POINTS) -> float:
@@ -18,7 +18,7 @@ def skew_deg(text: Mask, max_deg: float = MAX_DEG, max_points: int = _MAX_POINTS
     text: [H, W] bool. max_deg: the largest angle. max_points: the most inked pixels that are examined.
     """
     rows, columns = np.nonzero(text)
-    if len(rows) < 1000:
+    if len(rows) < _MIN_POINTS:
         return 0.0
     step = max(1, len(rows) // max_points)
     # Rows of pixels, thinned evenly: every n-th of the points in reading order.

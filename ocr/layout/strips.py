@@ -7,17 +7,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.measures import CELLS_APART, HIGHEST_LINE, LOWEST_MARK, OPEN_GUTTER
 from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.columns import profile
 from ocr.layout.gutters import Gutter, bits_of
 
-# In heights of small letters.
-_OPEN = 1.2  # the least width left of a gutter into which a word sticks out
-HIGHEST_LINE = 4.5
-_WIDE_SPACE = 2.2  # between cells of a row
+# In x-heights.
 _LOWEST, _NEAR = 0.5, 0.7  # the height of dots and feet of letters, and their distance from the letters
-_LOWEST_MARK, _NARROWEST = 0.8, 3.0
+_NARROWEST = 3.0  # lower and narrower marks than LOWEST_MARK and this are specks
 _FILLED = 0.7  # the share of its column's width that a line of text reaches over
 
 
@@ -62,7 +60,7 @@ def strips_of(
         rows = window[top:bottom]
         inked = bits_of(profile(rows, x_height_px, leaders=False))  # a full stop may face a bullet
         hits = [np.flatnonzero(rows[:, left:right].any(axis=0)) for left, right in halves]
-        spaces = [int(np.diff(columns).max(initial=0)) > _WIDE_SPACE * x_height_px for columns in hits]
+        spaces = [int(np.diff(columns).max(initial=0)) > CELLS_APART * x_height_px for columns in hits]
         cells = [
             not len(columns) or spaced or _extent(columns) < _FILLED * width
             for columns, spaced, width in zip(hits, spaces, widths, strict=True)
@@ -106,9 +104,9 @@ def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[i
 
 
 def _is_speck(rows: Mask, x_height_px: float) -> bool:
-    low = rows.shape[0] < _LOWEST_MARK * x_height_px
+    low = rows.shape[0] < LOWEST_MARK * x_height_px
     return low and int(np.count_nonzero(rows.any(axis=0))) < _NARROWEST * x_height_px
 
 
 def _closes(inked: int, gutters: Sequence[Gutter], x_height_px: float) -> bool:
-    return any(gutter.without(inked).width < _OPEN * x_height_px for gutter in gutters)
+    return any(gutter.without(inked).width < OPEN_GUTTER * x_height_px for gutter in gutters)

@@ -10,7 +10,7 @@ from ocr.layout.crops import Box
 # Shares of the box that is searched.
 _MIN_HEIGHT, _MIN_WIDTH = 0.35, 0.25
 _LEVEL = 0.9  # the share of a frame's width that is ruled at its top and its foot
-_NEAR_PX = 6
+_NEAR_PX = 6  # how far a rule may lie from its middle, as it is drawn askew
 _MIN_SIDE_ROWS = 0.03  # the share of the frame's height with print at its side
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
+from ocr.imaging.measures import PRINT_LEVELS
 from ocr.imaging.profiles import counts_in_windows
 from pipeline.text_layer.extract.glyphs import Box
 
@@ -18,15 +19,11 @@ GreyImage = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 _LONGEST_PX = 1600  # posters are drawn more coarsely
-# The grey levels between neighbours that make an edge: in a blurred picture of text they are 24, on a surface fewer.
-_EDGE_LEVELS = 24
 # Text of 6 to 14 pt has 0.25 to 0.5 edges a pixel; rules, frames and curves less than 0.1.
 _EDGES_OF_TEXT = 0.2
 _WINDOW_PX = (25, 7)  # some five letters of one line
 # How far around a word its own strokes, accents and underlining reach.
 _AROUND_PX = 5
-# Grey levels between the lightest and the darkest pixel of a word that can be seen.
-_SEEN_LEVELS = 24
 # Lighter print needs a darker ground; of darker print the letters themselves may be most of a box.
 _LIGHT = 200
 # The factors by which a picture is reduced to find larger letters, and the least size it must have then.
@@ -62,10 +59,10 @@ class Ink:
         """
         x0, y0, x1, y1 = self._pixels(box, 1)
         inside = self.grey[y0:y1, x0:x1]
-        if not inside.size or int(inside.max()) - int(inside.min()) < _SEEN_LEVELS:
+        if not inside.size or int(inside.max()) - int(inside.min()) < PRINT_LEVELS:
             return False
         ground = float(np.median(inside))
-        return grey < _LIGHT or abs(ground - grey) >= _SEEN_LEVELS
+        return grey < _LIGHT or abs(ground - grey) >= PRINT_LEVELS
 
     def uncovered_share(self, boxes: Iterable[Box]) -> float:
         """Returns the share of the page that looks like lines of text where no box (points) is."""
@@ -153,7 +150,7 @@ def _looks_like_text(grey: GreyImage) -> Flags:
     """Returns around which pixels there are as many edges as in text; beyond the page there are none."""
     edges = np.zeros(grey.shape, np.bool_)
     edges[:, 1:] = (
-        np.maximum(grey[:, 1:], grey[:, :-1]) - np.minimum(grey[:, 1:], grey[:, :-1]) > _EDGE_LEVELS
+        np.maximum(grey[:, 1:], grey[:, :-1]) - np.minimum(grey[:, 1:], grey[:, :-1]) > PRINT_LEVELS
     )
     width, height = _WINDOW_PX
     padded = np.pad(edges, ((height // 2, height // 2), (width // 2, width // 2)))

@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from ocr.imaging.measures import LETTER_WIDTH
 from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Sides, Texture, are_even, is_text
@@ -40,7 +41,7 @@ def plainly(side: Mask, texture: Texture, min_lines: int = 5) -> bool:
     step = max(1, len(lines) // 24)
     for (top, bottom), number in zip(lines[::step], numbers[::step], strict=True):
         hits = np.flatnonzero(side[top:bottom].any(axis=0))
-        chars += [len(hits) / (0.85 * X_HEIGHT_PX)] * number
+        chars += [len(hits) / (LETTER_WIDTH * X_HEIGHT_PX)] * number
         reach += [(hits[-1] - hits[0] + 1) / (columns[-1] - columns[0] + 1)] * number
         spaces += [float(np.diff(hits).max(initial=0))] * number
     return bool(

@@ -12,7 +12,7 @@ from ocr.layout.localize.paragraphs.line_kinds import (
     item_mark,
 )
 from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.layout.localize.quantiles import percentile
+from ocr.layout.quantiles import percentile
 
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
@@ -27,7 +27,10 @@ _SIZES, _WIDTHS = 1.2, 1.12  # from these on type sizes and letters' widths diff
 _ALIKE = 1.12  # up to this type sizes are the same
 _RAGGED = 0.12  # of the width of a column: lines that end within this of its edge are full
 _FILLED = 0.4  # the least share of full lines in running text
-_ROOM = 1.1  # the room that a word needs, in its widths
+_ROOM, _BLANK = (
+    1.1,
+    1.5,
+)  # the room that a word needs, in its widths, and that of the blank before it, in letters
 # Lines.
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
 _FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
@@ -129,7 +132,7 @@ class Flow:
         if len(ends) > _SOME and ends[-2] < ends[-1] - _RAGGED * width:
             return True  # ragged lines
         word = b.text.split(maxsplit=1)[0]
-        return ends[-1] - a.x1 > (len(word) + 1.5) * b.letter_px * _ROOM
+        return ends[-1] - a.x1 > (len(word) + _BLANK) * b.letter_px * _ROOM
 
     def _around(self, at: int) -> Sequence[Line]:
         """Returns the lines of the column around line `at` that follow each other closely."""
