@@ -44,11 +44,6 @@ class Ink:
         """The ink that a cut must not cross: frames of boxes and rules of tables are no obstacle."""
         return self.text | self.pictures
 
-    @property
-    def all(self) -> Mask:
-        """All ink, rules included."""
-        return self.text | self.rules | self.pictures
-
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
@@ -121,31 +116,24 @@ def long_runs(ink: Mask, length_px: int) -> tuple[Mask, Mask]:
 
 def _may_hold_runs(sampled: Mask, length_px: int) -> Mask:
     """Returns which columns may hold an upright run, judging by every _SAMPLE-th row."""
-    number = length_px // _SAMPLE
-    if number < 1:
-        return np.ones(sampled.shape[1], np.bool_)
-    if len(sampled) < number:
-        return np.zeros(sampled.shape[1], np.bool_)
-    held = sampled
-    for step in doubling(number):
-        held = held[:-step] & held[step:]
-    found: Mask = np.any(held, axis=0)
-    return found
+    found: Mask = np.any(_run_starts(sampled, length_px // _SAMPLE), axis=0)
+    return found if length_px >= _SAMPLE else np.ones_like(found)
 
 
 def _upright_runs(ink: Mask, length_px: int) -> Mask:
     """Returns the ink in upright runs of at least length_px."""
-    found = np.zeros_like(ink)
-    if len(ink) < length_px:
-        return found
-    # Doubling steps find rows whose next 2, 4, 8, ... are ink too.
-    starts = ink
-    for step in doubling(length_px):
-        starts = starts[:-step] & starts[step:]
+    starts, found = _run_starts(ink, length_px), np.zeros_like(ink)
     found[: len(starts)] = starts
     for step in doubling(length_px):
         found[step:] |= found[:-step].copy()
     return found
+
+
+def _run_starts(ink: Mask, length: int) -> Mask:
+    """Returns where a pixel and those below it, `length` in all, are ink; fewer rows, as none begins at the foot."""
+    for step in doubling(length):
+        ink = ink[:-step] & ink[step:]
+    return ink
 
 
 def _dense(ink: Mask) -> Mask:

@@ -7,45 +7,40 @@ pixels limit what can be seen.
 from dataclasses import dataclass
 
 # Levels of grey, of 255.
-# Differences up to this are grain and JPEG noise; with less, clean scans have ink everywhere.
-NOISE_LEVELS = 12
-# Print that differs less from its paper is not legible; with more, pencil and faded receipts are lost.
-PRINT_LEVELS = 24
-# So much darker than the paper is no shadow of a fold or a scanner's lid, on the poorest of papers.
-DARK_LEVELS = 40
+NOISE_LEVELS = (
+    12  # differences up to this are grain and JPEG noise; with less, clean scans have ink everywhere
+)
+PRINT_LEVELS = 24  # print that differs less from its paper is not legible; with more, faded receipts are lost
+DARK_LEVELS = 40  # so much darker than the poorest paper is no shadow of a fold or of a scanner's lid
 
 # Pixels.
-# Up to this many pixels of ink in a row are dust; with more, the dots of a line's only i are lost.
-DUST_PX = 1
-# Lower runs of rows are no letters; 4 pt at 150 dpi has 4.
-MIN_X_HEIGHT_PX = 3
-# The least white between columns, whatever the letters; narrower white is between letters.
-MIN_GUTTER_PX = 3
+DUST_PX = 1  # up to this much ink in a row is dust; with more, the dot of a line's only i is lost
+MIN_X_HEIGHT_PX = 3  # lower runs of rows are no letters: 4 pt at 150 dpi has 4
+MIN_GUTTER_PX = 3  # narrower white is between letters, however small they are
 
 # x-heights.
-# The highest line: capitals and descenders make 2.2, accents, a subscript and a slight slant the rest. Higher rows of
+# The highest line: capitals and descenders make 2.2, accents, exponents and a slight slant the rest. Higher rows of
 # print are several lines that touch, or a picture.
 HIGHEST_LINE = 4.5
-# What is left of a gutter into which a word sticks out; less is a wide word space.
-OPEN_GUTTER = 1.2
-# White that sets cells of a row apart, and a table from the text.
-CELLS_APART = 2.2
-# White between paragraphs, and above a heading, is at least this high; between lines it is less.
-PARAGRAPH_WHITE = 1.8
-# Header and page number stand apart from the text by more than this.
-FURNITURE_WHITE = 5.0
-# Rows of print lower than this are an accent, a dot or the foot of a letter.
-LOWEST_MARK = 0.8
-# The inked pixel columns of a letter: letters are about as wide as high, with white between and within them.
-LETTER_WIDTH = 0.68
+LOWEST_MARK = 0.8  # lower rows of print are an accent, a dot or the foot of a letter
+OPEN_GUTTER = 1.2  # what is left of a gutter into which a word sticks out; less is a wide word space
+CELLS_APART = (
+    2.2  # white that sets cells of a row apart, and a table from the text; in justified lines it is less
+)
+PARAGRAPH_WHITE = 1.8  # white between paragraphs, and above a heading, is as high; between lines it is less
+FURNITURE_WHITE = (
+    5.0  # header and page number stand further from the text; with less, headings are taken for them
+)
+LETTER_WIDTH = (
+    0.68  # a letter's inked pixel columns: letters are about as wide as high, with white beside them
+)
 
 # Type sizes: from the descenders' foot to the ascenders' top, which is where boxes end.
 ASCENT, DESCENT = 0.77, 0.23
-# Half of it: baselines nearer than this are of one row.
-ONE_ROW = 0.5
+ONE_ROW = 0.5  # baselines nearer than this are of one row; those of lines are 1 apart at least
+WORD_GAP = 0.4  # white up to this is between words; with less, justified lines fall into cells
 
-# Cells of the character head, 4 px wide and as many in a letter of 8 pt. Word spaces are up to this wide, in
-# justified text too.
+# Cells of the character head, 4 px wide. Word spaces are no wider, in justified text too.
 WORD_GAP_CELLS = 8
 
 

@@ -20,12 +20,6 @@ def bands_in(counts: Ints) -> list[tuple[int, int]]:
     return list(zip(tops.tolist(), bottoms.tolist(), strict=True))
 
 
-def gaps_in(counts: Ints) -> list[tuple[int, int]]:
-    """Returns (top, bottom) of each stretch of white rows, those at both ends included. counts: as for bands_in()."""
-    tops, bottoms = runs(counts <= DUST_PX)
-    return list(zip(tops.tolist(), bottoms.tolist(), strict=True))
-
-
 def ink_in_rows(window: Mask) -> Ints:
     """Returns how many pixels of each row have ink. window: [H, W] bool."""
     pixels = window.view(np.uint8)

@@ -37,13 +37,12 @@ _MOST = 0.93
 _FEW_LINES, _ALIKE = 2, 0.92
 _BESIDE = 0.3  # the share of its rows in which a filled side has ink
 
+_Rows = tuple[list[tuple[int, int]], list[int]]  # bands, and the pixel columns that each inks, as bits
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """A stretch of pixel rows, top to bottom, with columns of text.
-
-    Edges: x of each cut between them, left to right.
-    """
+class Segment:
+    """A stretch of pixel rows, top to bottom. edges: x of each cut between its columns; none without columns."""
 
     top: int
     bottom: int
@@ -58,13 +57,14 @@ class ColumnFinder:
 
     def __init__(self, obstacles: Mask, rules: Mask) -> None:
         self._obstacles, self._rules = obstacles, rules
-        self._found: dict[tuple[Box, float, Texture], Columns | None] = {}
+        self._found: dict[tuple[Box, float, Texture], Segment | None] = {}
         self._rows: dict[tuple[Box, float], _Rows] = {}
 
-    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Columns | None:
-        """Returns the stretch of a box that splits best into columns of text, as find_columns() does.
+    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Segment | None:
+        """Returns the stretch of a box that splits best into columns of text; None where there is none.
 
-        None without any.
+        Anything above or below it, such as a title over all columns, is left out. The best stretch is the tallest, and
+        of several with different gutters the one with the most column height in all.
         """
         key = box, x_height_px, texture
         if key not in self._found:
@@ -76,37 +76,19 @@ class ColumnFinder:
         return self._found[key]
 
 
-def find_columns(
-    obstacles: Mask, rules: Mask, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT
-) -> Columns | None:
-    """Returns the stretch of a box that splits best into columns of text; None where there is none.
-
-    Anything above or below it, such as a title over all columns, is left out. The best stretch is the tallest, and
-    of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
-    """
-    return ColumnFinder(obstacles, rules).find(box, x_height_px, texture)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of print of a box, without header and page number, and the pixel columns each inks, as bits."""
-
-    bands: list[tuple[int, int]]
-    inked: list[int]
-
-
 def _rows_of(window: Mask, x_height_px: float) -> _Rows:
+    """Returns a box's rows of print without header and page number; none where there are too many."""
     bands = _without_furniture(bands_of(window), x_height_px)
     few = bands if len(bands) <= _MAX_BANDS else []
-    return _Rows(few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few])
+    return few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few]
 
 
 def _columns(
     window: Mask, ruled: Mask, rows: _Rows, box: Box, x_height_px: float, texture: Texture
-) -> Columns | None:
-    """Computes find_columns() for one box. window, ruled: the box's obstacles and rules."""
+) -> Segment | None:
+    """Computes ColumnFinder.find() for one box. window, ruled: the box's obstacles and rules."""
     x0, y0, _, _ = box
-    bands, inked = rows.bands, rows.inked
+    bands, inked = rows
     if not bands:
         return None
     least_px = texture.gutter_px(x_height_px)
@@ -129,16 +111,16 @@ def _columns(
         return None
     first, last, edges = best
     if texture is RUNNING_TEXT:
-        first, last, edges = _taller(window, bands, inked, best, x_height_px)
+        first, last, edges = _taller(window, rows, best, x_height_px)
         beside = ruled[bands[first][0] : bands[last][1]]
         # A rule over only some of the gutters belongs to print that stands across those.
         edges = [x for x in edges if not _rules_across(beside, x)] or edges
     else:
-        first, last, edges = _extended(inked, bands, *best, x_height_px)
+        first, last, edges = _extended(rows, *best, x_height_px)
         beside = ruled[bands[first][0] : bands[last][1]]
         if any(_rules_across(beside, x) > _MAX_RULES for x in edges):
             return None
-    return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
+    return Segment(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
 
 
 def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
@@ -152,11 +134,7 @@ def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list
 
 
 def _taller(
-    window: Mask,
-    bands: list[tuple[int, int]],
-    inked: list[int],
-    best: tuple[int, int, list[int]],
-    x_height_px: float,
+    window: Mask, rows: _Rows, best: tuple[int, int, list[int]], x_height_px: float
 ) -> tuple[int, int, list[int]]:
     """Returns a taller stretch around the best one, with some of its edges, where print stands across the other
     columns.
@@ -164,7 +142,7 @@ def _taller(
     An example is a table over two of three columns: the third is cut off first, or its head would come before the
     table.
     """
-    first, last, edges = best
+    (bands, inked), (first, last, edges) = rows, best
     least_px = RUNNING_TEXT.gutter_px(x_height_px)
     for upper, lower in _stretches(inked, least_px):
         if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
@@ -172,7 +150,7 @@ def _taller(
         open_ = _middles(inked[upper : lower + 1], least_px)
         kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
         beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
-        if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
+        if 0 < len(kept) < len(edges) and any(_runs_on(window, ends, kept, x_height_px) for ends in beyond):
             return upper, lower, kept
     return best
 
@@ -242,15 +220,10 @@ def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> boo
 
 
 def _extended(
-    inked: list[int],
-    bands: list[tuple[int, int]],
-    first: int,
-    last: int,
-    edges: list[int],
-    x_height_px: float,
+    rows: _Rows, first: int, last: int, edges: list[int], x_height_px: float
 ) -> tuple[int, int, list[int]]:
     """Returns the stretch extended by close bands that leave its gutters open, since those are of the same kind."""
-    room = PARAGRAPH_WHITE * x_height_px
+    (bands, inked), room = rows, PARAGRAPH_WHITE * x_height_px
 
     def with_band(band: int) -> list[int]:
         """Returns the gutters that are left with one more band, one for each edge; fewer where it crosses one."""
@@ -262,14 +235,16 @@ def _extended(
         ]
         return [x for nearest in near for _, x in nearest]
 
-    while first > 0 and bands[first][0] - bands[first - 1][1] <= room:
-        if len(moved := with_band(first - 1)) < len(edges):
-            break
-        first, edges = first - 1, moved
-    while last + 1 < len(bands) and bands[last + 1][0] - bands[last][1] <= room:
-        if len(moved := with_band(last + 1)) < len(edges):
-            break
-        last, edges = last + 1, moved
+    for step in (-1, 1):
+        band = (first if step < 0 else last) + step
+        while (
+            0 <= band < len(bands)
+            and bands[max(band, band - step)][0] - bands[min(band, band - step)][1] <= room
+        ):
+            if len(moved := with_band(band)) < len(edges):
+                break
+            first, last, edges = min(first, band), max(last, band), moved
+            band += step
     return first, last, edges
 
 

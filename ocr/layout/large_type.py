@@ -67,8 +67,7 @@ class _Marks:
 
     fill: the share covered of the ellipse of equal extent; narrow: extent across to that along the long axis; upright:
     the cosine of the angle between its long axis and the vertical; deviation: of the shades within it, 0 where it is
-    too
-    thin; framed: the smallest share of any of its bounds that it runs along.
+    too thin; framed: the smallest share of any of its bounds that it runs along.
     """
 
     left: Ints
@@ -94,10 +93,8 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
     if found is None:
         return None
     letters = _are_letters(found, *values.shape)
-    if (
-        not letters.any()
-        or found.area[letters].sum() < _LETTERS * found.area[_stand_free(found, *values.shape)].sum()
-    ):
+    free = found.area[_stand_free(found, *values.shape)].sum()
+    if not letters.any() or found.area[letters].sum() < _LETTERS * free:
         return None
     heights = found.bottom - found.top
     letters &= heights >= _SAME_SIZE * heights[letters].max()
@@ -152,10 +149,8 @@ def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
     count = int(label.max()) + 1
     length = (end - start).astype(np.float64)
     area = np.bincount(label, length, count)
-    x_mean, y_mean = (
-        np.bincount(label, length * (start + end - 1) / 2, count) / area,
-        np.bincount(label, length * row, count) / area,
-    )
+    x_mean = np.bincount(label, length * (start + end - 1) / 2, count) / area
+    y_mean = np.bincount(label, length * row, count) / area
     dx, dy = (start + end - 1) / 2 - x_mean[label], row - y_mean[label]
     xx = np.bincount(label, length * (dx**2 + (length**2 - 1) / 12), count) / area
     yy = np.bincount(label, length * dy**2, count) / area

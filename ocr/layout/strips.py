@@ -67,14 +67,14 @@ def strips_of(
         ]
         filled = tuple(bool(rows[:, left:right].any()) for left, right in sides)
         one_line = bottom - top <= HIGHEST_LINE * x_height_px
+        closes = any(gutter.without(inked).width < OPEN_GUTTER * x_height_px for gutter in gutters)
         above = found[-1].bottom if found else 0
         found.append(
             Strip(
                 top=top,
                 bottom=bottom,
                 inked=inked,
-                crosses=bool(across[top:bottom].any())
-                or (not _is_speck(rows, x_height_px) and _closes(inked, gutters, x_height_px)),
+                crosses=bool(across[top:bottom].any()) or (closes and not _is_speck(rows, x_height_px)),
                 sides=filled,
                 cells=one_line and sum(filled) > 1 and all(cells),
                 spaced=any(spaces),
@@ -106,7 +106,3 @@ def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[i
 def _is_speck(rows: Mask, x_height_px: float) -> bool:
     low = rows.shape[0] < LOWEST_MARK * x_height_px
     return low and int(np.count_nonzero(rows.any(axis=0))) < _NARROWEST * x_height_px
-
-
-def _closes(inked: int, gutters: Sequence[Gutter], x_height_px: float) -> bool:
-    return any(gutter.without(inked).width < OPEN_GUTTER * x_height_px for gutter in gutters)

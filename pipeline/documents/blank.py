@@ -38,7 +38,8 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    grey = _reduced(picture_of(pixels).convert("L"))
+    grey = picture_of(pixels).convert("L")
+    grey = grey.reduce(max(1, round(max(grey.size) / _ANALYSIS_PX)))
     edges = _sharp_edges(grey)
     # Most pages have so many sharp edges that nothing else needs to be checked.
     if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * grey.width:
@@ -86,11 +87,6 @@ def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: i
     # Pixels near the edge of the cut-out are blurred without their neighbours beyond it.
     whole = contrast[radius_px + 1 : -radius_px - 1, radius_px + 1 : -radius_px - 1]
     return _has_cluster(whole > _MAX_CONTRAST, window_px)
-
-
-def _reduced(grey: Image.Image) -> Image.Image:
-    factor = max(1, round(max(grey.size) / _ANALYSIS_PX))
-    return grey.reduce(factor) if factor > 1 else grey
 
 
 def _sharp_edges(grey: Image.Image) -> Mask:

@@ -7,7 +7,6 @@ recognised by their cells and rules.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from ocr.imaging.measures import CELLS_APART, FURNITURE_WHITE, HIGHEST_LINE, MIN_GUTTER_PX, PARAGRAPH_WHITE
 from ocr.imaging.profiles import Mask
-from ocr.layout.columns import Columns
+from ocr.layout.columns import Segment
 from ocr.layout.crops import Box
 from ocr.layout.gutters import Gutter, bits_of, gutter_at, together
 from ocr.layout.strips import Strip, strips_of
@@ -33,19 +32,7 @@ _MIN_ROWS = 3  # fewer are no table, and no columns between rows of one
 _MAX_CAPTION, _NEARER = 4, 0.75
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """A stretch of a box's pixel rows, top to bottom.
-
-    Edges: x of each cut between its columns; none without columns.
-    """
-
-    top: int
-    bottom: int
-    edges: tuple[int, ...]
-
-
-def segments(obstacles: Mask, rules: Mask, box: Box, columns: Columns, x_height_px: float) -> list[Segment]:
+def segments(obstacles: Mask, rules: Mask, box: Box, columns: Segment, x_height_px: float) -> list[Segment]:
     """Returns all of a box from top to bottom, as stretches of columns and of print that stands across them.
 
     columns: the best that were found in the box. obstacles, rules: [H, W] bool.

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from ocr.imaging.ink import Ink
 from ocr.imaging.measures import LOWEST_MARK
-from ocr.layout.bands import gaps_in, ink_in_rows
-from ocr.layout.columns import ColumnFinder, Columns
+from ocr.layout.bands import bands_of
+from ocr.layout.columns import ColumnFinder, Segment
 from ocr.layout.crops import MAX_PARTS, Box, Part
 from ocr.layout.letter_sizes import Lines
 from ocr.layout.split.crop_canvas import frame
-from ocr.layout.split.crossings import Segment, segments
+from ocr.layout.split.crossings import segments
 from ocr.layout.split.framed_page import find_frame
 from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import RUNNING_TEXT, Texture
@@ -135,7 +135,7 @@ class Cutter:
                 return parted
         return []
 
-    def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
+    def _around(self, box: Box, found: Segment, x_height_px: float) -> list[Segment]:
         """Returns three segments: the print above the columns, the columns, and the print below."""
         x0, y0, x1, y1 = box
         top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
@@ -186,12 +186,13 @@ class Cutter:
         x0, y0, x1, y1 = box
         middles = (lines.top + lines.bottom) / 2
         order = np.argsort(middles)
+        middles = middles[order]
         above = np.concatenate(([0.0], np.cumsum(lines.num_chars[order])))
         total = max(above[-1], 1.0)
         least_px = max(_MIN_GAP_PX, _MIN_GAP * lines.x_height_px(0.5))
         found = []
-        for top, bottom in gaps_in(ink_in_rows(self._obstacles[y0:y1, x0:x1])):
-            share = float(above[int(np.searchsorted(middles[order], y0 + (top + bottom) / 2))] / total)
+        for (_, top), (bottom, _) in pairwise(bands_of(self._obstacles[y0:y1, x0:x1])):
+            share = float(above[int(np.searchsorted(middles, y0 + (top + bottom) / 2))] / total)
             if bottom - top >= least_px and _MIN_SHARE < share < 1 - _MIN_SHARE:
                 found.append(_Gap(y0 + top, y0 + bottom, share))
         return found

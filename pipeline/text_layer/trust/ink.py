@@ -78,10 +78,8 @@ class Ink:
         if not places:
             return 0.0
         covered = self._filled(boxes, _AROUND_PX)
-        largest = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))[
-            :_MOST_PICTURES
-        ]
-        return max(self._uncovered_px(*place, covered) for place in largest) / self.scale**2
+        by_size = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))
+        return max(self._uncovered_px(*place, covered) for place in by_size[:_MOST_PICTURES]) / self.scale**2
 
     def _uncovered_px(self, x0: int, y0: int, x1: int, y1: int, covered: Flags) -> float:
         inside, found = self.grey[y0:y1, x0:x1], 0
@@ -113,13 +111,11 @@ class Ink:
     def _pixels(self, box: Box, around_px: int) -> tuple[int, int, int, int]:
         """Returns the pixel bounds of a box on the page, with a margin."""
         height, width = self.grey.shape
-        x0, y0, x1, y1 = (edge * self.scale for edge in box)
-        return (
-            max(0, min(width, int(x0) - around_px)),
-            max(0, min(height, int(y0) - around_px)),
-            max(0, min(width, int(x1) + 1 + around_px)),
-            max(0, min(height, int(y1) + 1 + around_px)),
-        )
+        x0, y0, x1, y1 = (int(edge * self.scale) for edge in box)
+        before, after = -around_px, 1 + around_px
+        x0, x1 = (max(0, min(width, x)) for x in (x0 + before, x1 + after))
+        y0, y1 = (max(0, min(height, y)) for y in (y0 + before, y1 + after))
+        return x0, y0, x1, y1
 
 
 @dataclass(frozen=True, slots=True)

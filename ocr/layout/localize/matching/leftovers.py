@@ -20,7 +20,7 @@ from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
 
 _ALIKE = 60.0  # per cent of the marks that must agree for a text to be found
 _FEW = 3  # marks: fewer occur anywhere, so they must agree and stand alone
-_MAX_MARKS = 60
+_MAX_MARKS = 60  # more are no leftover, but text that the head cannot read
 _WITHIN = 6  # marks: fewer, between two sections of their text, do not move its box
 _FAR_CELLS = 240.0  # as bad as all of an island's other marks, and as a quarter of the marks that differ
 _QUARTER = 0.25  # what either costs, and what distance along a line counts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.measures import DESCENT
+from ocr.imaging.measures import DESCENT, WORD_GAP
 from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX, Canvas
 from ocr.layout.localize.matching.text_boxes import place
 from ocr.layout.localize.printed_text import as_drawn
@@ -15,7 +15,6 @@ from ocr.layout.quantiles import median
 from ocr.types import Block
 
 _ENOUGH = 0.45  # the least share of a line's marks for its place to be trusted
-_GAP = 0.4  # of the type size: narrower gaps are between words or letters
 _MONO, _MONO_GAP = 0.5, 1.5  # letters this wide may be typewriter's, whose blanks are a letter wide
 _CLOSE, _FAR = 1.2, 4.0  # type sizes from the line before to the line after
 _NEAR = 4  # lines before and after that count as neighbours
@@ -94,7 +93,7 @@ def _placed(
     there = cells_HW[low:high, first:last] > 0
     filled = np.flatnonzero(there[np.count_nonzero(there, 1).argmax()]) + first
     letter = (x1 - x0) / len(line.text)
-    least = max(_GAP * size, _MONO_GAP * letter if letter > _MONO * size else 0.0)
+    least = max(WORD_GAP * size, _MONO_GAP * letter if letter > _MONO * size else 0.0)
     edges = [x0, *_gaps(filled, least, canvas), x1]
     spans = tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True))
     return replace(line, spans=spans, base=base, size=size)
