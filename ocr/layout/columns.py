@@ -20,7 +20,6 @@ from ocr.layout.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listin
 
 # In x-heights.
 _LEAST_BESIDE = 8.0  # the least height of print over or under columns that are columns with it
-_HEADER = 3.5  # header and page number are lower
 _SHIFT = 3.0  # how far the middle of the same gutter may move from band to band
 _DOT, _MIN_DOT_PX = 0.4, 3  # the most that a leader's dot measures
 # The widest space between words of a heading, in heights of its band.
@@ -125,7 +124,7 @@ def _columns(
 
 def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
     """Returns the bands without header and page number, which stand alone even where they leave a gutter free."""
-    far, line = FURNITURE_WHITE * x_height_px, _HEADER * x_height_px
+    far, line = FURNITURE_WHITE * x_height_px, HIGHEST_LINE * x_height_px
     while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
         bands = bands[1:]
     while len(bands) > 1 and bands[-1][1] - bands[-1][0] < line and bands[-1][0] - bands[-2][1] > far:

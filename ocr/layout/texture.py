@@ -9,14 +9,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.measures import LETTER_WIDTH, MIN_GUTTER_PX
+from ocr.imaging.measures import LETTER_WIDTH, LOWEST_MARK, MIN_GUTTER_PX
 from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_in, bands_of, ink_in_rows
 from ocr.layout.quantiles import median, percentile
 
-# In x-heights: the most from line to line, double spacing being 4; the height of a line among lines that touch; and
-# the least height of a line, as lower bands are the feet of letters.
-_MAX_PITCH, _LINE_HEIGHT, _LOWEST_LINE = 4.2, 2.4, 0.6
+# In x-heights: the most from line to line, double spacing being 4; and the height of a line among lines that touch.
+_MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
 MIN_LINES = 5  # fewer may as well be a table
 _MAX_START = 0.3  # a share of the height: a last column may end early, but none starts late
 _SAMPLE = 24  # about as many lines are examined: more cost time and do not change the medians
@@ -85,7 +84,7 @@ class Sides:
         if not len(columns):
             return False
         bands = bands_in(self._before[right] - self._before[left])
-        lines = [(top, bottom) for top, bottom in bands if bottom - top >= _LOWEST_LINE * x_height_px]
+        lines = [(top, bottom) for top, bottom in bands if bottom - top >= LOWEST_MARK * x_height_px]
         if not lines or lines[0][0] > _MAX_START * len(self._window):
             return False
         # Lines that touch count as many lines as they are high.
