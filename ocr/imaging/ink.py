@@ -17,7 +17,7 @@ from ocr.imaging.resizing import resized
 _PAPER_CELL = 8
 # Pages whose median shade is darker than this have light print on dark paper.
 _DARK_PAPER = 96
-# How many cells around each the paper's shade is the lightest of: as many as the boldest letters are wide.
+# How many cells around each the paper's shade is the lightest of: more than the boldest strokes are wide.
 _LIGHTEST_OF = 5
 # Every eighth pixel along a run of ink is checked first.
 _SAMPLE = 8

@@ -7,9 +7,7 @@ pixels limit what can be seen.
 from dataclasses import dataclass
 
 # Levels of grey, of 255.
-NOISE_LEVELS = (
-    12  # differences up to this are grain and JPEG noise; with less, clean scans have ink everywhere
-)
+NOISE_LEVELS = 12  # up to this is grain and JPEG noise; with less, clean scans have ink everywhere
 PRINT_LEVELS = 24  # print that differs less from its paper is not legible; with more, faded receipts are lost
 DARK_LEVELS = 40  # so much darker than the poorest paper is no shadow of a fold or of a scanner's lid
 
@@ -24,16 +22,10 @@ MIN_GUTTER_PX = 3  # narrower white is between letters, however small they are
 HIGHEST_LINE = 4.5
 LOWEST_MARK = 0.8  # lower rows of print are an accent, a dot or the foot of a letter
 OPEN_GUTTER = 1.2  # what is left of a gutter into which a word sticks out; less is a wide word space
-CELLS_APART = (
-    2.2  # white that sets cells of a row apart, and a table from the text; in justified lines it is less
-)
+CELLS_APART = 2.2  # white between cells of a row, and between a table and the text; in lines it is less
 PARAGRAPH_WHITE = 1.8  # white between paragraphs, and above a heading, is as high; between lines it is less
-FURNITURE_WHITE = (
-    5.0  # header and page number stand further from the text; with less, headings are taken for them
-)
-LETTER_WIDTH = (
-    0.68  # a letter's inked pixel columns: letters are about as wide as high, with white beside them
-)
+FURNITURE_WHITE = 5.0  # from the text to header and page number; headings stand nearer
+LETTER_WIDTH = 0.68  # the inked pixel columns of a letter, which is as wide as high with the white beside it
 
 # Type sizes: from the descenders' foot to the ascenders' top, which is where boxes end.
 ASCENT, DESCENT = 0.77, 0.23

@@ -12,7 +12,7 @@ from ocr.layout.crops import Box, canvas_px
 
 # The grids that most pages have; on others the shipped model reads worse (15% errors for 5% on a narrow column).
 _USUAL: tuple[Grid, ...] = ((2, 3), (3, 2))
-_MAX_ASPECT = 2.0  # of the other grids: longer ones were never seen in training
+_MAX_ASPECT = 2.0  # of the other grids
 # Letters of this height are read as well as larger ones, and tiles cost time.
 WANTED_X_HEIGHT_PX = 11.0
 _MAX_X_HEIGHT_PX = 13.0  # blank paper is added rather than letters enlarged beyond this

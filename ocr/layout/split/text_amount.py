@@ -11,7 +11,7 @@ from ocr.layout.crops import Box
 from ocr.layout.letter_sizes import Lines
 
 _TABLE_WEIGHT = 4.0
-# In x-heights: white within a row that the model's eye does not cross, and the height of the highest row of cells.
+# In x-heights: white at which the model may lose a row, and the height of the highest row of cells.
 _WIDE_SPACE, _MAX_ROW = 4.0, 14.0
 # The least cells of a table's row: a line number before a line of code, or a comment after it, makes no table.
 _CELLS = 3
