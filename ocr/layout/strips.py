@@ -14,7 +14,7 @@ from ocr.layout.columns import profile
 from ocr.layout.gutters import Gutter, bits_of
 
 # In x-heights.
-_LOWEST, _NEAR = 0.5, 0.7  # the height of dots and feet of letters, and their distance from the letters
+_NEAR = 0.7  # the distance of dots and feet of letters from the letters
 _NARROWEST = 3.0  # lower and narrower marks than LOWEST_MARK and this are specks
 _FILLED = 0.7  # the share of its column's width that a line of text reaches over
 
@@ -95,7 +95,7 @@ def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[i
     for top, bottom in bands:
         if found:
             upper, end = found[-1]
-            low = min(end - upper, bottom - top) < _LOWEST * x_height_px
+            low = min(end - upper, bottom - top) < LOWEST_MARK * x_height_px
             if low and top - end < _NEAR * x_height_px:
                 found[-1] = upper, bottom
                 continue
