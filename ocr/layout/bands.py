@@ -1,12 +1,10 @@
 """Finds rows of print: runs of rows with ink between one white gap and the next."""
 
 import numpy as np
-import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import DUST_PX
+from ocr.imaging.profiles import Ints, Mask, runs
 
-# Up to this many pixels of ink in a row are dust.
-_NOISE_PX = 1
 # The most pixels whose count fits into a byte: sums of bytes take a tenth of the time.
 _MOST_IN_BYTE = 255
 
@@ -16,14 +14,13 @@ def bands_of(window: Mask) -> list[tuple[int, int]]:
     return bands_in(ink_in_rows(window))
 
 
-def bands_in(counts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def bands_in(counts: Ints) -> list[tuple[int, int]]:
     """Returns (top, bottom) of each stretch of rows with ink, given how many pixels of each row have ink."""
-    full = np.concatenate(([False], counts > _NOISE_PX, [False])).astype(np.int8)
-    steps = np.diff(full)
-    return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
+    tops, bottoms = runs(counts > DUST_PX)
+    return list(zip(tops.tolist(), bottoms.tolist(), strict=True))
 
 
-def ink_in_rows(window: Mask) -> npt.NDArray[np.int64]:
+def ink_in_rows(window: Mask) -> Ints:
     """Returns how many pixels of each row have ink. window: [H, W] bool."""
     pixels = window.view(np.uint8)
     counts = np.zeros(len(pixels), np.int64)

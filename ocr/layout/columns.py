@@ -4,41 +4,44 @@ A table's rows belong together and are read across; columns of text are read one
 lines and follows line upon line; a table's cells are short, or leave room between them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import FURNITURE_WHITE, HIGHEST_LINE, MIN_GUTTER_PX, OPEN_GUTTER, PARAGRAPH_WHITE
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.crops import Box
+from ocr.layout.gutters import bits_of, gutters, num_gutters, together
 from ocr.layout.texture import RUNNING_TEXT, Sides, Texture, are_even, is_listing, is_text
-from ocr.layout.white import bits_of, gutters, num_gutters, together
 
-# In heights of small letters.
-_LEAST_BESIDE = 8.0
-_NARROWED = 1.2  # the least width of a gutter into which a word sticks out
-_NEAR, _FAR, _LINE, _SHIFT = 1.8, 5.0, 3.5, 3.0
-
-
-_MAX_RULES = 2
+# In x-heights.
+_LEAST_BESIDE = 8.0  # the least height of print over or under columns that are columns with it
+_SHIFT = 3.0  # how far the middle of the same gutter may move from band to band
+_DOT, _MIN_DOT_PX = 0.4, 3  # the most that a leader's dot measures
+# The widest space between words of a heading, in heights of its band.
+_HEADING_SPACE = 0.45
+# Rules across a gutter: with more it is a table's. They are seen in columns this near to the gutter's middle.
+_MAX_RULES, _NEAR_PX = 2, 4
+# More are no index; the gutters tried in combinations are limited, as their number grows so fast.
 _MAX_EVEN_COLUMNS, _MAX_EVEN_GUTTERS = 4, 8
-_HIGHEST_LINE, _HEADING_SPACE = 4.5, 0.45
-_MAX_BANDS = 200
-_DOT = 0.4  # the most that a leader's dot measures
-_MAX_TRIES = 24
+# Against pages of dots: bands that are searched, and stretches that are examined.
+_MAX_BANDS, _MAX_TRIES = 200, 24
+# A stretch that is more than this share of one that was found to be no text is none either.
 _MOST = 0.93
-_ALIKE, _FEW_LINES = 0.92, 2
+# A last column with no more lines than these at its head is one if it is as wide as the others, up to this ratio.
+_FEW_LINES, _ALIKE = 2, 0.92
 _BESIDE = 0.3  # the share of its rows in which a filled side has ink
+
+_Rows = tuple[list[tuple[int, int]], list[int]]  # bands, and the pixel columns that each inks, as bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """A stretch of pixel rows, top to bottom, with columns of text.
-
-    Edges: x of each cut between them, left to right.
-    """
+class Segment:
+    """A stretch of pixel rows, top to bottom. edges: x of each cut between its columns; none without columns."""
 
     top: int
     bottom: int
@@ -53,13 +56,14 @@ class ColumnFinder:
 
     def __init__(self, obstacles: Mask, rules: Mask) -> None:
         self._obstacles, self._rules = obstacles, rules
-        self._found: dict[tuple[Box, float, Texture], Columns | None] = {}
+        self._found: dict[tuple[Box, float, Texture], Segment | None] = {}
         self._rows: dict[tuple[Box, float], _Rows] = {}
 
-    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Columns | None:
-        """Returns the stretch of a box that splits best into columns of text, as find_columns() does.
+    def find(self, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT) -> Segment | None:
+        """Returns the stretch of a box that splits best into columns of text; None where there is none.
 
-        None without any.
+        Anything above or below it, such as a title over all columns, is left out. The best stretch is the tallest, and
+        of several with different gutters the one with the most column height in all.
         """
         key = box, x_height_px, texture
         if key not in self._found:
@@ -71,45 +75,27 @@ class ColumnFinder:
         return self._found[key]
 
 
-def find_columns(
-    obstacles: Mask, rules: Mask, box: Box, x_height_px: float, texture: Texture = RUNNING_TEXT
-) -> Columns | None:
-    """Returns the stretch of a box that splits best into columns of text; None where there is none.
-
-    Anything above or below it, such as a title over all columns, is left out. The best stretch is the tallest, and
-    of several with different gutters the one with the most column height in all. obstacles, rules: [H, W] bool.
-    """
-    return ColumnFinder(obstacles, rules).find(box, x_height_px, texture)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of print of a box, without header and page number, and the pixel columns each inks, as bits."""
-
-    bands: list[tuple[int, int]]
-    inked: list[int]
-
-
 def _rows_of(window: Mask, x_height_px: float) -> _Rows:
+    """Returns a box's rows of print without header and page number; none where there are too many."""
     bands = _without_furniture(bands_of(window), x_height_px)
     few = bands if len(bands) <= _MAX_BANDS else []
-    return _Rows(few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few])
+    return few, [bits_of(profile(window[top:bottom], x_height_px)) for top, bottom in few]
 
 
 def _columns(
     window: Mask, ruled: Mask, rows: _Rows, box: Box, x_height_px: float, texture: Texture
-) -> Columns | None:
-    """Computes find_columns() for one box. window, ruled: the box's obstacles and rules."""
+) -> Segment | None:
+    """Computes ColumnFinder.find() for one box. window, ruled: the box's obstacles and rules."""
     x0, y0, _, _ = box
-    bands, inked = rows.bands, rows.inked
+    bands, inked = rows
     if not bands:
         return None
-    least_px = max(4, round(texture.gutter * x_height_px))
+    least_px = texture.gutter_px(x_height_px)
     best: tuple[int, int, list[int]] | None = None
     most, failed = 0, list[tuple[int, int, int]]()
     for first, last in _stretches(inked, least_px):
         top, bottom = bands[first][0], bands[last][1]
-        open_ = gutters(together(inked[first : last + 1]), least_px)
+        open_ = _middles(inked[first : last + 1], least_px)
         if (bottom - top) * len(open_) <= most or len(failed) == _MAX_TRIES:
             continue
         if any(_is_like((top, bottom, len(open_)), other) for other in failed):
@@ -124,21 +110,21 @@ def _columns(
         return None
     first, last, edges = best
     if texture is RUNNING_TEXT:
-        first, last, edges = _taller(window, bands, inked, best, x_height_px)
+        first, last, edges = _taller(window, rows, best, x_height_px)
         beside = ruled[bands[first][0] : bands[last][1]]
         # A rule over only some of the gutters belongs to print that stands across those.
         edges = [x for x in edges if not _rules_across(beside, x)] or edges
     else:
-        first, last, edges = _extended(inked, bands, *best, x_height_px)
+        first, last, edges = _extended(rows, *best, x_height_px)
         beside = ruled[bands[first][0] : bands[last][1]]
         if any(_rules_across(beside, x) > _MAX_RULES for x in edges):
             return None
-    return Columns(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
+    return Segment(top=y0 + bands[first][0], bottom=y0 + bands[last][1], edges=tuple(x0 + x for x in edges))
 
 
 def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list[tuple[int, int]]:
     """Returns the bands without header and page number, which stand alone even where they leave a gutter free."""
-    far, line = _FAR * x_height_px, _LINE * x_height_px
+    far, line = FURNITURE_WHITE * x_height_px, HIGHEST_LINE * x_height_px
     while len(bands) > 1 and bands[0][1] - bands[0][0] < line and bands[1][0] - bands[0][1] > far:
         bands = bands[1:]
     while len(bands) > 1 and bands[-1][1] - bands[-1][0] < line and bands[-1][0] - bands[-2][1] > far:
@@ -147,11 +133,7 @@ def _without_furniture(bands: list[tuple[int, int]], x_height_px: float) -> list
 
 
 def _taller(
-    window: Mask,
-    bands: list[tuple[int, int]],
-    inked: list[int],
-    best: tuple[int, int, list[int]],
-    x_height_px: float,
+    window: Mask, rows: _Rows, best: tuple[int, int, list[int]], x_height_px: float
 ) -> tuple[int, int, list[int]]:
     """Returns a taller stretch around the best one, with some of its edges, where print stands across the other
     columns.
@@ -159,15 +141,15 @@ def _taller(
     An example is a table over two of three columns: the third is cut off first, or its head would come before the
     table.
     """
-    first, last, edges = best
-    least_px = max(4, round(RUNNING_TEXT.gutter * x_height_px))
+    (bands, inked), (first, last, edges) = rows, best
+    least_px = RUNNING_TEXT.gutter_px(x_height_px)
     for upper, lower in _stretches(inked, least_px):
         if not (upper <= first and last <= lower) or (upper, lower) == (first, last):
             continue
-        open_ = gutters(together(inked[upper : lower + 1]), least_px)
+        open_ = _middles(inked[upper : lower + 1], least_px)
         kept = [x for x in open_ if any(abs(x - edge) <= _SHIFT * x_height_px for edge in edges)]
         beyond = [(bands[upper][0], bands[first][0]), (bands[last][1], bands[lower][1])]
-        if 0 < len(kept) < len(edges) and any(_runs_on(window, rows, kept, x_height_px) for rows in beyond):
+        if 0 < len(kept) < len(edges) and any(_runs_on(window, ends, kept, x_height_px) for ends in beyond):
             return upper, lower, kept
     return best
 
@@ -188,7 +170,7 @@ def profile(band: Mask, x_height_px: float, *, leaders: bool = True) -> npt.NDAr
     leaders: gaps between dots do too.
     """
     inked: npt.NDArray[np.bool_] = np.any(band, axis=0)
-    if band.shape[0] <= _HIGHEST_LINE * x_height_px:
+    if band.shape[0] <= HIGHEST_LINE * x_height_px:
         hits = np.flatnonzero(inked)
         spaces = np.diff(hits)
         filled = spaces <= max(1.0, _HEADING_SPACE * band.shape[0])
@@ -215,7 +197,7 @@ def _are_dots(
     x_height_px: float,
 ) -> npt.NDArray[np.bool_]:
     """Returns whether the marks on both sides of gaps, which end at lefts and begin at rights, are a leader's dots."""
-    most = max(3, round(_DOT * x_height_px))
+    most = max(_MIN_DOT_PX, round(_DOT * x_height_px))
     reached = np.concatenate(([0], np.cumsum(inked)))
     # Most marks are wider, which a first cheap check shows.
     first, end = np.maximum(0, lefts - most), np.minimum(len(inked), rights + most + 1)
@@ -237,35 +219,37 @@ def _is_like(stretch: tuple[int, int, int], failed: tuple[int, int, int]) -> boo
 
 
 def _extended(
-    inked: list[int],
-    bands: list[tuple[int, int]],
-    first: int,
-    last: int,
-    edges: list[int],
-    x_height_px: float,
+    rows: _Rows, first: int, last: int, edges: list[int], x_height_px: float
 ) -> tuple[int, int, list[int]]:
     """Returns the stretch extended by close bands that leave its gutters open, since those are of the same kind."""
-    room = _NEAR * x_height_px
+    (bands, inked), room = rows, PARAGRAPH_WHITE * x_height_px
 
     def with_band(band: int) -> list[int]:
         """Returns the gutters that are left with one more band, one for each edge; fewer where it crosses one."""
-        taken = together(inked[min(first, band) : max(last, band) + 1])
-        open_ = gutters(taken, max(3, round(_NARROWED * x_height_px)))
+        least_px = max(MIN_GUTTER_PX, round(OPEN_GUTTER * x_height_px))
+        open_ = _middles(inked[min(first, band) : max(last, band) + 1], least_px)
         near = [
             sorted((abs(x - edge), x) for x in open_ if abs(x - edge) <= _SHIFT * x_height_px)[:1]
             for edge in edges
         ]
         return [x for nearest in near for _, x in nearest]
 
-    while first > 0 and bands[first][0] - bands[first - 1][1] <= room:
-        if len(moved := with_band(first - 1)) < len(edges):
-            break
-        first, edges = first - 1, moved
-    while last + 1 < len(bands) and bands[last + 1][0] - bands[last][1] <= room:
-        if len(moved := with_band(last + 1)) < len(edges):
-            break
-        last, edges = last + 1, moved
+    for step in (-1, 1):
+        band = (first if step < 0 else last) + step
+        while (
+            0 <= band < len(bands)
+            and bands[max(band, band - step)][0] - bands[min(band, band - step)][1] <= room
+        ):
+            if len(moved := with_band(band)) < len(edges):
+                break
+            first, last, edges = min(first, band), max(last, band), moved
+            band += step
     return first, last, edges
+
+
+def _middles(inked: Sequence[int], least_px: int) -> list[int]:
+    """Returns the middles of the gutters that several bands leave open together."""
+    return [gutter.middle for gutter in gutters(together(inked), least_px)]
 
 
 def _stretches(inked: list[int], least_px: int) -> list[tuple[int, int]]:
@@ -334,5 +318,5 @@ def _even_edges(
 
 def _rules_across(rules: Mask, x: int) -> int:
     """Returns how many level rules cross a gutter."""
-    near = rules[:, max(0, x - 4) : x + 4].all(axis=1)
+    near = rules[:, max(0, x - _NEAR_PX) : x + _NEAR_PX].all(axis=1)
     return int(np.count_nonzero(np.diff(near.astype(np.int8)) == 1))

@@ -11,21 +11,25 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import DARK_LEVELS, PRINT_LEVELS
+from ocr.imaging.profiles import Ints, Mask, runs
 from ocr.layout.crops import Box
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _SIDE_PX = 560
-_MIN_CONTRAST, _SHARE = 40.0, 0.4
+# The least contrast, as a share of the page's highest. It is that to the page's median shade, unlike that of
+# ocr.imaging.ink: of strokes as wide as these, that keeps the edges only.
+_SHARE = 0.4
 # A photograph has no paper, so a smaller share of it has about the same shade.
-_SHADE, _MIN_PAPER = 24.0, 0.5
+_MIN_PAPER = 0.5
+# More are a page of text or a texture.
 _MAX_RUNS, _MAX_MARKS = 4000, 60
+# Lower marks are specks, higher ones, as a share of the page, frames and pictures.
 _MIN_HEIGHT_PX, _MAX_HEIGHT = 4, 0.85
 # The share of the ellipse of equal extent that a filled mark covers: a disc 1, a square 0.95, letters less.
 _MAX_FILL, _SQUARE = 0.9, 2.0
-_MAX_ASPECT = 9.0
+_MAX_ASPECT = 9.0  # longer marks are rules; an l has 8
 # The ratio of a mark's extent across its long axis to that along it, below which it is a stroke; a stroke must be
 # nearly upright to be a letter.
 _STROKE, _UPRIGHT = 0.12, 0.97
@@ -34,8 +38,9 @@ _ALONG, _HOLLOW = 0.8, 0.3
 # The deviation of the shades within a mark, without its edges: under 8 for print on a scan, over 17 for most
 # photographs. Lower marks than this are little but edges.
 _MAX_DEVIATION, _MIN_SHADED_PX = 12.0, 20
-_LETTERS = 0.5
-# The height of small letters where capitals are 1, and the width of the paper to keep around the letters.
+_LETTERS = 0.5  # the least share of all marks, by their area, that are letters
+# The height of small letters where capitals are 1, as in the sans serif of posters, and the width of the paper to keep
+# around the letters.
 _X_HEIGHT, _ROOM = 0.72, 0.25
 # Small letters among large ones are no smaller than this.
 _SAME_SIZE = 0.45
@@ -62,8 +67,7 @@ class _Marks:
 
     fill: the share covered of the ellipse of equal extent; narrow: extent across to that along the long axis; upright:
     the cosine of the angle between its long axis and the vertical; deviation: of the shades within it, 0 where it is
-    too
-    thin; framed: the smallest share of any of its bounds that it runs along.
+    too thin; framed: the smallest share of any of its bounds that it runs along.
     """
 
     left: Ints
@@ -83,16 +87,14 @@ def find_large_type(grey: Image.Image) -> LargeType | None:
     factor = max(1, round(max(grey.size) / _SIDE_PX))
     values = np.asarray(grey.reduce(factor) if factor > 1 else grey).astype(np.float32)
     contrast = np.abs(values - np.median(values))
-    if np.mean(contrast < _SHADE) < _MIN_PAPER:
+    if np.mean(contrast < PRINT_LEVELS) < _MIN_PAPER:
         return None
-    found = _marks(values, contrast > max(_MIN_CONTRAST, _SHARE * float(contrast.max())))
+    found = _marks(values, contrast > max(DARK_LEVELS, _SHARE * float(contrast.max())))
     if found is None:
         return None
     letters = _are_letters(found, *values.shape)
-    if (
-        not letters.any()
-        or found.area[letters].sum() < _LETTERS * found.area[_stand_free(found, *values.shape)].sum()
-    ):
+    free = found.area[_stand_free(found, *values.shape)].sum()
+    if not letters.any() or found.area[letters].sum() < _LETTERS * free:
         return None
     heights = found.bottom - found.top
     letters &= heights >= _SAME_SIZE * heights[letters].max()
@@ -140,19 +142,15 @@ def _marks(values: npt.NDArray[np.float32], mask: Mask) -> _Marks | None:
 
     values: the page's shades; mask: where it is inked.
     """
-    steps = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(steps == 1)
-    _, end = np.nonzero(steps == -1)
+    row, start, end = runs(mask)
     if not 0 < len(row) <= _MAX_RUNS:
         return None
     label = _labels(row, start, end)
     count = int(label.max()) + 1
     length = (end - start).astype(np.float64)
     area = np.bincount(label, length, count)
-    x_mean, y_mean = (
-        np.bincount(label, length * (start + end - 1) / 2, count) / area,
-        np.bincount(label, length * row, count) / area,
-    )
+    x_mean = np.bincount(label, length * (start + end - 1) / 2, count) / area
+    y_mean = np.bincount(label, length * row, count) / area
     dx, dy = (start + end - 1) / 2 - x_mean[label], row - y_mean[label]
     xx = np.bincount(label, length * (dx**2 + (length**2 - 1) / 12), count) / area
     yy = np.bincount(label, length * dy**2, count) / area

@@ -7,49 +7,24 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import CELLS_APART, HIGHEST_LINE, LOWEST_MARK, OPEN_GUTTER
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.columns import profile
+from ocr.layout.gutters import Gutter, bits_of
 
-# In heights of small letters.
-_OPEN = 1.2  # the least width left of a gutter into which a word sticks out
-HIGHEST_LINE = 4.5
-_WIDE_SPACE = 2.2  # between cells of a row
-_LOWEST, _NEAR = 0.5, 0.7  # the height of dots and feet of letters, and their distance from the letters
-_LOWEST_MARK, _NARROWEST = 0.8, 3.0
+# In x-heights.
+_NEAR = 0.7  # the distance of dots and feet of letters from the letters
+_NARROWEST = 3.0  # lower and narrower marks than LOWEST_MARK and this are specks
 _FILLED = 0.7  # the share of its column's width that a line of text reaches over
-
-
-@dataclass(frozen=True, slots=True)
-class Gutter:
-    """A gutter, white from left to right, in pixels of the box."""
-
-    left: int
-    right: int
-
-    @property
-    def width(self) -> int:
-        """Its width in pixels."""
-        return self.right - self.left
-
-    @property
-    def middle(self) -> int:
-        """The x of its middle, in pixels of the box."""
-        return (self.left + self.right) // 2
-
-    def without(self, inked: npt.NDArray[np.bool_]) -> "Gutter":
-        """Returns the widest white that remains of the gutter beside ink. inked: [W]."""
-        hits = np.flatnonzero(inked[self.left : self.right])
-        stops = np.concatenate(([-1], hits, [self.width]))
-        widest = int(np.argmax(np.diff(stops)))
-        return Gutter(self.left + int(stops[widest]) + 1, self.left + int(stops[widest + 1]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
     """A strip of rows with ink, top to bottom; the rows up to the strip above are white or ruled.
 
-    inked: [W], narrow spaces filled. crosses: whether it, or a rule in it, closes a gutter. sides: which have ink.
+    inked: the columns with ink as bits, narrow spaces filled. crosses: whether it, or a rule in it, closes a gutter.
+    sides: which have ink.
     cells: whether it is one line and all of its sides, two at least, are cells of a row: short, or with a wide space.
     spaced: whether a side has a wide space. ruled_above: whether a rule in the white above it runs over all gutters;
     ruled_beside: whether a rule there, or in it, does not.
@@ -57,7 +32,7 @@ class Strip:
 
     top: int
     bottom: int
-    inked: npt.NDArray[np.bool_]
+    inked: int
     crosses: bool
     sides: tuple[bool, ...]
     cells: bool
@@ -68,18 +43,6 @@ class Strip:
     def white_to(self, other: "Strip") -> int:
         """Returns the height of the white between two strips."""
         return max(other.top - self.bottom, self.top - other.bottom)
-
-
-def gutters_of(columns: Mask, edges: Sequence[int]) -> list[Gutter]:
-    """Returns the white around each edge. columns: [H, W] bool, the columns between whose text the edges lie."""
-    hits = np.flatnonzero(np.any(columns, axis=0))
-    found = []
-    for x in edges:
-        left, right = hits[hits < x], hits[hits >= x]
-        found.append(
-            Gutter(int(left[-1]) + 1 if len(left) else 0, int(right[0]) if len(right) else columns.shape[1])
-        )
-    return found
 
 
 def strips_of(
@@ -95,23 +58,23 @@ def strips_of(
     found: list[Strip] = []
     for top, bottom in _whole(bands_of(window), x_height_px):
         rows = window[top:bottom]
-        inked = profile(rows, x_height_px, leaders=False)  # a full stop may face a bullet
+        inked = bits_of(profile(rows, x_height_px, leaders=False))  # a full stop may face a bullet
         hits = [np.flatnonzero(rows[:, left:right].any(axis=0)) for left, right in halves]
-        spaces = [int(np.diff(columns).max(initial=0)) > _WIDE_SPACE * x_height_px for columns in hits]
+        spaces = [int(np.diff(columns).max(initial=0)) > CELLS_APART * x_height_px for columns in hits]
         cells = [
             not len(columns) or spaced or _extent(columns) < _FILLED * width
             for columns, spaced, width in zip(hits, spaces, widths, strict=True)
         ]
         filled = tuple(bool(rows[:, left:right].any()) for left, right in sides)
         one_line = bottom - top <= HIGHEST_LINE * x_height_px
+        closes = any(gutter.without(inked).width < OPEN_GUTTER * x_height_px for gutter in gutters)
         above = found[-1].bottom if found else 0
         found.append(
             Strip(
                 top=top,
                 bottom=bottom,
                 inked=inked,
-                crosses=bool(across[top:bottom].any())
-                or (not _is_speck(rows, x_height_px) and _closes(inked, gutters, x_height_px)),
+                crosses=bool(across[top:bottom].any()) or (closes and not _is_speck(rows, x_height_px)),
                 sides=filled,
                 cells=one_line and sum(filled) > 1 and all(cells),
                 spaced=any(spaces),
@@ -132,7 +95,7 @@ def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[i
     for top, bottom in bands:
         if found:
             upper, end = found[-1]
-            low = min(end - upper, bottom - top) < _LOWEST * x_height_px
+            low = min(end - upper, bottom - top) < LOWEST_MARK * x_height_px
             if low and top - end < _NEAR * x_height_px:
                 found[-1] = upper, bottom
                 continue
@@ -141,9 +104,5 @@ def _whole(bands: Sequence[tuple[int, int]], x_height_px: float) -> list[tuple[i
 
 
 def _is_speck(rows: Mask, x_height_px: float) -> bool:
-    low = rows.shape[0] < _LOWEST_MARK * x_height_px
+    low = rows.shape[0] < LOWEST_MARK * x_height_px
     return low and int(np.count_nonzero(rows.any(axis=0))) < _NARROWEST * x_height_px
-
-
-def _closes(inked: npt.NDArray[np.bool_], gutters: Sequence[Gutter], x_height_px: float) -> bool:
-    return any(gutter.without(inked).width < _OPEN * x_height_px for gutter in gutters)

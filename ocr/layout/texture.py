@@ -9,16 +9,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import LETTER_WIDTH, LOWEST_MARK, MIN_GUTTER_PX
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_in, bands_of, ink_in_rows
+from ocr.layout.quantiles import median, percentile
 
-# In heights of small letters.
-_LETTER_WIDTH = 0.85
+# In x-heights: the most from line to line, double spacing being 4; and the height of a line among lines that touch.
 _MAX_PITCH, _LINE_HEIGHT = 4.2, 2.4
-MIN_LINES = 5
+MIN_LINES = 5  # fewer may as well be a table
 _MAX_START = 0.3  # a share of the height: a last column may end early, but none starts late
-_SAMPLE = 24
-_MOST_LINES = 0.6  # the share of lines without wider white than is allowed within a line
+_SAMPLE = 24  # about as many lines are examined: more cost time and do not change the medians
+_MOST_LINES = 60  # per cent of the lines without wider white than is allowed within a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +37,22 @@ class Texture:
     gutter: float = 1.4
     even: bool = False
 
+    def gutter_px(self, x_height_px: float) -> int:
+        """Returns the least width of a gutter in pixels."""
+        return max(MIN_GUTTER_PX, round(self.gutter * x_height_px))
 
-RUNNING_TEXT = Texture(chars=15.0, reach=0.6, word_space=3.2)
+
+RUNNING_TEXT = Texture(chars=18.7, reach=0.6, word_space=3.2)
 # An index: its columns are alike and have indented lines, which those of a table rarely have. Figures are as high as
 # capitals, so that the measured height of small letters is larger, and the gutters seem narrower.
-EVEN_TEXT = Texture(chars=5.0, reach=0.35, word_space=math.inf, gutter=1.0, even=True)
+EVEN_TEXT = Texture(chars=6.2, reach=0.35, word_space=math.inf, gutter=1.0, even=True)
 # An index, or a list in two columns. Some tables look like that too, so only for pages where reading across has failed.
-LOOSE_TEXT = Texture(chars=7.5, reach=0.35, word_space=9.0)
+LOOSE_TEXT = Texture(chars=9.3, reach=0.35, word_space=9.0)
 
-_EVEN = 0.04
+_EVEN = 0.04  # the most by which widths or distances of equal columns differ, as a share
 _MIN_EVEN_LINES = 8
-# In heights of a line.
-_WORD_SPACE, _INDENT = 0.35, 0.4
-_LOWEST = 0.6  # lower bands are the feet of letters
+# In heights of a line: the least white between words, the least indent, and the least height of a line.
+_WORD_SPACE, _INDENT, _LOWEST = 0.35, 0.4, 0.6
 _SET_IN, _NOT_ALL = 0.12, 0.92  # the least and most indented lines, as shares of a column's lines
 _ENTRIES = 2  # the least entries that begin further down than at the column's head, where a table has its own
 
@@ -80,7 +84,7 @@ class Sides:
         if not len(columns):
             return False
         bands = bands_in(self._before[right] - self._before[left])
-        lines = [(top, bottom) for top, bottom in bands if bottom - top >= 0.6 * x_height_px]
+        lines = [(top, bottom) for top, bottom in bands if bottom - top >= LOWEST_MARK * x_height_px]
         if not lines or lines[0][0] > _MAX_START * len(self._window):
             return False
         # Lines that touch count as many lines as they are high.
@@ -126,26 +130,14 @@ def _is_text(
     lines: from _Line.within(). numbers: how many lines each stands for. width: of the ink of all.
     """
     chars, reach, spaces = (
-        sorted(value for value, number in zip(values, numbers, strict=True) for _ in range(number))
+        [value for value, number in zip(values, numbers, strict=True) for _ in range(number)]
         for values in zip(*lines, strict=True)
     )
     return (
-        _median(chars) / (_LETTER_WIDTH * x_height_px) >= texture.chars
-        and _median(reach) / width >= texture.reach
-        and _at(spaces, _MOST_LINES) <= texture.word_space * x_height_px
+        median(chars) / (LETTER_WIDTH * x_height_px) >= texture.chars
+        and median(reach) / width >= texture.reach
+        and percentile(spaces, _MOST_LINES) <= texture.word_space * x_height_px
     )
-
-
-def _median(ascending: Sequence[int]) -> float:
-    return _at(ascending, 0.5)
-
-
-def _at(ascending: Sequence[int], share: float) -> float:
-    """Returns the value that this share of the values does not exceed, interpolated as numpy.percentile does."""
-    place = share * (len(ascending) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ascending) - 1)
-    return ascending[below] + (ascending[above] - ascending[below]) * (place - below)
 
 
 def are_even(hits: Sequence[int], edges: Sequence[int]) -> bool:

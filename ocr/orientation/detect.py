@@ -12,7 +12,10 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.orientation.line_samples import Floats, chosen, contrast_of, find_places, ink_of, reduced, windows
+from ocr.imaging.ink import contrast_of, print_in
+from ocr.imaging.measures import ORIENTATION_INK
+from ocr.imaging.profiles import Floats
+from ocr.orientation.line_samples import chosen, find_places, reduced, windows
 from ocr.orientation.net import shipped
 
 Angle = Literal[0, 90, 180, 270]
@@ -74,8 +77,8 @@ def detect(pixels: UInt8Array) -> Orientation:
 
 def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
     """Returns the evidence of up to num_pieces pieces of the page, and as many of it on its side. grey: mode L."""
-    contrast = contrast_of(grey)
-    ink = ink_of(contrast)
+    contrast = contrast_of(grey, ORIENTATION_INK)
+    ink = print_in(contrast, ORIENTATION_INK)
     pieces = []
     for quarter_turns in (0, -1):
         frame = np.ascontiguousarray(np.rot90(contrast, quarter_turns))
@@ -94,8 +97,8 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
 
 def shows_words(pixels: UInt8Array) -> bool:
     """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
-    contrast = contrast_of(reduced(pixels, _COARSE_PX))
-    places = chosen(find_places(ink_of(contrast)), _FEW)
+    contrast = contrast_of(reduced(pixels, _COARSE_PX), ORIENTATION_INK)
+    places = chosen(find_places(print_in(contrast, ORIENTATION_INK)), _FEW)
     if not len(places):
         return False
     probabilities = np.exp(shipped().log_odds(windows(contrast, places)))

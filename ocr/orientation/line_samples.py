@@ -1,34 +1,28 @@
 """Samples pieces of possible text lines, all scaled to one size, from the page as it is and from it on its side.
 
 The page is examined in upright strips a few letters wide. In a strip a line of text is a run of rows with much
-ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser and several times faster).
+ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser and several times faster). Its settings
+are ORIENTATION_INK and ORIENTATION_ROWS of ocr.imaging.measures.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging import ink as page_ink
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import ORIENTATION_ROWS
 from ocr.imaging.planes import picture_of
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
+from ocr.imaging.profiles import Floats, Ints, Mask, letter_rows
 
 # The height and width of a piece in pixels; small letters are LETTER_PX high.
 PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
-# Unlike those of ocr.imaging.ink: the network was trained on pieces made with these, from pages at a smaller size.
-_BLUR_PX, _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES = 2, 0.3, 95, 20_000
+# The network was trained on pieces of strips this wide.
 _STRIP_PX = 40
-_WINDOW_PX = 15
-_DENSE, _LEAST = 0.4, 0.05
-_MIN_LETTER_PX, _MAX_LETTER_PX = 3, 64
+# Pieces whose tops and bottoms differ by no more than this are of the same line.
 _LEVEL_PX = 2
-_MAX_LEVEL = 3
+# Pieces are taken from the page halved up to this many times, where its pixels are not much finer than theirs.
+_MAX_LEVEL, _FINER = 3, 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +49,16 @@ def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
     return (image.reduce(factor) if factor > 1 else image).convert("L")
 
 
-def contrast_of(grey: Image.Image) -> UInt8Array:
-    """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark."""
-    return page_ink.contrast_of(grey, _BLUR_PX)
-
-
-def ink_of(contrast: UInt8Array) -> Mask:
-    """Returns which pixels are print rather than grain or bleed-through, by a threshold from a quarter of them."""
-    least = page_ink.least_contrast(contrast[::2, ::2], _SHARE, _DARKEST_PERCENTILE, _NUM_SAMPLES)
-    ink: Mask = np.zeros(contrast.shape, np.bool_) if least is None else contrast > math.floor(least)
-    return ink
-
-
 def find_places(ink: Mask) -> Places:
     """Returns the places of possible pieces of level lines. ink: [H, W] bool."""
     height, width = ink.shape
     num_strips = width // _STRIP_PX
-    if not num_strips or height < 2 * _WINDOW_PX:
+    if not num_strips or height < 2 * ORIENTATION_ROWS.reach_px:
         return Places(*np.zeros((4, 0), dtype=np.int64))
     left = (width - num_strips * _STRIP_PX) // 2
     strips = ink[:, left : left + num_strips * _STRIP_PX].reshape(height, num_strips, _STRIP_PX)
     counts = strips.view(np.uint8).sum(axis=2, dtype=np.uint8)
-    padded = np.pad(counts.astype(np.float32), ((1, 1), (0, 0)), mode="edge")
-    smooth = padded[:-2] + 2 * padded[1:-1] + padded[2:]
-    dense = (smooth > _DENSE * _highest_near(smooth)) & (smooth >= 4 * _LEAST * _STRIP_PX)
-    edges = np.diff(np.pad(dense, ((1, 1), (0, 0))).view(np.int8), axis=0)
-    strip, top = np.nonzero(edges.T == 1)
-    _, bottom = np.nonzero(edges.T == -1)
-    fits = (bottom - top >= _MIN_LETTER_PX) & (bottom - top <= _MAX_LETTER_PX)
-    strip, top, bottom = strip[fits], top[fits], bottom[fits]
+    strip, top, bottom = letter_rows(counts, _STRIP_PX, ORIENTATION_ROWS)
     x = left + strip * _STRIP_PX + _STRIP_PX // 2
     return Places(x, top, bottom, _num_beside(strip, top, bottom, (height, num_strips)))
 
@@ -104,7 +79,7 @@ def windows(contrast: UInt8Array, places: Places) -> Floats:
     """Returns the pieces scaled to one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32."""
     found = np.zeros((len(places), PIECE_HEIGHT, PIECE_WIDTH), dtype=np.float32)
     step = (places.bottom - places.top) / LETTER_PX
-    level = np.clip(np.log2(np.maximum(step, 1) / 1.2).astype(np.int64), 0, _MAX_LEVEL)
+    level = np.clip(np.log2(np.maximum(step, 1) / _FINER).astype(np.int64), 0, _MAX_LEVEL)
     for number in np.unique(level):
         here = np.flatnonzero(level == number)
         factor = 2**number
@@ -134,17 +109,6 @@ def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
     below = flat[first] * (1 - right) + flat[first + 1] * right
     sampled: Floats = above * (1 - down) + below * down
     return sampled
-
-
-def _highest_near(profile_HS: Floats) -> Floats:
-    """Returns the highest value of the rows around each, strip by strip."""
-    running = np.pad(profile_HS, ((_WINDOW_PX, _WINDOW_PX), (0, 0)))
-    size, window = 1, 2 * _WINDOW_PX + 1
-    while size < window:
-        step = min(size, window - size)
-        running = np.maximum(running[:-step], running[step:])
-        size += step
-    return running
 
 
 def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:

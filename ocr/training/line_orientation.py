@@ -23,7 +23,9 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 
 from encoders.views import UInt8Array
-from ocr.orientation.line_samples import chosen, contrast_of, find_places, ink_of, windows
+from ocr.imaging.ink import contrast_of, print_in
+from ocr.imaging.measures import ORIENTATION_INK
+from ocr.orientation.line_samples import chosen, find_places, windows
 from ocr.orientation.net import FIRST, SECOND
 from ocr.training.pages.compose import compose_form
 from ocr.training.pages.fonts import Fonts
@@ -113,8 +115,8 @@ def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[U
     side_px = rng.uniform(780, 2000)
     image = Image.fromarray(np.ascontiguousarray(np.rot90(drawn, turns)))
     image.thumbnail((side_px, side_px), Image.Resampling.BOX)
-    contrast = contrast_of(image)
-    ink = ink_of(contrast)
+    contrast = contrast_of(image, ORIENTATION_INK)
+    ink = print_in(contrast, ORIENTATION_INK)
     for quarter in range(2):
         places = find_places(np.ascontiguousarray(np.rot90(ink, quarter)))
         found = windows(np.ascontiguousarray(np.rot90(contrast, quarter)), chosen(places, _PIECES))

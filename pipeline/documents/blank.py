@@ -7,46 +7,53 @@ noise, dust and the dark borders that scanners leave are not marks.
 import math
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
+from ocr.imaging.measures import DARK_LEVELS, NOISE_LEVELS
 from ocr.imaging.planes import picture_of
-
-Mask = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from ocr.imaging.profiles import Ints, Mask, counts_in_windows
 
 # A4 pages are analysed at about 170 dpi, where an 8 pt digit is some 13 px high.
 _ANALYSIS_PX = 2048
+# Shares of the longer side: the margin of scans in which edge shadows are no marks; of a side: the deepest border.
 _MARGIN = 0.02
 _MAX_BORDER = 0.15
-_BORDER_CONTRAST = 40
 # Borders are searched in cells of this many pixels, which average out dust on a scanner's lid but not light print.
 _CELL_PX = 4
 # The width of paper that may show between a border and the image's edge, the width of a border's blurred edge, and the
 # radius over which the shade next to it is measured.
 _GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
-_MIN_CONTRAST, _MAX_CONTRAST = 12.0, 64.0
-_NOISE_SIGMAS = 6.0
+# The contrast of a mark: so many times the deviation of the paper's shades, which is so many times their median
+# difference; at least NOISE_LEVELS, and never more than this.
+_NOISE_SIGMAS, _SIGMA, _MAX_CONTRAST = 6.0, 1.4826, 64.0
+# The share of every fourth row's pixels that are sharp edges on a page that cannot be blank.
 _BUSY_SHARE, _EDGE_STEP = 0.004, 4
-_MARK_SIDE = 0.0066
+# The window in which a mark is searched for, a digit of 8 pt, and the one over which the paper's shade is averaged, as
+# shares of the longer side and in pixels. The share of the former's pixels that the smallest mark has.
+_MARK_SIDE, _MIN_WINDOW_PX = 0.0066, 3
+_PAPER_SIDES, _MIN_RADIUS_PX = 60, 4
 _MARK_SHARE = 0.15
 
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    grey = _reduced(picture_of(pixels).convert("L"))
+    grey = picture_of(pixels).convert("L")
+    grey = grey.reduce(max(1, round(max(grey.size) / _ANALYSIS_PX)))
     edges = _sharp_edges(grey)
     # Most pages have so many sharp edges that nothing else needs to be checked.
     if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * grey.width:
         return False
     side_px = max(grey.size)
-    window_px, radius_px = max(3, round(_MARK_SIDE * side_px)), max(4, side_px // 60)
+    window_px, radius_px = (
+        max(_MIN_WINDOW_PX, round(_MARK_SIDE * side_px)),
+        max(_MIN_RADIUS_PX, side_px // _PAPER_SIDES),
+    )
     if _has_clear_mark(grey, edges, window_px, radius_px):
         return False
     contrast = _contrast(_without_borders(grey), radius_px)
-    sigma = 1.4826 * float(np.median(contrast))
-    threshold = min(max(_MIN_CONTRAST, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
+    sigma = _SIGMA * float(np.median(contrast))
+    threshold = min(max(NOISE_LEVELS, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
     return not _has_cluster(contrast > math.floor(threshold), window_px)
 
 
@@ -82,11 +89,6 @@ def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: i
     return _has_cluster(whole > _MAX_CONTRAST, window_px)
 
 
-def _reduced(grey: Image.Image) -> Image.Image:
-    factor = max(1, round(max(grey.size) / _ANALYSIS_PX))
-    return grey.reduce(factor) if factor > 1 else grey
-
-
 def _sharp_edges(grey: Image.Image) -> Mask:
     """Returns where a pixel of every fourth row differs clearly from the next one in its row: [rows, W - 1]."""
     rows = np.asarray(grey)[::_EDGE_STEP]
@@ -106,7 +108,7 @@ def _without_borders(grey: Image.Image) -> Image.Image:
     # A page with most pixels of the same value was never scanned, and may be printed up to its edge.
     is_clean = float(np.mean(values == usual)) > 0.5
     margin = 0 if is_clean else round(_MARGIN * max(grey.size))
-    dark = _in_cells(grey) < usual - _BORDER_CONTRAST
+    dark = _in_cells(grey) < usual - DARK_LEVELS
     # The sides first: top and bottom then paint over what is left in the corners.
     for sides in ((1, 3), (0, 2)):
         depths_px = {turns: _border_px(np.rot90(dark, turns)) for turns in sides}
@@ -145,9 +147,5 @@ def _has_cluster(mask: Mask, window_px: int) -> bool:
     """Returns whether some square of window_px holds enough marked pixels for the smallest mark that counts."""
     if not mask.any():
         return False
-    sums = np.pad(
-        np.cumsum(np.cumsum(mask, axis=0, dtype=np.int32), axis=1, dtype=np.int32), ((1, 0), (1, 0))
-    )
-    high, wide = min(window_px, mask.shape[0]), min(window_px, mask.shape[1])
-    counts = sums[high:, wide:] - sums[:-high, wide:] - sums[high:, :-wide] + sums[:-high, :-wide]
+    counts = counts_in_windows(mask, *(min(window_px, side_px) for side_px in mask.shape))
     return bool(counts.max() >= _MARK_SHARE * window_px * window_px)

@@ -28,7 +28,7 @@ def passed_over(counts: "InputCounts", *, num_doubtful: int = 0) -> list[str]:
             "read before": counts.num_done_before,
             "in doubt since an earlier run": num_doubtful,
             "given up after repeated attempts": counts.num_given_up,
-            "kept as other settings read them": counts.num_kept,
+            "kept as read with other settings": counts.num_kept,
             "left out": counts.num_left_out,
         }
     )

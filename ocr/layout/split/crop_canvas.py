@@ -12,12 +12,12 @@ from ocr.layout.crops import Box, canvas_px
 
 # The grids that most pages have; on others the shipped model reads worse (15% errors for 5% on a narrow column).
 _USUAL: tuple[Grid, ...] = ((2, 3), (3, 2))
-_MAX_ASPECT = 2.0
+_MAX_ASPECT = 2.0  # of the other grids
 # Letters of this height are read as well as larger ones, and tiles cost time.
 WANTED_X_HEIGHT_PX = 11.0
-_MAX_X_HEIGHT_PX = 13.0
-_MARGIN = 0.02
-_WORTH_MORE_TILES = 1.05
+_MAX_X_HEIGHT_PX = 13.0  # blank paper is added rather than letters enlarged beyond this
+_MARGIN = 0.02  # blank paper around a crop, as a share of the canvas
+_WORTH_MORE_TILES = 1.05  # a grid of more tiles must enlarge the letters by this factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

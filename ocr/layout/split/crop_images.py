@@ -15,8 +15,7 @@ def lay_out(pixels: UInt8Array, plan: CropPlan) -> Iterator[UInt8Array]:
     """Yields each crop as [h, w, 3] uint8 RGB, of its frame's size, in the memory layout of ocr.imaging.planes.
 
     pixels: [H, W, 3], the page. A crop that is shown at less than half of the page's resolution, as large type is,
-    comes
-    reduced by a whole number.
+    comes reduced by a whole number.
     """
     page = planes_of(pixels)
     upright = _turned(page, plan.angle_deg) if plan.angle_deg else page

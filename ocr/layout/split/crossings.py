@@ -7,51 +7,40 @@ recognised by their cells and rules.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 
 import numpy as np
 
-from ocr.imaging.ink import Mask
-from ocr.layout.columns import Columns
+from ocr.imaging.measures import CELLS_APART, FURNITURE_WHITE, HIGHEST_LINE, MIN_GUTTER_PX, PARAGRAPH_WHITE
+from ocr.imaging.profiles import Mask
+from ocr.layout.columns import Segment
 from ocr.layout.crops import Box
-from ocr.layout.strips import HIGHEST_LINE, Gutter, Strip, gutters_of, strips_of
+from ocr.layout.gutters import Gutter, bits_of, gutter_at, together
+from ocr.layout.strips import Strip, strips_of
 from ocr.layout.texture import RUNNING_TEXT, is_text
 
-# In heights of small letters.
-_WHITE_ABOVE, _WHITE_BELOW = 1.8, 1.0  # a heading
+# In x-heights.
+_WHITE_BELOW = 1.0  # a heading
+_ALONE = 2.5  # white between the text and a header in two pieces, which is no text
+# Ratios.
 _LARGER = 1.03  # than the usual line, in height
 _RISES = 1.12  # the same from the baseline up: a heading without descenders is low
 _FULL = 0.35  # a line's lowest row above the descenders has this share of its fullest row's ink
-_APART = 2.2  # white between a table and the text
-_FAR, _ALONE = 5.0, 2.5  # white between header or page number and the text; the same for one in two pieces
-_MIN_ROWS = 3
+_MIN_ROWS = 3  # fewer are no table, and no columns between rows of one
 # Lines of a caption; their distance from its table or figure, as a share of that from the text.
 _MAX_CAPTION, _NEARER = 4, 0.75
-_MIN_GUTTER_PX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """A stretch of a box's pixel rows, top to bottom.
-
-    Edges: x of each cut between its columns; none without columns.
-    """
-
-    top: int
-    bottom: int
-    edges: tuple[int, ...]
-
-
-def segments(obstacles: Mask, rules: Mask, box: Box, columns: Columns, x_height_px: float) -> list[Segment]:
+def segments(obstacles: Mask, rules: Mask, box: Box, columns: Segment, x_height_px: float) -> list[Segment]:
     """Returns all of a box from top to bottom, as stretches of columns and of print that stands across them.
 
     columns: the best that were found in the box. obstacles, rules: [H, W] bool.
     """
     x0, y0, x1, y1 = box
     window, best = obstacles[y0:y1, x0:x1], obstacles[columns.top : columns.bottom, x0:x1]
-    gutters = gutters_of(best, [x - x0 for x in columns.edges])
+    inked = bits_of(np.any(best, axis=0))
+    gutters = [gutter_at(x - x0, inked, x1 - x0) for x in columns.edges]
     strips = strips_of(window, rules[y0:y1, x0:x1], best, gutters, x_height_px)
     page = _Page(window, strips, gutters, x_height_px)
     found = []
@@ -131,7 +120,7 @@ class _Page:
             apart = min(white) if not spaced else max(white)
             beside = any(row.ruled_beside for row in rows)
             ruled = rows[0].ruled_above or (end < len(self._strips) and self._strips[end].ruled_above)
-            if ruled or (not beside and apart >= _APART * self._x_height_px):
+            if ruled or (not beside and apart >= CELLS_APART * self._x_height_px):
                 found.update(members)
         return found
 
@@ -155,7 +144,7 @@ class _Page:
                 continue
             if lines[index] < _LARGER * usual and self._rise(strip) < _RISES * self._usual_rise:
                 continue
-            apart = strip.white_to(above) >= _WHITE_ABOVE * self._x_height_px
+            apart = strip.white_to(above) >= PARAGRAPH_WHITE * self._x_height_px
             apart = apart and strip.white_to(below) >= _WHITE_BELOW * self._x_height_px
             if apart and all(below.sides) and all(self._filled(range(run.start, index))):
                 found.add(index)
@@ -182,7 +171,7 @@ class _Page:
             return found
         for index, other in ((run[0], run[1]), (run[-1], run[-2])):
             strip = self._strips[index]
-            white = (_ALONE if strip.cells else _FAR) * self._x_height_px
+            white = (_ALONE if strip.cells else FURNITURE_WHITE) * self._x_height_px
             low = strip.bottom - strip.top < HIGHEST_LINE * self._x_height_px
             if low and not strip.ruled_beside and strip.white_to(self._strips[other]) > white:
                 found.add(index)
@@ -212,15 +201,15 @@ class _Page:
             if (all(strip.sides) and not strip.cells) or (step < 0 and not strip.sides[0]):
                 return set()
             white = strip.white_to(self._strips[other])
-            if white >= _WHITE_ABOVE * self._x_height_px:
+            if white >= PARAGRAPH_WHITE * self._x_height_px:
                 return set(members[:count]) if near <= _NEARER * white else set()
         return set()
 
     def _open_gutters(self, first: int, last: int) -> list[Gutter]:
         """Returns the gutters as narrowed by all strips of a stretch; none if together they close one."""
-        taken = np.any([strip.inked for strip in self._strips[first : last + 1]], axis=0)
+        taken = together(strip.inked for strip in self._strips[first : last + 1])
         left = [gutter.without(taken) for gutter in self._gutters]
-        return left if all(gutter.width >= _MIN_GUTTER_PX for gutter in left) else []
+        return left if all(gutter.width >= MIN_GUTTER_PX for gutter in left) else []
 
     def _are_columns(self, first: int, last: int, gutters: Sequence[Gutter]) -> bool:
         """Returns whether an open stretch is columns of text rather than rows of cells, or one column alone."""
@@ -239,7 +228,7 @@ class _Page:
         """Returns whether a few lines are so near to the crossing print above and below them that they belong to it."""
         above = self._strips[first].white_to(self._strips[first - 1])
         below = self._strips[last].white_to(self._strips[last + 1])
-        return last - first < _MIN_ROWS and max(above, below) < _APART * self._x_height_px
+        return last - first < _MIN_ROWS and max(above, below) < CELLS_APART * self._x_height_px
 
     def _filled(self, indexes: Iterable[int]) -> list[bool]:
         """Returns for each side whether it has ink in any of these strips."""

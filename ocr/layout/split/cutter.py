@@ -9,20 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.ink import Ink
-from ocr.layout.bands import ink_in_rows
-from ocr.layout.columns import ColumnFinder, Columns
-from ocr.layout.crops import Box, Crop
+from ocr.imaging.measures import LOWEST_MARK
+from ocr.layout.bands import bands_of
+from ocr.layout.columns import ColumnFinder, Segment
+from ocr.layout.crops import MAX_CROPS, Box, Crop
 from ocr.layout.letter_sizes import Lines
 from ocr.layout.split.crop_canvas import frame
-from ocr.layout.split.crossings import Segment, segments
+from ocr.layout.split.crossings import segments
 from ocr.layout.split.framed_page import find_frame
 from ocr.layout.split.text_amount import weighted_chars
 from ocr.layout.texture import RUNNING_TEXT, Texture
 
-_MOST_CROPS = 16
 # A crop with no more text than this stays whole, even in columns.
 _FEW_CHARS = 400.0
-_NOISE_PX = 1
+# The least gap between lines to cut in, in x-heights and pixels, and the margin kept around a crop's ink.
+_MIN_GAP, _MIN_GAP_PX, _MARGIN, _MIN_MARGIN_PX = 0.2, 2.0, 0.5, 3
+# The least share of a region's text above and below a cut.
+_MIN_SHARE = 0.08
+# What a gap as wide as the usual one is worth, as a share of the text by which it misses the best place; wider ones
+# are worth more up to this many times. From the other ratio on a gap is between paragraphs.
+_WORTH, _MOST_WIDE, _PARAGRAPH = 0.12, 3.0, 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +135,7 @@ class Cutter:
                 return parted
         return []
 
-    def _around(self, box: Box, found: Columns, x_height_px: float) -> list[Segment]:
+    def _around(self, box: Box, found: Segment, x_height_px: float) -> list[Segment]:
         """Returns three segments: the print above the columns, the columns, and the print below."""
         x0, y0, x1, y1 = box
         top = found.top if self._has_marks((x0, y0, x1, found.top), x_height_px) else y0
@@ -144,7 +150,7 @@ class Cutter:
         """Returns whether a box holds more than an accent or the foot of a letter from the line beside it."""
         x0, y0, x1, y1 = box
         rows = np.count_nonzero(np.any(self._obstacles[y0:y1, x0:x1], axis=1))
-        return int(rows) >= 0.8 * x_height_px
+        return int(rows) >= LOWEST_MARK * x_height_px
 
     def _by_rows(self, box: Box, lines: Lines, paragraph_break: bool) -> list[Crop]:
         """Cuts once, in a wide gap nearest to where equal pieces of the right size would end."""
@@ -157,11 +163,11 @@ class Cutter:
         usual = float(np.median([gap.bottom - gap.top for gap in gaps]))
 
         def merit(gap: _Gap) -> float:
-            wide = min((gap.bottom - gap.top) / max(usual, 1.0), 3.0)
-            return 0.12 * wide - abs(gap.share - target)
+            wide = min((gap.bottom - gap.top) / max(usual, 1.0), _MOST_WIDE)
+            return _WORTH * wide - abs(gap.share - target)
 
         best = max(gaps, key=merit)
-        apart = best.bottom - best.top > 1.5 * usual
+        apart = best.bottom - best.top > _PARAGRAPH * usual
         upper = self.cut((x0, y0, x1, best.middle), paragraph_break=paragraph_break)
         return upper + self.cut((x0, best.middle, x1, y1), paragraph_break=apart)
 
@@ -169,28 +175,25 @@ class Cutter:
         """Returns into how many pieces of equal height the box must be cut for them to fit."""
         x0, y0, x1, y1 = box
         chars, x_height = weighted_chars(self._obstacles, lines, box), lines.x_height_px()
-        for number in range(2, _MOST_CROPS + 1):
+        for number in range(2, MAX_CROPS + 1):
             piece = (x0, y0, x1, y0 + max(1, (y1 - y0) // number))
             large = frame(piece, x_height, self._max_tiles).scale * x_height >= self._size.min_x_height_px
             if large and chars / number <= self._size.max_chars:
                 return number
-        return max(2, min(_MOST_CROPS, math.ceil(chars / self._size.max_chars)))
+        return max(2, min(MAX_CROPS, math.ceil(chars / self._size.max_chars)))
 
     def _gaps(self, box: Box, lines: Lines) -> list[_Gap]:
         x0, y0, x1, y1 = box
-        counts = ink_in_rows(self._obstacles[y0:y1, x0:x1])
-        white = np.concatenate(([False], counts <= _NOISE_PX, [False])).astype(np.int8)
-        steps = np.diff(white)
-        tops, bottoms = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-        middles = np.sort((lines.top + lines.bottom) / 2)
-        order = np.argsort((lines.top + lines.bottom) / 2)
+        middles = (lines.top + lines.bottom) / 2
+        order = np.argsort(middles)
+        middles = middles[order]
         above = np.concatenate(([0.0], np.cumsum(lines.num_chars[order])))
         total = max(above[-1], 1.0)
-        least_px = max(2.0, 0.2 * lines.x_height_px(0.5))
+        least_px = max(_MIN_GAP_PX, _MIN_GAP * lines.x_height_px(0.5))
         found = []
-        for top, bottom in zip(tops.tolist(), bottoms.tolist(), strict=True):
+        for (_, top), (bottom, _) in pairwise(bands_of(self._obstacles[y0:y1, x0:x1])):
             share = float(above[int(np.searchsorted(middles, y0 + (top + bottom) / 2))] / total)
-            if bottom - top >= least_px and 0.08 < share < 0.92:
+            if bottom - top >= least_px and _MIN_SHARE < share < 1 - _MIN_SHARE:
                 found.append(_Gap(y0 + top, y0 + bottom, share))
         return found
 
@@ -213,7 +216,7 @@ class Cutter:
         ys, xs = _ends(np.any(window, axis=1)), _ends(np.any(window, axis=0))
         if ys is None or xs is None:
             return None
-        margin = max(3, round(0.5 * self._lines.x_height_px(0.5)))
+        margin = max(_MIN_MARGIN_PX, round(_MARGIN * self._lines.x_height_px(0.5)))
         return (
             max(x0, x0 + xs[0] - margin),
             max(y0, y0 + ys[0] - margin),

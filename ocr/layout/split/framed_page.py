@@ -3,15 +3,14 @@
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask, runs
 from ocr.layout.crops import Box
 
 # Shares of the box that is searched.
 _MIN_HEIGHT, _MIN_WIDTH = 0.35, 0.25
 _LEVEL = 0.9  # the share of a frame's width that is ruled at its top and its foot
-_NEAR_PX = 6
+_NEAR_PX = 6  # how far a rule may lie from its middle, as it is drawn askew
 _MIN_SIDE_ROWS = 0.03  # the share of the frame's height with print at its side
 
 
@@ -40,11 +39,9 @@ def find_frame(obstacles: Mask, rules: Mask, box: Box) -> Box | None:
     return max(found, key=lambda frame: frame[2] - frame[0], default=None)
 
 
-def _middles(flags: npt.NDArray[np.bool_]) -> list[int]:
+def _middles(flags: Mask) -> list[int]:
     """Returns the middle of each run of set flags."""
-    steps = np.diff(np.concatenate(([False], flags, [False])).astype(np.int8))
-    starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-    return [int(start + end) // 2 for start, end in zip(starts, ends, strict=True)]
+    return [int(start + end) // 2 for start, end in zip(*runs(flags), strict=True)]
 
 
 def _reaches(ruled: Mask, x: int, top: int, bottom: int) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import Ink, Mask, find_ink
+from ocr.imaging.ink import Ink, find_ink
 from ocr.imaging.planes import picture_of
+from ocr.imaging.profiles import Mask
 from ocr.imaging.tiling import Grid, choose_grid
 from ocr.layout.columns import ColumnFinder
 from ocr.layout.crops import MAX_CROPS, MAX_TILES, Box, Crop, CropPlan, canvas_px
@@ -39,12 +40,14 @@ COARSE = CropLimits(max_chars=2600.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=
 FINE = CropLimits(
     max_chars=800.0, min_x_height_px=MIN_X_HEIGHT_PX, textures=(RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT)
 )
-_MIN_CHARS = 150.0
+# A page that cannot be cut into few enough crops has its limits relaxed by these factors in turn.
+_LENIENCIES = (1.0, 1.35, 1.8, 2.5)
+_MIN_CHARS = 150.0  # with less there are too few lines to say where columns are
 # Photographs and textures have under 0.63 of their marks in rows, clean pages over 0.9.
 _MIN_IN_ROWS = 0.65
-_ANALYSIS_PX = 2600
-_MIN_SKEW_DEG = 0.3
-_WORTH_CROPPING = 1.25
+_ANALYSIS_PX = 2600  # larger pages are reduced: 5 pt is legible on A4 then, and time does not grow
+_MIN_SKEW_DEG = 0.3  # turning costs time, and lines are cut well up to this
+_WORTH_CROPPING = 1.25  # a single crop must enlarge the letters by this factor
 # Level lines are nearly all in rows; where fewer are, and there is more than a few words, the page may be slanted.
 _LEVEL_IN_ROWS, _FEW_CHARS = 0.9, 60.0
 _MIN_SLANT_DEG, _SLANT_POINTS, _WORTH_LEVELLING = 1.0, 12_000, 0.1
@@ -181,8 +184,8 @@ def _cut(
     finder: ColumnFinder,
 ) -> tuple[Crop, ...]:
     """Returns the crops of all regions; none where there are too many."""
-    tries = [(leniency, MAX_CROPS) for leniency in (1.0, 1.35, 1.8, 2.5)]
-    for leniency, most in tries if size is FINE else [*tries, (2.5, _MOST_CROPS)]:
+    tries = [(leniency, MAX_CROPS) for leniency in _LENIENCIES]
+    for leniency, most in tries if size is FINE else [*tries, (_LENIENCIES[-1], _MOST_CROPS)]:
         cutter = Cutter(ink, lines, max_tiles, size.relaxed(leniency), finder)
         found = tuple(
             replace(crop, within=region.number)

@@ -5,16 +5,15 @@ Rows with wide white spaces, as in tables, count several times, because the mode
 
 import numpy as np
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.crops import Box
 from ocr.layout.letter_sizes import Lines
 
 _TABLE_WEIGHT = 4.0
-# In heights of small letters.
-_WIDE_SPACE = 4.0
-_MAX_ROW = 14.0
-# A line number before a line of code, or a comment after it, makes no table.
+# In x-heights: white at which the model may lose a row, and the height of the highest row of cells.
+_WIDE_SPACE, _MAX_ROW = 4.0, 14.0
+# The least cells of a table's row: a line number before a line of code, or a comment after it, makes no table.
 _CELLS = 3
 
 

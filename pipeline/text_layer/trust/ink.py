@@ -11,21 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
+from ocr.imaging.measures import PRINT_LEVELS
+from ocr.imaging.profiles import counts_in_windows
 from pipeline.text_layer.extract.spans import Box
 
 GreyImage = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 _LONGEST_PX = 1600  # posters are drawn more coarsely
-# The grey levels between neighbours that make an edge: in a blurred picture of text they are 24, on a surface fewer.
-_EDGE_LEVELS = 24
 # Text of 6 to 14 pt has 0.25 to 0.5 edges a pixel; rules, frames and curves less than 0.1.
 _EDGES_OF_TEXT = 0.2
 _WINDOW_PX = (25, 7)  # some five letters of one line
 # How far around a word its own strokes, accents and underlining reach.
 _AROUND_PX = 5
-# Grey levels between the lightest and the darkest pixel of a word that can be seen.
-_SEEN_LEVELS = 24
 # Lighter print needs a darker ground; of darker print the letters themselves may be most of a box.
 _LIGHT = 200
 # The factors by which a picture is reduced to find larger letters, and the least size it must have then.
@@ -61,10 +59,10 @@ class Ink:
         """
         x0, y0, x1, y1 = self._pixels(box, 1)
         inside = self.grey[y0:y1, x0:x1]
-        if not inside.size or int(inside.max()) - int(inside.min()) < _SEEN_LEVELS:
+        if not inside.size or int(inside.max()) - int(inside.min()) < PRINT_LEVELS:
             return False
         ground = float(np.median(inside))
-        return grey < _LIGHT or abs(ground - grey) >= _SEEN_LEVELS
+        return grey < _LIGHT or abs(ground - grey) >= PRINT_LEVELS
 
     def uncovered_share(self, boxes: Iterable[Box]) -> float:
         """Returns the share of the page that looks like lines of text where no box (points) is."""
@@ -80,10 +78,8 @@ class Ink:
         if not places:
             return 0.0
         covered = self._filled(boxes, _AROUND_PX)
-        largest = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))[
-            :_MOST_PICTURES
-        ]
-        return max(self._uncovered_px(*place, covered) for place in largest) / self.scale**2
+        by_size = sorted(places, key=lambda place: (place[0] - place[2]) * (place[3] - place[1]))
+        return max(self._uncovered_px(*place, covered) for place in by_size[:_MOST_PICTURES]) / self.scale**2
 
     def _uncovered_px(self, x0: int, y0: int, x1: int, y1: int, covered: Flags) -> float:
         inside, found = self.grey[y0:y1, x0:x1], 0
@@ -115,13 +111,11 @@ class Ink:
     def _pixels(self, box: Box, around_px: int) -> tuple[int, int, int, int]:
         """Returns the pixel bounds of a box on the page, with a margin."""
         height, width = self.grey.shape
-        x0, y0, x1, y1 = (edge * self.scale for edge in box)
-        return (
-            max(0, min(width, int(x0) - around_px)),
-            max(0, min(height, int(y0) - around_px)),
-            max(0, min(width, int(x1) + 1 + around_px)),
-            max(0, min(height, int(y1) + 1 + around_px)),
-        )
+        x0, y0, x1, y1 = (int(edge * self.scale) for edge in box)
+        before, after = -around_px, 1 + around_px
+        x0, x1 = (max(0, min(width, x)) for x in (x0 + before, x1 + after))
+        y0, y1 = (max(0, min(height, y)) for y in (y0 + before, y1 + after))
+        return x0, y0, x1, y1
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +143,14 @@ class Drawn:
 
 
 def _looks_like_text(grey: GreyImage) -> Flags:
-    edges = np.zeros_like(grey)
-    edges[:, 1:] = np.where(np.abs(np.diff(grey.astype(np.int16), axis=1)) > _EDGE_LEVELS, 255, 0)
-    dense: Flags = _mean(edges, *_WINDOW_PX) > 255 * _EDGES_OF_TEXT
+    """Returns around which pixels there are as many edges as in text; beyond the page there are none."""
+    edges = np.zeros(grey.shape, np.bool_)
+    edges[:, 1:] = (
+        np.maximum(grey[:, 1:], grey[:, :-1]) - np.minimum(grey[:, 1:], grey[:, :-1]) > PRINT_LEVELS
+    )
+    width, height = _WINDOW_PX
+    padded = np.pad(edges, ((height // 2, height // 2), (width // 2, width // 2)))
+    dense: Flags = counts_in_windows(padded, height, width) > _EDGES_OF_TEXT * width * height
     return dense
 
 
@@ -161,12 +160,3 @@ def _reduced(grey: GreyImage, step: int) -> GreyImage:
     squares = grey[: height * step, : width * step].reshape(height, step, width, step)
     reduced: GreyImage = squares.mean(axis=(1, 3)).astype(np.uint8)
     return reduced
-
-
-def _mean(values: GreyImage, width: int, height: int) -> npt.NDArray[np.float32]:
-    """Returns the mean over a window around each pixel, with zeros beyond the edges."""
-    padded = np.pad(values.astype(np.float32), ((height // 2 + 1, height // 2), (width // 2 + 1, width // 2)))
-    sums = padded.cumsum(0, dtype=np.float64).cumsum(1)
-    total = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
-    mean: npt.NDArray[np.float32] = (total / (width * height)).astype(np.float32)
-    return mean

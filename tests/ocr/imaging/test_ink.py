@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
-from ocr.imaging.ink import contrast_of, find_ink, least_contrast, long_runs
+from ocr.imaging.ink import contrast_of, find_ink, long_runs, print_in
+from ocr.imaging.measures import ORIENTATION_INK, PAGE_INK, InkLimits
 
 
 def page(paper: int = 240, print_: int = 20) -> np.ndarray:
@@ -17,33 +18,34 @@ def page(paper: int = 240, print_: int = 20) -> np.ndarray:
     return grey
 
 
-@pytest.mark.parametrize("blur_px", [2, 3])
-def test_uneven_light_is_no_contrast(blur_px: int) -> None:
+@pytest.mark.parametrize("limits", [ORIENTATION_INK, PAGE_INK])
+def test_uneven_light_is_no_contrast(limits: InkLimits) -> None:
     shade = np.linspace(0, 80, 400).astype(np.uint8)[None, :]
-    contrast = contrast_of(Image.fromarray(page() - np.minimum(shade, page() - 20)), blur_px)
+    contrast = contrast_of(Image.fromarray(page() - np.minimum(shade, page() - 20)), limits)
     assert contrast[page() == 240].max() < 24
     assert contrast[page() == 20].min() > 100
 
 
 def test_light_print_on_dark_paper_is_as_dark_on_light() -> None:
-    dark, light = (contrast_of(Image.fromarray(grey), 3) for grey in (255 - page(), page()))
+    dark, light = (contrast_of(Image.fromarray(grey), PAGE_INK) for grey in (255 - page(), page()))
     assert np.array_equal(dark, light)
 
 
 def test_what_shines_through_is_no_print() -> None:
     both = page()
     both[10:14, 40:360] = 200
-    contrast = contrast_of(Image.fromarray(both), 3)
-    least = least_contrast(contrast, 0.25, 90, 100_000)
-    assert least is not None
-    assert contrast[12, 200] < least < contrast[43, 40]
-    assert not find_ink(Image.fromarray(both)).all[10:14].any()
+    found = print_in(contrast_of(Image.fromarray(both), PAGE_INK), PAGE_INK)
+    assert found[43, 40]
+    assert not found[12, 200]
+    ink = find_ink(Image.fromarray(both))
+    assert not (ink.obstacles | ink.rules)[10:14].any()
 
 
 def test_paper_alone_has_no_print() -> None:
     blank = np.full((100, 100), 230, np.uint8)
-    assert least_contrast(contrast_of(Image.fromarray(blank), 2), 0.3, 95, 20_000) is None
-    assert not find_ink(Image.fromarray(blank)).all.any()
+    assert not print_in(contrast_of(Image.fromarray(blank), ORIENTATION_INK), ORIENTATION_INK).any()
+    ink = find_ink(Image.fromarray(blank))
+    assert not (ink.obstacles | ink.rules).any()
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 40), st.floats(0.5, 0.99), st.integers(0, 99))
@@ -65,8 +67,8 @@ def test_long_runs_are_those_of_every_row_and_column(width, height, length_px, s
 
 
 @pytest.mark.parametrize("stains", [0, 1, 9])
-@pytest.mark.parametrize("blur_px", [2, 3])
-def test_contrast_is_that_of_the_paper_as_pillow_draws_it(stains: int, blur_px: int) -> None:
+@pytest.mark.parametrize("limits", [ORIENTATION_INK, PAGE_INK])
+def test_contrast_is_that_of_the_paper_as_pillow_draws_it(stains: int, limits: InkLimits) -> None:
     """Clean paper and spotted, of a size that is no whole number of cells."""
     rng = np.random.default_rng(stains)
     grey = page()[:397, :391].copy()
@@ -74,6 +76,6 @@ def test_contrast_is_that_of_the_paper_as_pillow_draws_it(stains: int, blur_px: 
         y, x = rng.integers(380, size=2)
         grey[y : y + 120, x : x + 90] //= 2
     picture = Image.fromarray(grey)
-    paper = picture.reduce(8).filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(blur_px))
+    paper = picture.reduce(8).filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.BoxBlur(limits.blur_cells))
     near = np.asarray(paper.resize(picture.size, Image.Resampling.BILINEAR))
-    assert np.array_equal(contrast_of(picture, blur_px), np.maximum(near, grey) - grey)
+    assert np.array_equal(contrast_of(picture, limits), np.maximum(near, grey) - grey)

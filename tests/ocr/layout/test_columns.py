@@ -11,17 +11,17 @@ from PIL import Image
 
 from ocr.imaging.ink import find_ink
 from ocr.layout.bands import ink_in_rows
-from ocr.layout.columns import ColumnFinder, Columns, find_columns, profile
+from ocr.layout.columns import ColumnFinder, Segment, profile
 from ocr.layout.letter_sizes import find_lines
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT
 from tests.ocr.layout import pages
 
 
-def found(page: pymupdf.Page) -> Columns | None:
+def found(page: pymupdf.Page) -> Segment | None:
     picture = Image.fromarray(pages.pixels(page)).convert("L")
     ink = find_ink(picture)
     height_px = find_lines(ink.text).x_height_px(0.5)
-    return find_columns(ink.obstacles, ink.rules, (0, 0, *picture.size), height_px, EVEN_TEXT)
+    return ColumnFinder(ink.obstacles, ink.rules).find((0, 0, *picture.size), height_px, EVEN_TEXT)
 
 
 def index(indent_pt: float, entries: Sequence[int] = range(0, 50, 4)) -> pymupdf.Page:
@@ -111,7 +111,7 @@ def test_what_was_found_once_is_found_again() -> None:
     for box in boxes:
         for texture in (RUNNING_TEXT, EVEN_TEXT, LOOSE_TEXT):
             for height_px in (6.0, 8.0):
-                plain = find_columns(ink.obstacles, ink.rules, box, height_px, texture)
+                plain = ColumnFinder(ink.obstacles, ink.rules).find(box, height_px, texture)
                 assert finder.find(box, height_px, texture) == plain
 
 

@@ -5,7 +5,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from ocr.imaging.ink import Mask
+from ocr.imaging.measures import LETTER_WIDTH, LOWEST_MARK
+from ocr.imaging.profiles import Mask
 from ocr.layout.bands import bands_of
 from ocr.layout.texture import EVEN_TEXT, LOOSE_TEXT, RUNNING_TEXT, Sides, Texture, are_even, is_text
 
@@ -30,7 +31,7 @@ def lines_of_words(seed: int, height: int = 700, width: int = 900) -> Mask:
 
 def plainly(side: Mask, texture: Texture, min_lines: int = 5) -> bool:
     columns = np.flatnonzero(side.any(axis=0))
-    lines = [(top, bottom) for top, bottom in bands_of(side) if bottom - top >= 0.6 * X_HEIGHT_PX]
+    lines = [(top, bottom) for top, bottom in bands_of(side) if bottom - top >= LOWEST_MARK * X_HEIGHT_PX]
     if not len(columns) or not lines or lines[0][0] > 0.3 * side.shape[0]:
         return False
     numbers = [max(1, round((bottom - top) / (2.4 * X_HEIGHT_PX))) for top, bottom in lines]
@@ -40,7 +41,7 @@ def plainly(side: Mask, texture: Texture, min_lines: int = 5) -> bool:
     step = max(1, len(lines) // 24)
     for (top, bottom), number in zip(lines[::step], numbers[::step], strict=True):
         hits = np.flatnonzero(side[top:bottom].any(axis=0))
-        chars += [len(hits) / (0.85 * X_HEIGHT_PX)] * number
+        chars += [len(hits) / (LETTER_WIDTH * X_HEIGHT_PX)] * number
         reach += [(hits[-1] - hits[0] + 1) / (columns[-1] - columns[0] + 1)] * number
         spaces += [float(np.diff(hits).max(initial=0))] * number
     return bool(

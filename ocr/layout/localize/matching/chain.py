@@ -12,10 +12,9 @@ from ocr.layout.localize.matching.stretches import Stretches
 # place on the page as much as a short word.
 _CHANCE = 2.0  # three marks agree by chance now and then
 _ONWARD, _BELOW, _JUMP = 0.2, 0.5, 5.0
-_PER_ROW = 0.15
-_PER_CELL = 0.01
-_MAX_ROWS = 12
-_SLACK_CELLS = 3
+_PER_ROW, _PER_CELL = 0.15, 0.01  # for each row further down, and each cell further right
+_MAX_ROWS = 12  # how far down the next line of a column may be
+_SLACK_CELLS = 3  # how far two stretches of a line may overlap, as misread marks have no exact ends
 _WINDOW = 96  # how many stretches back a neighbour is searched for
 
 Floats = npt.NDArray[np.float64]

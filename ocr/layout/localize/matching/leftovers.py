@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.fuzz import partial_ratio_alignment
 
+from ocr.imaging.measures import WORD_GAP_CELLS
+from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX
 from ocr.layout.localize.matching.line_sections import LineSection
 from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
 
-_WORD_GAP_CELLS = 8
 _ALIKE = 60.0  # per cent of the marks that must agree for a text to be found
 _FEW = 3  # marks: fewer occur anywhere, so they must agree and stand alone
-_MAX_MARKS = 60
+_MAX_MARKS = 60  # more are no leftover, but text that the head cannot read
 _WITHIN = 6  # marks: fewer, between two sections of their text, do not move its box
-_ROW_CELLS = 4  # a row is as high as four cells are wide
-_FAR_CELLS = 240.0  # as bad as a quarter of the marks that differ
+_FAR_CELLS = 240.0  # as bad as all of an island's other marks, and as a quarter of the marks that differ
+_QUARTER = 0.25  # what either costs, and what distance along a line counts
 _NEAR_ROWS = 2  # how far below or above its neighbours a leftover of the same text may be
 
 
@@ -54,7 +55,7 @@ def with_leftovers(found: Sequence[LineSection], written: WrittenMarks, seen: Se
     """Returns the sections, and one for every leftover that is clearly found somewhere, in the order of the text."""
     claimed = _claimed(found, seen)
     islands = sorted(
-        [*_islands(seen, claimed, _WORD_GAP_CELLS), *_islands(seen, claimed, None)],
+        [*_islands(seen, claimed, WORD_GAP_CELLS), *_islands(seen, claimed, None)],
         key=lambda island: island.row,
     )
     rows = [island.row for island in islands]
@@ -99,7 +100,7 @@ def _match(
     if any(_parted(section, island.row, x0, x1, found) for section in gap.kin):
         return 0.0, None
     away = min((_distance(section, island.row, x0, x1) for section in gap.neighbours), default=0.0)
-    worth = share - 0.25 * away / _FAR_CELLS - 0.25 * (end - start < len(island.text))
+    worth = share - _QUARTER * away / _FAR_CELLS - _QUARTER * (end - start < len(island.text))
     score = min(round(share * (end - start)), len(wanted))
     return worth, LineSection(
         text=gap.text,
@@ -172,7 +173,7 @@ def _near(gap: _Gap, rows: Sequence[int]) -> tuple[int, int]:
 def _distance(section: LineSection, row: int, x0: int, x1: int) -> float:
     """Returns the distance in cells between a section and a place in a row; along a line it counts a quarter."""
     across = max(section.x0 - x1, x0 - section.x1, 0)
-    return _ROW_CELLS * _rows_between(section, row) + across / 4
+    return CELL_HEIGHT_PX // CELL_WIDTH_PX * _rows_between(section, row) + _QUARTER * across
 
 
 def _rows_between(section: LineSection, row: int) -> int:

@@ -1,4 +1,8 @@
-"""Measures the exact height of a text line by its ink, as rows of cells are 16 px high."""
+"""Measures the exact height of a text line by its ink, as rows of cells are 16 px high.
+
+The finders of ocr.layout cannot: they say which rows have ink, and are off by a pixel. This one weighs how dark rows
+are, of a line whose text and place are known already.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,22 +10,21 @@ from itertools import pairwise
 import numpy as np
 
 from encoders.views import UInt8Array
+from ocr.imaging.measures import ASCENT, DESCENT, NOISE_LEVELS
 from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX
-from ocr.layout.localize.quantiles import median, percentile
+from ocr.layout.quantiles import median, percentile
 
 _CHUNK_PX = 256  # skew moves a line by less than its own height over this
 _DENSE = 0.45  # of a usual dense row: rows between the baseline and the height of most letters have it
 _USUAL = 65  # the percentile of the rows with ink that counts as dense; a dash is denser than any letter
 _SPARSE = 0.03  # the same share for rows that only ascenders reach
-_FAINT = 12  # levels of grey that are not ink
 _RULE, _RULE_PX = 0.8, 96  # a row with ink over this share of at least this width is a rule, not text
 _BELOW_PX = 6  # cells hold the characters whose middle is in them, so small letters may reach lower
 _MIN_DENSE_PX, _MIN_SHARE = 3, 0.5  # the least height of the dense rows; of the rows of cells but one
-# In type sizes: the height of small letters (lowest, usual, highest), of capitals and ascenders, and a line's band.
+# In type sizes: the height of small letters (lowest, usual, highest), of capitals and ascenders.
 _SMALL_HEIGHT = (0.38, 0.45, 0.54)
 _TALL_HEIGHT = 0.7
-_ASCENT, _DESCENT = 0.77, 0.23
-_MOSTLY = 0.65
+_MOSTLY = 0.65  # the share of small letters from which their height is that of the dense rows
 _SMALL = frozenset("acegmnopqrsuvwxyzı")
 
 
@@ -44,7 +47,7 @@ def band(grey_HW: UInt8Array, cells: tuple[int, int, int, int], text: str) -> tu
     if not lines:
         return None
     size = median([size for _, size in lines])
-    return min(base for base, _ in lines) - _ASCENT * size, max(base for base, _ in lines) + _DESCENT * size
+    return min(base for base, _ in lines) - ASCENT * size, max(base for base, _ in lines) + DESCENT * size
 
 
 def _line(
@@ -82,7 +85,7 @@ def _ink(area_HW: UInt8Array) -> list[float]:
     dark = area_HW.astype(np.int16)
     dark -= _middle(area_HW[::2, ::3])
     np.abs(dark, out=dark)
-    dark -= _FAINT
+    dark -= NOISE_LEVELS
     inked = dark > 0
     dark *= inked  # faster than the maximum with 0
     width = area_HW.shape[1]

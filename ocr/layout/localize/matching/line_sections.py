@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.measures import WORD_GAP_CELLS
 from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks
 from ocr.layout.localize.matching.stretches import Stretches
 
-_WORD_GAP_CELLS, _COLUMN_CELLS = 8, 20
+_COLUMN_CELLS = 20  # a wider gap within a match is between columns
 _SAME_LINE = 0.4  # the share of cells that agree where large text goes on in the next row
-_MAX_ROWS = 8
+_MAX_ROWS = 8  # the most of one line, either way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def _reach(
         to = at + step
         if not 0 <= to < len(rows) or claimed[to] or rows[to] != rows[at]:
             break
-        if x0s[max(at, to)] - x1s[min(at, to)] > _WORD_GAP_CELLS:
+        if x0s[max(at, to)] - x1s[min(at, to)] > WORD_GAP_CELLS:
             break
         at = to
     return at

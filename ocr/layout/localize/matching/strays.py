@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ocr.layout.localize.matching.line_sections import LineSection
 
-_NEAR_ROWS, _NEAR_CELLS = 5, 40
+_NEAR_ROWS, _NEAR_CELLS = 5, 40  # sections of a text no further apart belong together
 _FEW = 0.25  # as a share of the marks of the largest group
 
 

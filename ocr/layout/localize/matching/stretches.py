@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from ocr.layout.localize.matching.marks import Ints, SeenMarks, WrittenMarks
 
-_GRAM = 3
+_GRAM = 3  # marks: pairs occur everywhere, and of four in a row one is misread too often
 _MAX_GAP = 8  # marks that may differ between two runs of three that agree
-_MIN_MARKS = 4
+_MIN_MARKS = 4  # that agree; three do so by chance
 _MAX_PAIRS = 3_000  # places in the text x places on the page of one run of three; a page of dots has millions
 _MAX_STRETCHES = 1_500  # a table of equal rows has tens of thousands
 _ECLIPSED = 0.34  # a stretch this much shorter than another one of the same text is chance

@@ -12,7 +12,7 @@ from ocr.layout.localize.paragraphs.line_kinds import (
     item_mark,
 )
 from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.layout.localize.quantiles import percentile
+from ocr.layout.quantiles import percentile
 
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
@@ -21,17 +21,18 @@ _PITCH = 1.3  # the usual distance of lines where too few lines show it
 _EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # distance that separates blocks; where a baseline is doubtful
 _ITEM_EXTRA = 1.3  # extra distance that separates items of a list
 _APART = 3.0  # horizontal distance that separates blocks
-_INDENT = 0.6
+_INDENT = 0.6  # lines that begin nearer to each other begin at the same x
 # Ratios.
 _SIZES, _WIDTHS = 1.2, 1.12  # from these on type sizes and letters' widths differ
 _ALIKE = 1.12  # up to this type sizes are the same
 _RAGGED = 0.12  # of the width of a column: lines that end within this of its edge are full
 _FILLED = 0.4  # the least share of full lines in running text
-_ROOM = 1.1  # the room that a word needs, in its widths
+_ROOM = 1.1  # the room that a word needs, in its widths and those of the blanks around it
+_BLANKS = 1.5  # the width of these blanks, in letters
 # Lines.
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
 _FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
-_SOME = 4
+_SOME = 4  # with fewer a column's right edge is not known
 
 
 class Flow:
@@ -129,7 +130,7 @@ class Flow:
         if len(ends) > _SOME and ends[-2] < ends[-1] - _RAGGED * width:
             return True  # ragged lines
         word = b.text.split(maxsplit=1)[0]
-        return ends[-1] - a.x1 > (len(word) + 1.5) * b.letter_px * _ROOM
+        return ends[-1] - a.x1 > (len(word) + _BLANKS) * b.letter_px * _ROOM
 
     def _around(self, at: int) -> Sequence[Line]:
         """Returns the lines of the column around line `at` that follow each other closely."""

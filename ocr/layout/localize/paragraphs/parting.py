@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.measures import ASCENT, DESCENT
 from ocr.layout.localize.matching.canvas import Canvas
 from ocr.layout.localize.paragraphs.flow import Flow
 from ocr.layout.localize.paragraphs.table_rows import find_tables
 from ocr.layout.localize.paragraphs.text_lines import Line, find_lines
 from ocr.types import Block
 
-_ASCENT, _DESCENT = 0.77, 0.23  # of a line's type size
 _ENOUGH = 0.5  # the least share of a block's characters on lines with a place for the block to get their box
 
 
@@ -72,8 +72,8 @@ def _around(lines: Sequence[Line], canvas: Canvas) -> tuple[int, int, int, int] 
     return canvas.inside(
         (
             min(line.x0 for line in placed),
-            min(line.base - _ASCENT * line.size for line in placed),
+            min(line.base - ASCENT * line.size for line in placed),
             max(line.x1 for line in placed),
-            max(line.base + _DESCENT * line.size for line in placed),
+            max(line.base + DESCENT * line.size for line in placed),
         )
     )

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ocr.imaging.measures import WORD_GAP
 from ocr.layout.localize.paragraphs.text_lines import Line, Span
 
 # In type sizes.
-_STRIP = 0.35  # the least width of a strip
 _GAP = 0.7  # one of a line's gaps must be this wide for them to matter
 _SLACK = 0.5  # how far cells may be out of line
 _LONGER = 3.0  # how much longer the last cell of a column may be
@@ -15,7 +15,7 @@ _ALIGNED = 0.5  # the least share of a line's gaps at a strip or at the gap of a
 
 def shared_strips(strips: Sequence[Span] | None, line: Line) -> list[Span]:
     """Returns the white that a line leaves of some strips, or of the page's whole width for None."""
-    least = _STRIP * line.size
+    least = WORD_GAP * line.size
     free = [(float("-inf"), line.x0), *_inner(line), (line.x1, float("inf"))]
     if strips is None:
         return [gap for gap in free if gap[1] - gap[0] >= least]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ocr.imaging.measures import ONE_ROW
 from ocr.layout.localize.paragraphs.line_kinds import is_numbered
 from ocr.layout.localize.paragraphs.table_columns import (
     both_sides,
@@ -129,7 +130,7 @@ def _near(table: Sequence[Line], line: Line) -> bool:
     size = max(last.size, line.size)
     if last.sure and line.sure and size > _SIZES * min(last.size, line.size):
         return False
-    if line.base > last.base + 0.5 * size:
+    if line.base > last.base + ONE_ROW * size:
         drops = [below.base - above.base for above, below in pairwise(table)]
         most = _REGULAR * max(drops) if len(drops) >= _ROWS - 1 else _BELOW * size
         return line.base - lowest < min(_BELOW * size, max(most, _TIGHT * size))
@@ -156,7 +157,7 @@ def _rows(lines: Sequence[Line]) -> list[list[Line]]:
     """Returns the lines grouped by their baselines."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.base):
-        if rows and line.base - rows[-1][0].base < 0.5 * line.size:
+        if rows and line.base - rows[-1][0].base < ONE_ROW * line.size:
             rows[-1].append(line)
         else:
             rows.append([line])

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.measures import DESCENT, WORD_GAP
 from ocr.layout.localize.matching.canvas import CELL_HEIGHT_PX, CELL_WIDTH_PX, Canvas
 from ocr.layout.localize.matching.text_boxes import place
 from ocr.layout.localize.printed_text import as_drawn
-from ocr.layout.localize.quantiles import median
+from ocr.layout.quantiles import median
 from ocr.types import Block
 
 _ENOUGH = 0.45  # the least share of a line's marks for its place to be trusted
-_BASE = 0.23  # the share of a line's height below its baseline
-_GAP = 0.4  # of the type size: narrower gaps are between words or letters
 _MONO, _MONO_GAP = 0.5, 1.5  # letters this wide may be typewriter's, whose blanks are a letter wide
 _CLOSE, _FAR = 1.2, 4.0  # type sizes from the line before to the line after
 _NEAR = 4  # lines before and after that count as neighbours
@@ -86,7 +85,7 @@ def _placed(
 ) -> Line:
     x0, y0, x1, y1 = box_px
     size = float(y1 - y0)
-    base = y1 - _BASE * size
+    base = y1 - DESCENT * size
     left, top = canvas.from_page((x0, y0))
     right, bottom = canvas.from_page((x1, base))
     first, last = int(left // CELL_WIDTH_PX), int(right // CELL_WIDTH_PX) + 1
@@ -94,7 +93,7 @@ def _placed(
     there = cells_HW[low:high, first:last] > 0
     filled = np.flatnonzero(there[np.count_nonzero(there, 1).argmax()]) + first
     letter = (x1 - x0) / len(line.text)
-    least = max(_GAP * size, _MONO_GAP * letter if letter > _MONO * size else 0.0)
+    least = max(WORD_GAP * size, _MONO_GAP * letter if letter > _MONO * size else 0.0)
     edges = [x0, *_gaps(filled, least, canvas), x1]
     spans = tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True))
     return replace(line, spans=spans, base=base, size=size)

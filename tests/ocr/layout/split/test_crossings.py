@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocr.imaging.ink import Mask
-from ocr.layout.columns import Columns
-from ocr.layout.split.crossings import Segment, segments
+from ocr.imaging.profiles import Mask
+from ocr.layout.columns import Segment
+from ocr.layout.split.crossings import segments
 
 X_HEIGHT_PX = 6.0
 WIDTH, LEFT, RIGHT = 400, (20, 180), (220, 380)
@@ -35,7 +35,7 @@ def columns(mask: Mask, y: int, number: int) -> int:
 def found(mask: Mask, best: tuple[int, int], rules: Mask | None = None) -> list[Segment]:
     ruled = blank(len(mask)) if rules is None else rules
     box = (0, 0, WIDTH, len(mask))
-    return segments(mask, ruled, box, Columns(top=best[0], bottom=best[1], edges=(200,)), X_HEIGHT_PX)
+    return segments(mask, ruled, box, Segment(top=best[0], bottom=best[1], edges=(200,)), X_HEIGHT_PX)
 
 
 def kinds(parted: list[Segment]) -> list[bool]:

@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ocr.imaging.measures import WORD_GAP
 from ocr.layout.localize.paragraphs.table_columns import shared_strips
 from ocr.layout.localize.paragraphs.text_lines import Line, Span
 
@@ -19,5 +20,5 @@ def test_lines_share_what_is_white_in_all_of_them_and_wide_enough(
     ends = [float("-inf"), *(x for cell in cells for x in cell), float("inf")]
     free = list(zip(ends[::2], ends[1::2], strict=True))
     both = [(max(a[0], b[0]), min(a[1], b[1])) for a in strips for b in free]
-    assert shared_strips(strips, line) == [(low, high) for low, high in both if high - low >= 0.35 * 8]
-    assert shared_strips(None, line) == [(low, high) for low, high in free if high - low >= 0.35 * 8]
+    assert shared_strips(strips, line) == [(low, high) for low, high in both if high - low >= WORD_GAP * 8]
+    assert shared_strips(None, line) == [(low, high) for low, high in free if high - low >= WORD_GAP * 8]

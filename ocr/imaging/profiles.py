@@ -1,0 +1,87 @@
+"""Finds runs and lines in profiles: in which rows or columns of a page, or of a strip of it, there is ink.
+
+The finders of lines, gutters, rules and marks all use these, whatever they count and whatever their threshold.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.measures import LetterRows
+
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+def runs(flags: Mask) -> tuple[Ints, ...]:
+    """Returns starts and ends of the runs of set flags along the last axis; before them their rows, for two axes."""
+    edge = np.zeros((*flags.shape[:-1], 1), np.bool_)
+    padded = np.concatenate((edge, flags, edge), axis=-1)
+    *row, at = np.nonzero(padded[..., 1:] != padded[..., :-1])
+    return *(numbers[::2] for numbers in row), at[::2], at[1::2]
+
+
+def doubling(length: int) -> list[int]:
+    """Returns the steps 1, 2, 4, ... and a last one, which add up to `length` from 1.
+
+    Windows of any length are joined from shorter ones in these steps, in a few passes over all of them.
+    """
+    steps, reached = [], 1
+    while reached < length:
+        steps.append(min(reached, length - reached))
+        reached += steps[-1]
+    return steps
+
+
+def letter_rows(counts_HS: npt.NDArray[Any], strip_px: int, usual: LetterRows) -> tuple[Ints, Ints, Ints]:
+    """Returns strip, top and bottom of each run of rows that small letters fill, strip by strip, from top to bottom.
+
+    counts_HS: how many pixels of each row have ink, for each of S upright strips of about strip_px.
+    """
+    padded = np.pad(counts_HS.astype(np.float32), ((1, 1), (0, 0)), mode="edge")
+    smooth: Floats = ((padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4).astype(np.float32, copy=False)
+    most = _highest_near(smooth, usual.reach_px)
+    dense = (smooth > usual.dense * most) & (smooth >= usual.least * strip_px)
+    strip, top, bottom = runs(np.ascontiguousarray(dense.T))
+    if usual.between_halves is not None:
+        density: Floats = (smooth / np.maximum(most, 1)).astype(np.float32, copy=False)
+        strip, top, bottom = _joined(strip, top, bottom, density, usual.apart, usual.between_halves)
+    fits = (bottom - top >= usual.min_px) & (bottom - top <= usual.max_px)
+    return strip[fits], top[fits], bottom[fits]
+
+
+def _highest_near(profile_HS: Floats, reach_px: int) -> Floats:
+    """Returns the highest value of the rows up to reach_px above and below each, strip by strip."""
+    highest = np.pad(profile_HS, ((reach_px, reach_px), (0, 0)))
+    for step in doubling(2 * reach_px + 1):
+        highest = np.maximum(highest[:-step], highest[step:])
+    return highest
+
+
+def _joined(
+    strips: Ints, tops: Ints, bottoms: Ints, density_HS: Floats, apart: float, between: float
+) -> tuple[Ints, Ints, Ints]:
+    """Joins the two halves of figures and capitals, whose middle has less ink than their top and foot."""
+    joined: list[list[int]] = []
+    for strip, top, bottom in zip(strips.tolist(), tops.tolist(), bottoms.tolist(), strict=True):
+        if joined and joined[-1][0] == strip:
+            _, upper, end = joined[-1]
+            near = top - end <= apart * max(end - upper, bottom - top)
+            if near and density_HS[end:top, strip].min() >= between:
+                joined[-1][2] = bottom
+                continue
+        joined.append([strip, top, bottom])
+    table = np.array(joined, dtype=np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def counts_in_windows(flags: Mask, height: int, width: int) -> npt.NDArray[np.int32]:
+    """Returns how many flags are set in each window that lies inside: [H - height + 1, W - width + 1]."""
+    sums = np.cumsum(np.cumsum(flags, axis=0, dtype=np.int32), axis=1, dtype=np.int32)
+    sums = np.pad(sums, ((1, 0), (1, 0)))
+    counts: npt.NDArray[np.int32] = (
+        sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
+    )
+    return counts
