@@ -187,7 +187,7 @@ def test_saving_over_a_mapped_checkpoint_leaves_the_loaded_model_whole(broken: P
 
 @pytest.mark.parametrize("name", ["no such place", "/nowhere/at/all", "./nowhere", "a/b/c"])
 def test_an_unknown_name_says_what_would_do(name: str) -> None:
-    with pytest.raises(CheckpointError, match=r"no directory; use 'small'"):
+    with pytest.raises(CheckpointError, match=r"not a directory; use 'small'"):
         find_directory(name)
 
 

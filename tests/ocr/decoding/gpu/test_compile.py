@@ -9,7 +9,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ocr.decoding.gpu.kernels import layer_kernels, paged, prefill_kernels
+from ocr.decoding.gpu.kernels import layer_kernels, paged_kernels, prefill_kernels
 from tests.interpreter import not_interpreted
 
 pytestmark = not_interpreted  # the interpreter compiles nothing
@@ -23,16 +23,16 @@ LARGE = {**TILES, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 MEDIUM = {**TILES, "BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
 SMALL = {**TILES, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}
 CASES: list[tuple[Any, str, dict[str, int]]] = [
-    (paged.append, "bf16 bf16 bf16 bf16 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
-    (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
-    (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 32}),
-    (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 16, "SPLITS": 2}),
-    (paged.attend, "float float float int float float float f i i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
-    (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 4, "SPLITS": 1}),
-    (paged.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 8, "SPLITS": 8}),
-    (paged.merge, "float float bf16 i", {"D": 128, "SPLITS": 32, "PADDED": 32}),
-    (paged.likeliest_parts, "bf16 float int float i i", {"PARTS": 16, "BLOCK": 2048, "PART": 8192}),
-    (paged.likeliest, "float int float long float i", {"PARTS": 16, "PADDED": 16}),
+    (paged_kernels.append, "bf16 bf16 bf16 bf16 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 32}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 16, "SPLITS": 2}),
+    (paged_kernels.attend, "float float float int float float float f i i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 4, "SPLITS": 1}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 8, "SPLITS": 8}),
+    (paged_kernels.merge, "float float bf16 i", {"D": 128, "SPLITS": 32, "PADDED": 32}),
+    (paged_kernels.likeliest_parts, "bf16 float int float i i", {"PARTS": 16, "BLOCK": 2048, "PART": 8192}),
+    (paged_kernels.likeliest, "float int float long float i", {"PARTS": 16, "PADDED": 16}),
     (layer_kernels.rms_norm, "bf16 bf16 bf16 i f", {"D": 1280, "WIDTH": 2048}),
     (
         layer_kernels.rotate_append,
