@@ -1,5 +1,8 @@
 """CUDA graphs themselves; skipped where there is no CUDA device."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 import torch
 
@@ -35,11 +38,20 @@ class DeepViewPath(ViewPath):
         return outputs | {"tokens": tokens}
 
 
+class QuickReplays(CudaGraphCapture):
+    """Every graph wins its trial, also on a GPU that others keep busy: these tests are not about speed."""
+
+    def measure(self, run: Any, repeats: int) -> float:
+        run()
+        assert isinstance(run, partial)
+        return 0.5 if run.func.__name__ == "replay" else 1.0
+
+
 def test_replays_equal_eager_on_fresh_inputs_out_of_one_pool() -> None:
     device = torch.device("cuda")
     path = DeepViewPath(device)
     settings = GraphSettings(max_items=16, parity_every=2)
-    manager = EncoderGraphManager([path], settings, device, CudaGraphCapture(device, poison=True))
+    manager = EncoderGraphManager([path], settings, device, QuickReplays(device, poison=True))
     manager.warm_up({"global": [8, 16]})
     stats = manager.stats()["global"]
     assert stats.budgets["8"][-1] == 16 * 16
@@ -58,7 +70,7 @@ def test_replays_equal_eager_on_fresh_inputs_out_of_one_pool() -> None:
 def test_a_moved_weight_is_captured_again() -> None:
     device = torch.device("cuda")
     path = DeepViewPath(device)
-    manager = EncoderGraphManager([path], GraphSettings(max_items=4), device)
+    manager = EncoderGraphManager([path], GraphSettings(max_items=4), device, QuickReplays(device))
     manager.warm_up({"global": [8]})
     path.layer.weight.data = -path.layer.weight.data
     unit = path.unit(8, 0)
