@@ -180,7 +180,7 @@ def test_hang_costs_its_page_alone(pool, monkeypatch):
     error = lost.result(timeout=WAIT_S)
     assert error.category == "timeout"
     assert error.message == (
-        "rendering the page took longer than 1.5 s; raise render.page_timeout_s if the file deserves it"
+        "rendering the page took longer than 1.5 s; raise render.page_timeout_s if the file is worth it"
     )
     assert isinstance(kept.result(timeout=WAIT_S), RenderedPage)
 
