@@ -23,7 +23,11 @@ LARGE = {**TILES, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 MEDIUM = {**TILES, "BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
 SMALL = {**TILES, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}
 CASES: list[tuple[Any, str, dict[str, int]]] = [
-    (paged_kernels.append, "bf16 bf16 bf16 bf16 int i i i i i i i", {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048}),
+    (
+        paged_kernels.append,
+        "bf16 bf16 bf16 bf16 int i i i i i i i",
+        {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048},
+    ),
     (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
     (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 32}),
     (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 16, "SPLITS": 2}),
