@@ -1,6 +1,7 @@
 """Joins the cells in which a finder saw text to lines. Numpy only."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,7 @@ def _chains(runs: _Runs) -> list[list[int]]:
     open_chains: list[list[int]] = []
     done: list[list[int]] = []
     starts = np.flatnonzero(np.diff(runs.column, prepend=-1)).tolist()
-    for start, end in zip(starts, [*starts[1:], len(columns)], strict=True):
+    for start, end in pairwise([*starts, len(columns)]):
         column = columns[start]
         going: list[list[int]] = []
         for chain in open_chains:

@@ -84,7 +84,7 @@ def pieces(image: Tensor) -> Iterator[Tensor]:
 def normalised(image: Tensor) -> Tensor:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
     quantiles = torch.quantile(image[::2, ::2].flatten(), torch.tensor(_QUANTILES, device=image.device))
-    lightest, paper, middle, dark_paper, darkest = quantiles.tolist()
+    lightest, paper, middle, dark_paper, darkest = map(float, quantiles)
     if middle - lightest > darkest - middle:
         contrast = max(dark_paper - lightest, _LEAST_CONTRAST)
         return ((dark_paper - image) / contrast).clamp(*_RANGE)
