@@ -25,9 +25,7 @@ _OVERLAP = 0.5  # of the narrower of two lines of a block, one above the other
 _BESIDE = 0.12  # blocks that overlap by less of the narrower one stand side by side
 _FEW_LINES = 2  # fewer lines than these are no block of running text by themselves
 _SIDE_BY_SIDE = 0.25  # of the lower one: units that share more of their height stand side by side
-_LABELLED = (
-    0.5  # of its lines: a block with so many beside short lines is a table's or a numbered page's rows
-)
+_LABELLED = 0.5  # of a block's lines: with so many beside short ones it is the rows of a table
 
 Box = tuple[float, float, float, float]
 
