@@ -1,0 +1,91 @@
+"""Cuts lines out of a page, level and at one type size, as the network that reads them was trained on."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ocr.line_reader.text_lines import Floats, TextLine
+
+HEIGHT_PX = 40
+MAX_WIDTH_PX = 2048
+# Above and below the baseline, in type sizes: with accents and descenders, and some of the lines around.
+ABOVE, BELOW = 0.98, 0.32
+_BESIDE = 0.25  # the same, of the paper at a line's ends
+_SMOOTH = 3.0  # over this many type sizes a baseline is evened out
+_MAX_HALVINGS, _WORTH_HALVING = 2, 1.1
+# Where a line that is too long may be cut: in the whitest stretch of this width among the last pixels that fit.
+_GAP_PX, _SEARCHED_PX = 24, 500
+# Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
+_QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
+_LEAST_CONTRAST, _RANGE = 0.06, (-0.3, 1.3)
+
+
+def line_image(darkness: Floats, line: TextLine) -> Tensor:
+    """Returns a line as [HEIGHT_PX, W] float32 darkness, resampled along its baseline.
+
+    darkness: the page's, [H, W] in 0..1. Letters larger than in the result are averaged first.
+    """
+    step = line.size * (ABOVE + BELOW) / HEIGHT_PX
+    margin = _BESIDE * line.size
+    width = math.ceil((line.right - line.left + 2 * margin) / step)
+    x = line.left - margin + step * (np.arange(width) + 0.5)
+    y = np.interp(x, np.arange(line.left, line.right) + 0.5, _smoothed(line))
+    rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
+    halvings = min(_MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / _WORTH_HALVING))))
+    x0, y0, window = _window(darkness, x, rows, 1 << halvings)
+    factor = float(1 << halvings)
+    across = torch.from_numpy(np.broadcast_to((x[None] - x0) / factor, rows.shape).astype(np.float32))
+    down = torch.from_numpy(((rows - y0) / factor).astype(np.float32))
+    height, wide = window.shape
+    grid = torch.stack([2 * across / wide - 1, 2 * down / height - 1], -1)
+    image: Tensor = F.grid_sample(
+        window[None, None], grid[None], mode="bilinear", padding_mode="border", align_corners=False
+    )[0, 0]
+    return image
+
+
+def _smoothed(line: TextLine) -> Floats:
+    """Returns the line's baseline without its small jumps."""
+    reach = min(int(_SMOOTH * line.size) | 1, 2 * (len(line.baseline) // 2) - 1)
+    if reach < 3:
+        return np.full_like(line.baseline, line.middle)
+    padded = np.pad(line.baseline, reach // 2, mode="edge")
+    return np.convolve(padded, np.full(reach, 1 / reach), "valid").astype(np.float32)
+
+
+def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int, int, Tensor]:
+    """Returns the part of the page that holds these points, reduced by a factor, and where it begins (x, y)."""
+    height, width = darkness.shape
+    x0 = min(max(0, math.floor(float(x.min())) - 2 * factor), width - 1)
+    y0 = min(max(0, math.floor(float(rows.min())) - 2 * factor), height - 1)
+    x1 = max(x0 + 1, min(width, math.ceil(float(x.max())) + 2 * factor))
+    y1 = max(y0 + 1, min(height, math.ceil(float(rows.max())) + 2 * factor))
+    window = torch.from_numpy(np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32))
+    if factor > 1:
+        window = F.avg_pool2d(window[None], factor, ceil_mode=True)[0]
+    return x0, y0, window
+
+
+def pieces(image: Tensor) -> Iterator[Tensor]:
+    """Yields a line image in parts of at most MAX_WIDTH_PX, cut in white where there is some."""
+    while image.shape[1] > MAX_WIDTH_PX:
+        ink = image[:, MAX_WIDTH_PX - _SEARCHED_PX : MAX_WIDTH_PX].sum(0)
+        whitest = int(F.avg_pool1d(ink[None, None], _GAP_PX, 1)[0, 0].argmin())
+        end = MAX_WIDTH_PX - _SEARCHED_PX + whitest + _GAP_PX // 2
+        yield image[:, :end]
+        image = image[:, end:]
+    yield image
+
+
+def normalised(image: Tensor) -> Tensor:
+    """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
+    quantiles = torch.quantile(image[::2, ::2].flatten(), torch.tensor(_QUANTILES, device=image.device))
+    lightest, paper, middle, dark_paper, darkest = map(float, quantiles)
+    if middle - lightest > darkest - middle:
+        contrast = max(dark_paper - lightest, _LEAST_CONTRAST)
+        return ((dark_paper - image) / contrast).clamp(*_RANGE)
+    return ((image - paper) / max(darkest - paper, _LEAST_CONTRAST)).clamp(*_RANGE)

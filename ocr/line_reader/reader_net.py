@@ -1,0 +1,97 @@
+"""The network that reads a line of text: convolutions over its image, a small transformer along it, CTC."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ocr.line_reader.line_images import HEIGHT_PX
+
+STEP_PX = 8  # of the line image; each step of the transformer gives FRAMES frames
+FRAMES = 2
+_KERNEL = 9
+
+
+class ReaderNet(nn.Module):
+    """Reads line images into frames of characters for CTC, four pixels a frame.
+
+    num_classes: the blank (0), the space (1) and the characters. width, layers, heads: of the transformer, which has a
+    convolution along the line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many
+    residual blocks at each.
+    Source: Graves et al. 2006, CTC; Shi et al. 2015, CRNN; Diaz et al. 2021 for self-attention with CTC.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        width: int = 256,
+        layers: int = 6,
+        heads: int = 4,
+        stem: tuple[int, int, int] = (32, 64, 128),
+        blocks: tuple[int, int, int] = (1, 2, 2),
+    ) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        parts: list[nn.Module] = []
+        before = 1
+        for channels, number in zip(stem, blocks, strict=True):
+            parts += [nn.Conv2d(before, channels, 3, stride=2, padding=1, bias=False)]
+            parts += [nn.BatchNorm2d(channels), nn.ReLU()]
+            parts += [_ConvBlock(channels) for _ in range(number)]
+            before = channels
+        self.stem = nn.Sequential(*parts)
+        self.collapse = nn.Linear(stem[-1] * (HEIGHT_PX // STEP_PX), width)
+        self.trunk = nn.ModuleList(_TrunkBlock(width, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, FRAMES * num_classes)
+
+    def forward(self, lines: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns logits [B, W / 4, num_classes] and the number of frames of each line [B].
+
+        lines: [B, 1, HEIGHT_PX, W] normalised, W a multiple of STEP_PX, 0 where padded. widths: [B], pixels of each.
+        """
+        found = self.stem(lines)
+        batch, channels, height, steps = found.shape
+        tokens = self.collapse(found.permute(0, 3, 1, 2).reshape(batch, steps, channels * height))
+        own = (widths + STEP_PX - 1) // STEP_PX
+        inside = torch.arange(steps, device=lines.device)[None] < own[:, None]
+        for block in self.trunk:
+            tokens = block(tokens, inside)
+        logits = self.head(self.norm(tokens)).view(batch, FRAMES * steps, self.num_classes)
+        return logits, FRAMES * own
+
+
+class _ConvBlock(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.dw = nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)
+        self.n = nn.BatchNorm2d(channels)
+        self.up = nn.Conv2d(channels, 2 * channels, 1)
+        self.down = nn.Conv2d(2 * channels, channels, 1, bias=False)
+        self.n2 = nn.BatchNorm2d(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        added: Tensor = x + self.n2(self.down(F.relu(self.up(self.n(self.dw(x))))))
+        return added
+
+
+class _TrunkBlock(nn.Module):
+    def __init__(self, width: int, heads: int, ratio: int = 3) -> None:
+        super().__init__()
+        self.heads = heads
+        self.conv = nn.Conv1d(width, width, _KERNEL, padding=_KERNEL // 2, groups=width)
+        self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, ratio * width), nn.Linear(ratio * width, width)
+
+    def forward(self, tokens: Tensor, inside: Tensor) -> Tensor:
+        """Returns tokens [B, T, D]. inside: [B, T] bool, False where padded."""
+        shown = (tokens * inside[..., None]).transpose(1, 2)
+        tokens = tokens + self.conv(shown).transpose(1, 2)
+        batch, steps, width = tokens.shape
+        qkv = self.qkv(self.n1(tokens)).view(batch, steps, 3, self.heads, width // self.heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=inside[:, None, None])
+        tokens = tokens + self.out(attended.transpose(1, 2).reshape(batch, steps, width))
+        added: Tensor = tokens + self.down(F.gelu(self.up(self.n2(tokens)), approximate="tanh"))
+        return added

@@ -1,0 +1,149 @@
+"""Finds the lines of a page and reads them. No text is invented: each line's text is what its pixels show."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn import functional as F
+
+from encoders.views import UInt8Array
+from ocr.line_reader.cells import Cells, lines_of
+from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
+from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.line_reader.text_lines import Floats, ReadLine, TextLine
+
+# The finder was trained on pages at 50 to 150 dpi: A4 at 100 dpi has this long side.
+FINDER_PX = 1174
+_BATCH_PX = (
+    2_400  # pixels of width in a batch: with 16,000 what is between layers leaves the cache, 25% slower
+)
+_BLANK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A line's image or a part of it, of line number `line`."""
+
+    line: int
+    image: Tensor
+
+
+class LineReader:
+    """Finds and reads lines of text. characters: those that the reader knows, in the order of its classes."""
+
+    def __init__(self, finder: FinderNet, reader: ReaderNet, characters: str) -> None:
+        self._finder, self._reader = finder.eval(), reader.eval()
+        self._names = ("", " ", *characters)
+
+    @classmethod
+    def load(cls, folder: Path) -> "LineReader":
+        """Returns the reader stored in a folder: finder.safetensors, reader.safetensors and reader.json."""
+        config = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+        characters = config.pop("characters")
+        finder, reader = FinderNet(), ReaderNet(len(characters) + 2, **config)
+        for name, net in (("finder", finder), ("reader", reader)):
+            stored = load_file(folder / f"{name}.safetensors")
+            net.load_state_dict(
+                {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
+            )
+        return cls(finder, reader, characters)
+
+    @torch.inference_mode()
+    def find(self, darkness: Floats) -> list[TextLine]:
+        """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white."""
+        height, width = darkness.shape
+        scale = min(1.0, FINDER_PX / max(height, width))
+        page = torch.from_numpy(np.ascontiguousarray(darkness, np.float32))[None, None]
+        if scale < 1:
+            size = max(1, round(height * scale)), max(1, round(width * scale))
+            page = F.interpolate(page, size, mode="bilinear", antialias=True, align_corners=False)
+        text, drop, size_log = self._finder(padded(page))[0].float().numpy()
+        middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
+        cells = Cells(
+            text=1 / (1 + np.exp(-text)),
+            baseline=middles + DROP_PX * drop,
+            size=SIZE_PX * np.exp(size_log),
+            stride_px=STRIDE_PX,
+        )
+        return lines_of(cells, scale, width)
+
+    def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
+        """Returns the lines with their texts, in the order given."""
+        images = [
+            _Piece(number, normalised(part))
+            for number, line in enumerate(lines)
+            for part in pieces(line_image(darkness, line))
+        ]
+        texts: list[list[str]] = [[] for _ in lines]
+        chances: list[list[float]] = [[] for _ in lines]
+        read: dict[int, tuple[str, list[float]]] = {}
+        for batch in _batches(images):
+            for index, result in zip(batch, self._read([images[i].image for i in batch]), strict=True):
+                read[index] = result
+        for index, piece in enumerate(images):
+            text, chance = read[index]
+            texts[piece.line].append(text)
+            chances[piece.line] += chance
+        return [
+            ReadLine(
+                line=line,
+                text=" ".join(filter(None, map(str.strip, texts[number]))),
+                confidence=float(np.mean(chances[number])) if chances[number] else 0.0,
+            )
+            for number, line in enumerate(lines)
+        ]
+
+    @torch.inference_mode()
+    def _read(self, images: Sequence[Tensor]) -> list[tuple[str, list[float]]]:
+        """Returns each image's text and the probabilities of its characters."""
+        widths = torch.tensor([image.shape[1] for image in images])
+        batch = torch.zeros(len(images), 1, HEIGHT_PX, -(-int(widths.max()) // STEP_PX) * STEP_PX)
+        for row, image in enumerate(images):
+            batch[row, 0, :, : image.shape[1]] = image
+        logits, num_frames = self._reader(batch, widths)
+        best = logits.max(-1)
+        chance = torch.exp(best.values - logits.logsumexp(-1))
+        return [
+            self._decoded(best.indices[row, :count].tolist(), chance[row, :count].tolist())
+            for row, count in enumerate(num_frames.tolist())
+        ]
+
+    def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> tuple[str, list[float]]:
+        """Returns the text that frames spell, repeats and blanks dropped, and each character's best probability."""
+        text: list[str] = []
+        found: list[float] = []
+        before = _BLANK
+        for number, chance in zip(classes, chances, strict=True):
+            if number == _BLANK:
+                before = number
+                continue
+            if number == before:
+                found[-1] = max(found[-1], chance)
+            else:
+                text.append(self._names[number])
+                found.append(chance)
+            before = number
+        return "".join(text), found
+
+
+def darkness_of(grey: UInt8Array) -> Floats:
+    """Returns how dark each pixel is, 0 white to 1 black. grey: [H, W] uint8."""
+    return (255 - grey).astype(np.float32) / np.float32(255)
+
+
+def _batches(images: Sequence[_Piece]) -> Iterable[list[int]]:
+    """Yields the indexes of images of like width, so that little is padded."""
+    batch: list[int] = []
+    for index in sorted(range(len(images)), key=lambda i: images[i].image.shape[1]):
+        if batch and (len(batch) + 1) * images[index].image.shape[1] > _BATCH_PX:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,0 +1,76 @@
+"""Images of lines: level, at one size, with white paper and black ink, whatever they were."""
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw, ImageFont
+
+from ocr.line_reader.line_images import (
+    ABOVE,
+    BELOW,
+    HEIGHT_PX,
+    MAX_WIDTH_PX,
+    line_image,
+    normalised,
+    pieces,
+)
+from ocr.line_reader.text_lines import Floats, TextLine
+
+
+def page(size: int, text: str = "Hamburgefonts 1234") -> tuple[Floats, TextLine]:
+    """Returns a page's darkness, and the line that stands on it. size: the type size in pixels."""
+    picture = Image.new("L", (14 * size, 4 * size), 255)
+    draw = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(size)
+    draw.text((size, 2 * size), text, 0, font=font, anchor="ls")
+    darkness = 1 - np.asarray(picture, np.float32) / 255
+    right = size + int(draw.textlength(text, font=font))
+    baseline = np.full(right - size, 2 * size, np.float32)
+    return darkness, TextLine(left=size, right=right, baseline=baseline, size=float(size))
+
+
+def test_type_of_any_size_looks_alike() -> None:
+    small, large = (line_image(*page(size)) for size in (24, 96))
+    assert small.shape[0] == large.shape[0] == HEIGHT_PX
+    assert abs(small.shape[1] - large.shape[1]) <= 8
+    assert float((small.mean(1) - large.mean(1)).abs().max()) < 0.1
+
+
+def test_the_baseline_lies_where_the_reader_expects_it() -> None:
+    darkness, line = page(48, "HHHH")
+    rows = line_image(darkness, line).sum(1)
+    last = int((rows > 0.3 * rows.max()).nonzero().max())
+    assert abs(last + 1 - HEIGHT_PX * ABOVE / (ABOVE + BELOW)) <= 1.5
+
+
+def test_a_slanted_line_is_level_in_its_image() -> None:
+    darkness, line = page(40)
+    slope = 0.06
+    height, width = darkness.shape
+    columns = np.arange(width)
+    sheared = np.stack([np.roll(darkness[:, x], round(slope * x)) for x in columns.tolist()], axis=1)
+    slanted = TextLine(
+        left=line.left,
+        right=line.right,
+        baseline=(line.baseline + slope * np.arange(line.left, line.right)).astype(np.float32),
+        size=line.size,
+    )
+    straight, levelled = line_image(darkness, line), line_image(sheared, slanted)
+    assert float((straight - levelled).abs().mean()) < 0.05
+    assert height == sheared.shape[0]
+
+
+def test_faint_and_inverted_print_look_like_black_on_white() -> None:
+    image = line_image(*page(40))
+    plain = normalised(image)
+    assert float((normalised(0.3 + 0.2 * image) - plain).abs().max()) < 0.01
+    assert float((normalised(1 - image) - plain).abs().mean()) < 0.02
+    assert float(normalised(torch.full((HEIGHT_PX, 100), 0.4)).abs().max()) == 0
+
+
+def test_a_long_line_is_cut_in_white() -> None:
+    image = torch.ones(HEIGHT_PX, MAX_WIDTH_PX + 700)
+    image[:, MAX_WIDTH_PX - 200 : MAX_WIDTH_PX - 150] = 0
+    first, second = pieces(image)
+    assert MAX_WIDTH_PX - 200 < first.shape[1] < MAX_WIDTH_PX - 150
+    assert first.shape[1] + second.shape[1] == image.shape[1]
+    assert [part.shape[1] for part in pieces(image[:, :500])] == [500]

@@ -1,0 +1,105 @@
+"""Reading with networks of random weights: loaded as stored, alone as in a batch, nothing where there is nothing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from ocr.line_reader.finder_net import DEEPEST_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.line_images import HEIGHT_PX
+from ocr.line_reader.reader_net import ReaderNet
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.line_reader.text_lines import TextLine
+
+CHARACTERS = "abcdef"
+SMALL = {"width": 32, "layers": 2, "heads": 2, "stem": [4, 8, 16], "blocks": [1, 1, 1]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(3)
+    place = tmp_path_factory.mktemp("lines")
+    save_file(ReaderNet(len(CHARACTERS) + 2, **SMALL).state_dict(), place / "reader.safetensors")  # type: ignore[arg-type]
+    save_file(
+        {
+            name: value.half() if value.is_floating_point() else value
+            for name, value in FinderNet().state_dict().items()
+        },
+        place / "finder.safetensors",
+    )
+    (place / "reader.json").write_text(json.dumps({**SMALL, "characters": CHARACTERS}), encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def reader(folder: Path) -> LineReader:
+    return LineReader.load(folder)
+
+
+def lines(number: int) -> list[TextLine]:
+    return [
+        TextLine(
+            left=20, right=120 + 90 * n, baseline=np.full(100 + 90 * n, 60.0 + 50 * n, np.float32), size=30.0
+        )
+        for n in range(number)
+    ]
+
+
+def test_a_line_reads_alike_alone_and_beside_longer_ones(reader: LineReader) -> None:
+    darkness = np.random.default_rng(5).random((400, 700), np.float32)
+    together = reader.read(darkness, lines(5))
+    assert [read.line.right for read in together] == [120 + 90 * n for n in range(5)]
+    for line, read in zip(lines(5), together, strict=True):
+        (alone,) = reader.read(darkness, [line])
+        assert alone.text == read.text
+        assert alone.confidence == pytest.approx(read.confidence, abs=1e-4)
+
+
+def test_a_line_that_is_longer_than_an_image_is_read_in_parts(reader: LineReader) -> None:
+    line = TextLine(left=0, right=3000, baseline=np.full(3000, 60.0, np.float32), size=20.0)
+    (read,) = reader.read(np.zeros((100, 3000), np.float32), [line])
+    assert 0 <= read.confidence <= 1
+
+
+def test_nothing_is_read_where_there_is_no_line(reader: LineReader) -> None:
+    assert reader.read(np.zeros((50, 50), np.float32), []) == []
+
+
+@pytest.mark.parametrize("shape", [(33, 47), (300, 200), (2600, 40)])
+def test_pages_of_any_shape_are_searched(reader: LineReader, shape: tuple[int, int]) -> None:
+    for line in reader.find(np.random.default_rng(1).random(shape, np.float32)):
+        assert 0 <= line.left < line.right <= shape[1]
+        assert len(line.baseline) == line.right - line.left
+
+
+def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
+    classes, chances = [0, 2, 2, 0, 2, 3, 1, 1, 4, 0], [1, 0.5, 0.9, 1, 0.8, 0.7, 0.6, 0.9, 1.0, 1]
+    assert reader._decoded(classes, chances) == ("aab c", [0.9, 0.8, 0.7, 0.9, 1.0])
+
+
+def test_the_finder_has_a_cell_for_every_few_pixels() -> None:
+    page = padded(torch.zeros(1, 1, 75, 130))
+    assert [side % DEEPEST_PX for side in page.shape[-2:]] == [0, 0]
+    assert FinderNet().eval()(page).shape == (1, 3, page.shape[2] // STRIDE_PX, page.shape[3] // STRIDE_PX)
+
+
+def test_padding_hardly_changes_a_frame_of_a_line() -> None:
+    torch.manual_seed(0)
+    net = ReaderNet(8, **SMALL).eval()  # type: ignore[arg-type]
+    line = torch.rand(1, 1, HEIGHT_PX, 64)
+    wide = torch.zeros(1, 1, HEIGHT_PX, 256)
+    wide[..., :64] = line
+    with torch.inference_mode():
+        alone, frames = net(line, torch.tensor([64]))
+        beside, _ = net(wide, torch.tensor([64]))
+    inner = (
+        int(frames) - 4
+    )  # at the end the stem's convolutions see padding, which attention hardly tells the others
+    assert torch.allclose(alone[0, :inner], beside[0, :inner], atol=0.01)
+
+
+def test_white_is_no_darkness() -> None:
+    assert darkness_of(np.asarray([[255, 0]], np.uint8)).tolist() == [[0.0, 1.0]]

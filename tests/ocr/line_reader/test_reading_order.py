@@ -1,0 +1,61 @@
+"""The order of lines: columns one after the other, headlines before them, tables row by row."""
+
+import numpy as np
+
+from ocr.line_reader.reading_order import in_reading_order
+from ocr.line_reader.text_lines import TextLine
+
+Place = tuple[str, int, int, int]
+
+
+def order(places: list[Place], size: float = 20.0) -> list[str]:
+    """Returns the names of lines (name, left, right, baseline) row by row, those of a row joined by a bar."""
+    names: dict[int, str] = {}
+    lines = []
+    for name, left, right, baseline in places:
+        line = TextLine(
+            left=left, right=right, baseline=np.full(right - left, baseline, np.float32), size=size
+        )
+        names[id(line)] = name
+        lines.append(line)
+    return ["|".join(names[id(line)] for line in row) for block in in_reading_order(lines) for row in block]
+
+
+def column(name: str, left: int, top: int, number: int, width: int = 400) -> list[Place]:
+    return [(f"{name}{n}", left, left + width, top + 26 * n) for n in range(number)]
+
+
+def test_columns_follow_each_other_below_their_headline() -> None:
+    places = [*column("b", 500, 100, 4), *column("a", 50, 100, 4), ("title", 50, 900, 40)]
+    assert order(places) == ["title", *(f"a{n}" for n in range(4)), *(f"b{n}" for n in range(4))]
+
+
+def test_a_headline_across_columns_divides_them() -> None:
+    places = [
+        *column("a", 50, 100, 3), *column("b", 500, 100, 3), ("middle", 50, 900, 220),
+        *column("c", 50, 280, 3), *column("d", 500, 280, 3),
+    ]  # fmt: skip
+    expected = [*["a0", "a1", "a2", "b0", "b1", "b2", "middle", "c0", "c1", "c2", "d0", "d1", "d2"]]
+    assert order(places) == expected
+
+
+def test_a_table_is_read_row_by_row() -> None:
+    cells = [(f"{x}{y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y) for x in range(3) for y in range(4)]
+    assert order(cells) == [f"0{y}|1{y}|2{y}" for y in range(4)]
+
+
+def test_lines_of_a_receipt_keep_their_prices() -> None:
+    items = [(f"item{n}", 40, 200, 50 + 30 * n) for n in range(5)]
+    prices = [(f"price{n}", 420, 480, 52 + 30 * n) for n in range(5)]
+    assert order([*prices, *items]) == [f"item{n}|price{n}" for n in range(5)]
+
+
+def test_a_spread_is_read_page_by_page() -> None:
+    left, right = column("l", 50, 60, 12), column("r", 700, 60, 12)
+    places = [("8", 200, 230, 400), *left, ("9", 900, 930, 400), *right]
+    assert order(places)[:12] == [f"l{n}" for n in range(12)]
+    assert order(places)[-12:] != order(places)[:12]
+
+
+def test_no_lines_have_no_order() -> None:
+    assert in_reading_order([]) == []
