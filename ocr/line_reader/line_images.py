@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ocr.line_reader.text_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Floats, TextLine
 
 HEIGHT_PX = 40
 MAX_WIDTH_PX = 2048

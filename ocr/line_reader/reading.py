@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from encoders.views import UInt8Array
-from ocr.line_reader.cells import Cells, lines_of
+from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
 from ocr.line_reader.reader_net import STEP_PX, ReaderNet
-from ocr.line_reader.text_lines import Floats, ReadLine, TextLine
 
 # The finder was trained on pages at 50 to 150 dpi: A4 at 100 dpi has this long side.
 FINDER_PX = 1174

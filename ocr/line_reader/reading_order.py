@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.text_lines import TextLine
+from ocr.line_reader.found_lines import TextLine
 
 # In type sizes.
 _PITCH = 2.1  # baselines of successive lines of a block are nearer

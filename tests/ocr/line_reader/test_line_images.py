@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
+from ocr.line_reader.found_lines import Floats, TextLine
 from ocr.line_reader.line_images import (
     ABOVE,
     BELOW,
@@ -13,7 +14,6 @@ from ocr.line_reader.line_images import (
     normalised,
     pieces,
 )
-from ocr.line_reader.text_lines import Floats, TextLine
 
 
 def page(size: int, text: str = "Hamburgefonts 1234") -> tuple[Floats, TextLine]:

@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import save_file
 
 from ocr.line_reader.finder_net import DEEPEST_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.reader_net import ReaderNet
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.line_reader.text_lines import TextLine
 
 CHARACTERS = "abcdef"
 SMALL = {"width": 32, "layers": 2, "heads": 2, "stem": [4, 8, 16], "blocks": [1, 1, 1]}

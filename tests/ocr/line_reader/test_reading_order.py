@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.reading_order import in_reading_order
-from ocr.line_reader.text_lines import TextLine
 
 Place = tuple[str, int, int, int]
 

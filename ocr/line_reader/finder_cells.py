@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.text_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Floats, TextLine
 
 Ints = npt.NDArray[np.int64]
 

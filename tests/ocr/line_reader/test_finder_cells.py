@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ocr.line_reader.cells import Cells, lines_of
+from ocr.line_reader.finder_cells import Cells, lines_of
 
 STRIDE = 4
 
