@@ -16,12 +16,12 @@ MAX_WIDTH_PX = 2048
 ABOVE, BELOW = 0.98, 0.32
 _BESIDE = 0.25  # the same, of the paper at a line's ends
 _SMOOTH = 3.0  # over this many type sizes a baseline is evened out
-_MAX_HALVINGS, _WORTH_HALVING = 2, 1.1
+MAX_HALVINGS, WORTH_HALVING = 2, 1.1
 # Where a line that is too long may be cut: in the whitest stretch of this width among the last pixels that fit.
 _GAP_PX, _SEARCHED_PX = 24, 500
 # Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
-_QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
-_LEAST_CONTRAST, _RANGE = 0.06, (-0.3, 1.3)
+QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
+LEAST_CONTRAST, RANGE = 0.06, (-0.3, 1.3)
 
 
 def line_image(darkness: Floats, line: TextLine) -> Tensor:
@@ -35,7 +35,7 @@ def line_image(darkness: Floats, line: TextLine) -> Tensor:
     x = line.left - margin + step * (np.arange(width) + 0.5)
     y = np.interp(x, np.arange(line.left, line.right) + 0.5, _smoothed(line))
     rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
-    halvings = min(_MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / _WORTH_HALVING))))
+    halvings = min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
     x0, y0, window = _window(darkness, x, rows, 1 << halvings)
     factor = float(1 << halvings)
     across = torch.from_numpy(np.broadcast_to((x[None] - x0) / factor, rows.shape).astype(np.float32))
@@ -83,9 +83,9 @@ def pieces(image: Tensor) -> Iterator[Tensor]:
 
 def normalised(image: Tensor) -> Tensor:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
-    quantiles = torch.quantile(image[::2, ::2].flatten(), torch.tensor(_QUANTILES, device=image.device))
+    quantiles = torch.quantile(image[::2, ::2].flatten(), torch.tensor(QUANTILES, device=image.device))
     lightest, paper, middle, dark_paper, darkest = map(float, quantiles)
     if middle - lightest > darkest - middle:
-        contrast = max(dark_paper - lightest, _LEAST_CONTRAST)
-        return ((dark_paper - image) / contrast).clamp(*_RANGE)
-    return ((image - paper) / max(darkest - paper, _LEAST_CONTRAST)).clamp(*_RANGE)
+        contrast = max(dark_paper - lightest, LEAST_CONTRAST)
+        return ((dark_paper - image) / contrast).clamp(*RANGE)
+    return ((image - paper) / max(darkest - paper, LEAST_CONTRAST)).clamp(*RANGE)

@@ -11,7 +11,6 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -27,42 +26,11 @@ from ocr.training.trainer.curriculum import LEGS
 from ocr.training.trainer.distributed import Gradients, Ranks
 from ocr.training.trainer.muon import Muon, is_matrix
 from ocr.training.trainer.objective import Objective, Weights, initialise
+from ocr.training.trainer.schedule import Schedule
 
 SHARD_BYTES = 14 << 20
 CLOCK_STEPS = 10
 SETTLING_STEPS = 300
-WARM_UP_STEPS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """The position of a run in its leg, by the clock.
-
-    start, end: the shares of the leg's time at which the run begins and ends. minutes: the run takes.
-    flat: share of the leg before the rates decay.
-    """
-
-    start: float = 0.0
-    end: float = 1.0
-    minutes: float
-    flat: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.start < self.end <= 1:
-            raise ValueError(f"a span goes from A to B with 0 <= A < B <= 1, not {self.start} to {self.end}")
-
-    def share(self, minutes: float) -> float:
-        """The share of the leg that is done after so many minutes of this run."""
-        return self.start + (self.end - self.start) * minutes / self.minutes
-
-    def factor(self, step: int, share: float) -> float:
-        """The factor of the learning rates: warm-up in every run, then the leg's: flat, then linear to zero."""
-        decay = 1.0 if share <= self.flat else max(0.0, (1 - share) / (1 - self.flat))
-        return min(1.0, (step + 1) / WARM_UP_STEPS, decay)
-
-    def seed(self, seed: int) -> int:
-        """The seed of the pages: the runs of a leg must not draw the same ones."""
-        return seed + round(self.start * 1_000_000)
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:

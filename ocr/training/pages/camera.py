@@ -53,11 +53,16 @@ def render(sheet: Sheet, matrix: pymupdf.Matrix, canvas: Size, inner: Size) -> n
     """Returns [H, W] grey pixels; beyond the page's own frame the global view's padding."""
     x, y = (canvas[0] - inner[0]) // 2, (canvas[1] - inner[1]) // 2
     clip = pymupdf.IRect(x, y, x + inner[0], y + inner[1])
-    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=clip * ~matrix)
     pixels = np.full((canvas[1], canvas[0]), 127, np.uint8)
-    pixels[y : y + inner[1], x : x + inner[0]] = 255
+    paint(pixels, sheet, matrix, clip)
+    return pixels
+
+
+def paint(pixels: npt.NDArray[np.uint8], sheet: Sheet, matrix: pymupdf.Matrix, frame: pymupdf.IRect) -> None:
+    """Draws what a frame shows of a page on its white paper. pixels: [H, W] grey, changed; frame: lies in them."""
+    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=frame * ~matrix)
+    pixels[frame.y0 : frame.y1, frame.x0 : frame.x1] = 255
     found = np.frombuffer(drawn.samples_mv, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
     top, left = max(0, drawn.y), max(0, drawn.x)
-    found = found[top - drawn.y : canvas[1] - drawn.y, left - drawn.x : canvas[0] - drawn.x]
+    found = found[top - drawn.y : pixels.shape[0] - drawn.y, left - drawn.x : pixels.shape[1] - drawn.x]
     pixels[top : top + found.shape[0], left : left + found.shape[1]] = found
-    return pixels

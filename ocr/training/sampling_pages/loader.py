@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from tokenizers import Tokenizer
 from torch.utils.data import DataLoader, IterableDataset
 
 from ocr.training.sampling_pages.samples import Prompt, Sample, Sampler, View
+
+Drawn = TypeVar("Drawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,13 +148,13 @@ def echoed(source: Iterator[Batch], times: int, seed: int, held: int = 24) -> It
             yield from (rng.choice(pool) for _ in range(times - 1))
 
 
-def batches(dataset: Pages, workers: int) -> Iterator[Batch]:
-    """The dataset's batches, drawn by `workers` processes (in this process where 0)."""
-    loader: DataLoader[Batch] = DataLoader(
+def batches(dataset: IterableDataset[Drawn], workers: int, prefetch: int = 3) -> Iterator[Drawn]:
+    """The dataset's batches, drawn by `workers` processes (in this process where 0), `prefetch` ahead in each."""
+    loader: DataLoader[Drawn] = DataLoader(
         dataset,
         batch_size=None,
         num_workers=workers,
-        prefetch_factor=3 if workers else None,
+        prefetch_factor=prefetch if workers else None,
         multiprocessing_context="spawn" if workers else None,
     )
     return iter(loader)

@@ -30,6 +30,15 @@ TOKEN_PX = 64
 BANDS = 0.35  # share of real pages that are cut to a crop
 PARTS = 0.25  # share of synthetic pages that are drawn as crops
 Prompt = Literal["plain", "grounded"]
+# What a draw may raise that gave no usable page: the caller draws again.
+USELESS_DRAW = (
+    UnreadableError,
+    RuntimeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    pymupdf.mupdf.FzErrorBase,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +81,11 @@ class Sampler:
         self.documents: list[tuple[Path, list[int]]] = []
         self.draws = 0
 
-    def _look_for_documents(self) -> None:
-        """Reads `pdfs*/index.json`. More may arrive during training: a large set takes long to copy."""
+    def look_for_documents(self) -> None:
+        """Reads `pdfs*/index.json` before some draws: more may arrive in training, a large set takes long to copy."""
+        self.draws += 1
+        if self.draws % 200 != 1:
+            return
         indexes = sorted(self.folder.glob("pdfs*/index.json"))
         if indexes != self.indexes:
             self.indexes = indexes
@@ -99,25 +111,16 @@ class Sampler:
         short: little text. real, empty: shares of pages from documents, and of pages without text.
         prompt: what is asked; "grounded" is answered for composed pages only.
         """
-        if self.draws % 200 == 0:
-            self._look_for_documents()
-        self.draws += 1
+        self.look_for_documents()
         try:
             if rng.random() < empty:
                 return self._empty(rng, view, prompt)
             if view == "page" and prompt == "plain" and self.documents and rng.random() < real:
                 return self._real(rng)
             if view == "page":
-                return self._sample(rng, self._synthetic_page(rng, prompt), view, prompt)
-            return self._sample(rng, self._synthetic_small(rng, view, short), view)
-        except (
-            UnreadableError,
-            RuntimeError,
-            ValueError,
-            ArithmeticError,
-            LookupError,
-            pymupdf.mupdf.FzErrorBase,
-        ):
+                return self._sample(rng, self.synthetic_page(rng, prompt), view, prompt)
+            return self._sample(rng, self.synthetic_small(rng, view, short), view)
+        except USELESS_DRAW:
             return None
 
     def _empty(self, rng: random.Random, view: View, prompt: Prompt) -> Sample | None:
@@ -156,13 +159,15 @@ class Sampler:
         # With a font that cannot be loaded, the page shows other characters than its text layer.
         return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else sample
 
-    def _synthetic_page(self, rng: random.Random, prompt: Prompt) -> Sheet:
+    def synthetic_page(self, rng: random.Random, prompt: Prompt) -> Sheet:
+        """Returns a composed page or a part of one. Raises: UnreadableError."""
         form = draw_part(rng) if rng.random() < PARTS else draw_form(rng)
         return compose_form(
             rng, self.source, self.fonts, form, pictures=self.pictures, grounded=prompt == "grounded"
         )
 
-    def _synthetic_small(self, rng: random.Random, view: View, short: bool) -> Sheet:
+    def synthetic_small(self, rng: random.Random, view: View, short: bool) -> Sheet:
+        """Returns a composed sheet for a single view, in large type. Raises: UnreadableError."""
         canvas = TILE_PX if view == "tile" else GLOBAL_PX
         em_px = float(np.exp(rng.uniform(np.log(15.0), np.log(36.0))))
         width, height = canvas, canvas

@@ -12,9 +12,10 @@ from ocr.model.deepseek_ocr import OcrModel
 from ocr.training.package import package
 from ocr.training.small import small_config
 from ocr.training.tokens import CHARACTERS, SPECIAL
-from ocr.training.train import Schedule, arguments, load_weights, save_weights
+from ocr.training.train import arguments, load_weights, save_weights
 from ocr.training.trainer.batch_inputs import make_rows, make_views
 from ocr.training.trainer.objective import Objective, Weights, initialise
+from ocr.training.trainer.schedule import Schedule
 from tests.ocr.training.trainer.test_batch_inputs import BOS, EOS, PROMPT, batch
 
 

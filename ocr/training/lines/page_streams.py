@@ -1,0 +1,134 @@
+"""Endless batches of pages with what each network learns of them, for worker processes to draw."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.utils.data import IterableDataset
+
+from ocr.training.lines.finder_targets import targets
+from ocr.training.lines.line_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, LinePages
+
+FIRST_CLASS = 2  # of the characters: 0 is the blank, 1 the space
+# Shares of lines that end at wide white: a reader must bear what finders do, but a finder learns one way.
+_READER_SPLIT, _FINDER_SPLIT = 0.6, 1.0
+_EMPTY = 0.06  # share of pages without text, for the finder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineBatch:
+    """Pages, and N lines that stand on them.
+
+    pixels: [P, H, W] uint8 grey. places: [N, 5] float32 as DrawnPage has them. page: [N] int32, where each line stands.
+    labels: int16, the lines' classes one after the other. lengths: [N] int32, how many of them each line has.
+    """
+
+    pixels: Tensor
+    places: Tensor
+    page: Tensor
+    labels: Tensor
+    lengths: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellBatch:
+    """Pages with the finder's targets. pixels: [P, H, W] uint8 grey. cells: [P, 3, H / 8, W / 8] float16."""
+
+    pixels: Tensor
+    cells: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What pages are drawn from. data: a folder of ocr.training.corpus with tokenizer.json.
+
+    characters: those to learn. pages: in a batch. real: share from documents. split: "train" or "valid".
+    """
+
+    data: Path
+    characters: str
+    pages: int
+    real: float
+    seed: int
+    split: str = "train"
+
+    def open(self, split: float) -> tuple[LinePages, random.Random]:
+        """Returns a worker's own source of pages, and its random numbers. split: see LinePages."""
+        torch.set_num_threads(1)
+        worker = torch.utils.data.get_worker_info()
+        tokenizer = Tokenizer.from_file(str(self.data / "tokenizer.json"))
+        pages = LinePages(self.data, tokenizer, self.characters, sources=self.split, split=split)
+        return pages, random.Random(f"{self.split}/{self.seed}/{worker.id if worker else 0}")
+
+
+class ReaderPages(IterableDataset[LineBatch]):
+    """Pages for the reader: lines with a character that it does not know are left out."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[LineBatch]:
+        pages, rng = self.source.open(_READER_SPLIT)
+        classes = {" ": 1, **{c: i + FIRST_CLASS for i, c in enumerate(self.source.characters)}}
+        while True:
+            drawn: list[DrawnPage] = []
+            while len(drawn) < self.source.pages:
+                page = pages.draw(rng, self.source.real)
+                if page is not None:
+                    drawn.append(page)
+            batch = line_batch(drawn, classes)
+            if len(batch.lengths):
+                yield batch
+
+
+class FinderPages(IterableDataset[CellBatch]):
+    """Pages for the finder, some without text."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[CellBatch]:
+        pages, rng = self.source.open(_FINDER_SPLIT)
+        while True:
+            drawn: list[DrawnPage] = []
+            while len(drawn) < self.source.pages:
+                page = pages.empty(rng) if rng.random() < _EMPTY else pages.draw(rng, self.source.real)
+                if page is not None:
+                    drawn.append(page)
+            yield cell_batch(drawn)
+
+
+def line_batch(drawn: list[DrawnPage], classes: dict[str, int]) -> LineBatch:
+    """Returns the pages with those lines all of whose characters have a class."""
+    places: list[np.ndarray] = []
+    labels: list[int] = []
+    lengths: list[int] = []
+    owners: list[int] = []
+    for number, page in enumerate(drawn):
+        for place, text in zip(page.places, page.texts, strict=True):
+            if text and all(c in classes for c in text):
+                places.append(place)
+                owners.append(number)
+                labels += [classes[c] for c in text]
+                lengths.append(len(text))
+    return LineBatch(
+        pixels=torch.from_numpy(np.stack([page.pixels for page in drawn])),
+        places=torch.from_numpy(np.asarray(places, np.float32).reshape(-1, 5)),
+        page=torch.tensor(owners, dtype=torch.int32),
+        labels=torch.tensor(labels, dtype=torch.int16),
+        lengths=torch.tensor(lengths, dtype=torch.int32),
+    )
+
+
+def cell_batch(drawn: list[DrawnPage]) -> CellBatch:
+    """Returns the pages with their targets."""
+    cells = [targets(page.places, page.others, HEIGHT_PX, WIDTH_PX).astype(np.float16) for page in drawn]
+    return CellBatch(
+        pixels=torch.from_numpy(np.stack([page.pixels for page in drawn])),
+        cells=torch.from_numpy(np.stack(cells)),
+    )

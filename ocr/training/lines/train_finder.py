@@ -1,0 +1,128 @@
+"""Trains the network that finds lines of text (ocr.line_reader.finder_net):
+
+python -m ocr.training.lines.train_finder --data DIR --out DIR --minutes 5 --workers 14
+
+Writes finder.safetensors. The schedule follows the clock.
+"""
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ocr.line_reader.finder_net import DROP_PX, FinderNet
+from ocr.training.lines.finder_targets import HALVING
+from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
+from ocr.training.lines.page_pool import PagePool, copied
+from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
+from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
+from ocr.training.sampling_pages.loader import batches
+from ocr.training.trainer.schedule import Schedule
+
+_FLAT, _DECAY = 0.3, 0.02
+_WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used
+_TEXT_WEIGHT = 3.0  # of a cell of text against one of paper, of which there are more
+
+
+def finder_losses(outputs: Tensor, cells: Tensor) -> Losses:
+    """Returns the losses: of the cells' text, twice, and of the baseline and the size where text is.
+
+    outputs: [B, 3, H, W] FinderNet's. cells: the same, as `finder_targets.targets` has them.
+    Source: Milletari et al. 2016, V-Net, for the Dice loss.
+    """
+    known = (cells[:, 0] >= 0).float()
+    text = cells[:, 0].clamp(min=0)
+    each = F.binary_cross_entropy_with_logits(outputs[:, 0], text, reduction="none")
+    found = outputs[:, 0].sigmoid() * known
+    off = ((outputs[:, 1:] - cells[:, 1:]).abs() * text[:, None]).sum((0, 2, 3)) / text.sum().clamp(min=1)
+    return {
+        "text": (each * known * (1 + (_TEXT_WEIGHT - 1) * text)).sum() / known.sum(),
+        "dice": 1 - (2 * (found * text).sum() + 1) / (found.sum() + text.sum() + 1),
+        "drop": off[0],
+        "size": off[1],
+    }
+
+
+class FinderTraining:
+    """One run: network, optimiser, mean, pages."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.device, self.characters = begin(args)
+        self.net = FinderNet().to(self.device).train()
+        if args.weights:
+            load_weights(self.net, args.weights / "finder.safetensors")
+        self.mean = MeanWeights(self.net, every=4, keep=0.98, young=40)
+        self.optimiser = torch.optim.AdamW(
+            self.net.parameters(), args.rate, weight_decay=_DECAY, fused=self.device.type == "cuda"
+        )
+
+    def losses(self, batch: CellBatch, strength: float) -> Losses:
+        """Returns the losses on pages worn anew."""
+        with torch.no_grad():
+            darkness = in_poor_light(worn_darkness(batch.pixels.to(self.device), strength))
+            halved = on_dark_lid(F.avg_pool2d(darkness, HALVING))
+        return finder_losses(self._outputs(halved), batch.cells.to(self.device).float())
+
+    def run(self) -> None:
+        """Trains, and writes the weights."""
+        args = self.args
+        held_out = [copied(b) for b in islice(self._pages("valid", min(2, args.workers)), 1)]
+        pool = PagePool(self._pages("train", args.workers), args.held, float("inf"))
+
+        def losses() -> Losses:
+            return self.losses(pool.draw(), random.choice(_WEAR))
+
+        def check() -> str:
+            self.save()
+            return f"{self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
+
+        schedule = Schedule(minutes=args.minutes, flat=_FLAT)
+        learn(args, self.optimiser, schedule, self.mean, losses, check)
+
+    def _pages(self, split: str, workers: int) -> Iterator[CellBatch]:
+        args = self.args
+        source = Source(
+            data=args.data,
+            characters=self.characters,
+            pages=args.pages,
+            real=args.real,
+            seed=args.seed,
+            split=split,
+        )
+        return batches(FinderPages(source), workers, prefetch=2)
+
+    def _outputs(self, halved: Tensor) -> Tensor:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            outputs: Tensor = self.net(halved)
+        return outputs.float()
+
+    @torch.no_grad()
+    def score(self, held_out: Sequence[CellBatch]) -> str:
+        """Returns how well the mean of the weights finds the text of clean pages, and how far baselines are off."""
+        with self.mean.in_place():
+            parts = [
+                finder_losses(
+                    self._outputs(F.avg_pool2d(worn_darkness(batch.pixels.to(self.device), 0.0), HALVING)),
+                    batch.cells.to(self.device).float(),
+                )
+                for batch in held_out
+            ]
+        dice, drop = (sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop"))
+        return f"F1 of cells {1 - dice:.3f}, baselines {DROP_PX * drop:.2f} px off"
+
+    def save(self) -> None:
+        """Writes the mean of the weights, for `LineReader.load`."""
+        self.mean.save(self.args.out / "finder.safetensors")
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    return parser("train_finder", __doc__, pages=12, held=24, rate=2e-3, real=0.45).parse_args(given)
+
+
+if __name__ == "__main__":
+    FinderTraining(arguments()).run()

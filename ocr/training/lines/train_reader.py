@@ -1,0 +1,178 @@
+"""Trains the network that reads a line of text (ocr.line_reader.reader_net):
+
+python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
+
+Writes reader.safetensors and reader.json. The schedule follows the clock.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from rapidfuzz.distance import Levenshtein
+from torch import Tensor
+from torch.nn import functional as F
+
+from ocr.line_reader.reader_net import ReaderNet
+from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
+from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
+from ocr.training.lines.page_pool import PagePool, copied
+from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
+from ocr.training.sampling_pages.loader import batches
+from ocr.training.trainer.schedule import Schedule
+
+_FLAT, _WARM_UP = 0.25, 300
+_DECAY, _BETAS = 0.03, (0.9, 0.98)
+_WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
+_CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
+_BLANK = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The shape of a ReaderNet, as its arguments say and as reader.json has it."""
+
+    width: int = 256
+    layers: int = 6
+    heads: int = 4
+    stem: tuple[int, int, int] = (32, 64, 128)
+    blocks: tuple[int, int, int] = (1, 2, 2)
+
+    @classmethod
+    def of(cls, folder: Path) -> "Shape":
+        """Returns the shape of the weights in a folder."""
+        config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+        del config["characters"]
+        config["stem"], config["blocks"] = tuple(config["stem"]), tuple(config["blocks"])
+        return cls(**config)
+
+    def net(self, characters: str) -> ReaderNet:
+        """Returns a network with random weights, its stem's layout as fast as a GPU can have it."""
+        net = ReaderNet(len(characters) + FIRST_CLASS, **asdict(self))
+        net.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return net
+
+
+def ctc_loss(net: ReaderNet, lines: Lines) -> Tensor:
+    """Returns the loss per character; lines too narrow for their text count nothing."""
+    log_probs, frames = _read(net, lines)
+    lengths = torch.tensor([len(label) for label in lines.labels])
+    device = log_probs.device
+    loss = F.ctc_loss(
+        log_probs.transpose(0, 1),
+        torch.cat(lines.labels).to(device),
+        frames,
+        lengths.to(device),
+        blank=_BLANK,
+        reduction="none",
+        zero_infinity=True,
+    )
+    return loss.sum() / lengths.sum().to(device)
+
+
+@torch.no_grad()
+def error_rate(net: ReaderNet, batch: LineBatch, device: torch.device, strength: float) -> float:
+    """Returns edits per character of a batch's lines, cut as a finder would. net: in evaluation mode."""
+    edits = total = 0
+    for lines in cut_lines(batch, device, strength):
+        log_probs, frames = _read(net, lines)
+        best = log_probs.argmax(-1).cpu()
+        for row, count, label in zip(best, frames.tolist(), lines.labels, strict=True):
+            found = torch.unique_consecutive(row[:count])
+            edits += Levenshtein.distance(found[found != _BLANK].tolist(), label.tolist())
+            total += len(label)
+    return edits / max(1, total)
+
+
+def _read(net: ReaderNet, lines: Lines) -> tuple[Tensor, Tensor]:
+    """Returns [N, T, C] float32 log-probabilities and the number of frames of each line."""
+    device = lines.images.device
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        images = lines.images.float().contiguous(memory_format=torch.channels_last)
+        logits, frames = net(images, lines.widths.to(device))
+    return logits.float().log_softmax(-1), frames
+
+
+class ReaderTraining:
+    """One run: network, optimiser, mean, pages."""
+
+    def __init__(self, args: argparse.Namespace, shape: Shape | None = None) -> None:
+        self.args = args
+        self.device, self.characters = begin(args)
+        self.shape = shape or (Shape.of(args.weights) if args.weights else Shape())
+        self.net = self.shape.net(self.characters).to(self.device).train()
+        if args.weights:
+            load_weights(self.net, args.weights / "reader.safetensors")
+        self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
+        matrices = [p for p in self.net.parameters() if p.ndim > 1]
+        rest = [p for p in self.net.parameters() if p.ndim < 2]
+        self.optimiser = torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": _DECAY}, {"params": rest, "weight_decay": 0.0}],
+            args.rate,
+            betas=_BETAS,
+            fused=self.device.type == "cuda",
+        )
+
+    def run(self) -> None:
+        """Trains, and writes the weights."""
+        args = self.args
+        held_out = [copied(b) for b in islice(self._pages("valid", min(2, args.workers)), 2)]
+        pool = PagePool(self._pages("train", args.workers), args.held, args.uses)
+        shelves = LineShelves(
+            fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)), batch_px=args.batch_px
+        )
+
+        def losses() -> Losses:
+            return {"ctc": ctc_loss(self.net, shelves.draw())}
+
+        def check() -> str:
+            self.save()
+            return f"{self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
+
+        schedule = Schedule(minutes=args.minutes, flat=_FLAT, warm_up=_WARM_UP)
+        learn(args, self.optimiser, schedule, self.mean, losses, check)
+
+    def _pages(self, split: str, workers: int) -> Iterator[LineBatch]:
+        args = self.args
+        source = Source(
+            data=args.data,
+            characters=self.characters,
+            pages=args.pages,
+            real=args.real,
+            seed=args.seed,
+            split=split,
+        )
+        return batches(ReaderPages(source), workers, prefetch=2)
+
+    def score(self, held_out: Sequence[LineBatch]) -> str:
+        """Returns how many characters the mean of the weights reads wrong, on clean and on worn pages."""
+        with self.mean.in_place():
+            rates = [
+                sum(error_rate(self.net, batch, self.device, strength) for batch in held_out) / len(held_out)
+                for strength in _CHECKED
+            ]
+        return ", ".join(f"wear {s:g}: {rate:.2%} wrong" for s, rate in zip(_CHECKED, rates, strict=True))
+
+    def save(self) -> None:
+        """Writes the mean of the weights and what they know, for `LineReader.load`."""
+        self.mean.save(self.args.out / "reader.safetensors")
+        config = {**asdict(self.shape), "characters": self.characters}
+        (self.args.out / "reader.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    made = parser("train_reader", __doc__, pages=16, held=20, rate=1.5e-3, real=0.35)
+    made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
+    made.add_argument("--uses", type=float, default=6.0, help="how often each page is used on average")
+    return made.parse_args(given)
+
+
+if __name__ == "__main__":
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every length
+    ReaderTraining(arguments()).run()

@@ -1,0 +1,145 @@
+"""Both trainings at tiny sizes: losses fall on one page, weights load in production, runs end and go on."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from ocr.line_reader.finder_net import FinderNet
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.training.lines import train_finder, train_reader
+from ocr.training.lines.finder_targets import targets
+from ocr.training.lines.learning import MeanWeights
+from ocr.training.lines.line_batches import Lines, cut_lines, joined
+from ocr.training.lines.page_pool import PagePool
+from ocr.training.lines.page_streams import CellBatch, LineBatch, line_batch
+from ocr.training.lines.train_finder import FinderTraining
+from ocr.training.lines.train_reader import ReaderTraining, Shape, ctc_loss, error_rate
+from tests.ocr.training.lines.printed_lines import printed
+
+TINY = Shape(width=32, layers=1, heads=2, stem=(8, 16, 32), blocks=(1, 1, 1))
+CPU = torch.device("cpu")
+PAGE = printed([("tiny text", 20, 60, 30), ("some more", 30, 130, 30), ("of it", 240, 210, 30)])
+
+
+@pytest.fixture
+def data(corpus: Path, tokenizer: Tokenizer, characters: str) -> Path:
+    tokenizer.save(str(corpus / "tokenizer.json"))
+    (corpus / "characters.json").write_text(json.dumps(characters), encoding="utf-8")
+    return corpus
+
+
+def given(data: Path, out: Path, *more: str) -> list[str]:
+    options = ["--device", "cpu", "--workers", "0", "--pages", "1", "--steps", "2", "--tell", "1"]
+    return ["--data", str(data), "--out", str(out), *options, *more]
+
+
+def lines_of(batch: LineBatch) -> Lines:
+    torch.manual_seed(0)
+    widest = list(cut_lines(batch, CPU, strength=0.0, jitter=0.0))
+    return joined([lines for lines in widest if lines.images.shape[3] == widest[-1].images.shape[3]])
+
+
+def test_the_reader_learns_a_page(data: Path, tmp_path: Path) -> None:
+    made = ReaderTraining(train_reader.arguments(given(data, tmp_path)), TINY)
+    classes = {" ": 1, **{c: i + 2 for i, c in enumerate(made.characters)}}
+    lines = lines_of(line_batch([PAGE], classes))
+    first = ctc_loss(made.net, lines).item()
+    for _ in range(12):
+        loss = ctc_loss(made.net, lines)
+        made.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+    assert ctc_loss(made.net, lines).item() < 0.7 * first
+    assert error_rate(made.net.eval(), line_batch([PAGE], classes), CPU, 0.0) > 0.1
+
+
+def test_the_finder_learns_a_page(data: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = FinderTraining(train_finder.arguments(given(data, tmp_path)))
+    made.net = FinderNet((4, 8, 8, 8, 8))
+    optimiser = torch.optim.AdamW(made.net.parameters(), 5e-3)
+    batch = CellBatch(
+        pixels=torch.from_numpy(PAGE.pixels)[None],
+        cells=torch.from_numpy(targets(PAGE.places, PAGE.others, *PAGE.pixels.shape))[None],
+    )
+    seen = []
+    for _ in range(25):
+        loss = torch.stack(list(made.losses(batch, 0.0).values())).sum()
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        seen.append(loss.item())
+    assert min(seen[-5:]) < 0.7 * seen[0]
+
+
+def test_both_run_save_what_production_loads_and_go_on(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ReaderTraining(train_reader.arguments(given(data, tmp_path, "--batch-px", "960")), TINY).run()
+    FinderTraining(train_finder.arguments(given(data, tmp_path))).run()
+    told = capsys.readouterr().out
+    assert told.count("done: 2 steps, HELD-OUT pages: ") == 2
+    assert "wear 0: " in told
+    assert "F1 of cells" in told
+
+    reader = LineReader.load(tmp_path)
+    read = reader.read(darkness_of(PAGE.pixels), reader.find(darkness_of(PAGE.pixels)))
+    assert all(0 <= line.confidence <= 1 for line in read)
+
+    again = ReaderTraining(train_reader.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path))))
+    assert again.shape == TINY
+    for (name, value), stored in zip(
+        again.net.state_dict().items(), reader._reader.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(value, stored, msg=name)
+    FinderTraining(train_finder.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path))))
+
+
+def test_the_stem_s_layout_changes_no_output() -> None:
+    torch.manual_seed(0)
+    fast = TINY.net("abc").eval()
+    plain = TINY.net("abc").eval()
+    plain.load_state_dict(fast.state_dict())
+    plain.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    images, widths = torch.rand(3, 1, 40, 64), torch.tensor([64, 40, 9])
+    with torch.inference_mode():
+        torch.testing.assert_close(fast(images, widths)[0], plain(images, widths)[0], atol=1e-5, rtol=1e-4)
+
+
+def test_the_mean_of_the_weights_follows_them_and_leaves_them() -> None:
+    net = torch.nn.Linear(1, 1, bias=False)
+    mean = MeanWeights(net, every=2, keep=0.5, young=0)
+    before = float(net.weight)
+    with torch.no_grad():
+        net.weight.fill_(before + 4)
+    mean.update(1)
+    assert float(mean.weights["weight"]) == before
+    mean.update(2)
+    assert float(mean.weights["weight"]) == pytest.approx(before + 2)
+    with mean.in_place():
+        assert float(net.weight) == pytest.approx(before + 2)
+        assert not net.training
+    assert float(net.weight) == pytest.approx(before + 4)
+    assert net.training
+
+
+def test_a_pool_waits_for_pages_and_tells_what_ended_them() -> None:
+    batch = CellBatch(pixels=torch.zeros(1), cells=torch.zeros(1))
+    over = threading.Event()
+
+    def source() -> Iterator[CellBatch]:
+        yield from [batch] * 3
+        over.wait(60)
+
+    pool = PagePool(source(), held=2, uses=1.0)
+    for _ in range(8):
+        assert pool.draw().cells.shape == (1,)
+    assert (pool.arrived, pool.used) == (3, 8)
+    over.set()
+    with pytest.raises(EOFError, match="no more pages"):
+        pool.draw()
