@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ocr.training.trainer.schedule import Schedule
+from ocr.training.trainer.rate_schedule import Schedule
 
 _CHECK_MINUTES = 2.0
 Losses = dict[str, Tensor]

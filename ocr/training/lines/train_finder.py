@@ -21,7 +21,7 @@ from ocr.training.lines.page_pool import PagePool, copied
 from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 from ocr.training.sampling_pages.loader import batches
-from ocr.training.trainer.schedule import Schedule
+from ocr.training.trainer.rate_schedule import Schedule
 
 _FLAT, _DECAY = 0.3, 0.02
 _WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used

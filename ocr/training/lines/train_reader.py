@@ -25,7 +25,7 @@ from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool, copied
 from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
 from ocr.training.sampling_pages.loader import batches
-from ocr.training.trainer.schedule import Schedule
+from ocr.training.trainer.rate_schedule import Schedule
 
 _FLAT, _WARM_UP = 0.25, 300
 _DECAY, _BETAS = 0.03, (0.9, 0.98)

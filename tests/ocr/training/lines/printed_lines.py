@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from ocr.line_reader.text_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Floats, TextLine
 from ocr.training.lines.line_pages import DrawnPage
 from ocr.training.lines.page_lines import Place
 
