@@ -26,7 +26,7 @@ from ocr.training.trainer.curriculum import LEGS
 from ocr.training.trainer.distributed import Gradients, Ranks
 from ocr.training.trainer.muon import Muon, is_matrix
 from ocr.training.trainer.objective import Objective, Weights, initialise
-from ocr.training.trainer.schedule import Schedule
+from ocr.training.trainer.rate_schedule import Schedule
 
 SHARD_BYTES = 14 << 20
 CLOCK_STEPS = 10

@@ -15,7 +15,7 @@ from ocr.training.tokens import CHARACTERS, SPECIAL
 from ocr.training.train import arguments, load_weights, save_weights
 from ocr.training.trainer.batch_inputs import make_rows, make_views
 from ocr.training.trainer.objective import Objective, Weights, initialise
-from ocr.training.trainer.schedule import Schedule
+from ocr.training.trainer.rate_schedule import Schedule
 from tests.ocr.training.trainer.test_batch_inputs import BOS, EOS, PROMPT, batch
 
 
