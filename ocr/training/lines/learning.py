@@ -147,7 +147,9 @@ def parser(
     made.add_argument("--real", type=float, default=real, help="share of pages from documents")
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    made.add_argument("--seed", type=int, default=0)
+    made.add_argument(
+        "--seed", type=int, default=0, help="another for each run that goes on: each draws other pages"
+    )
     made.add_argument("--steps", type=int, default=0, help="stop after so many steps (0: by the clock)")
     return made
 

@@ -20,7 +20,7 @@ class PagePool(Generic[Batch]):
     """Gives batches at random from the last `held`.
 
     source: batches, dataclasses of tensors, taken by a thread of its own. uses: how often each is given on average at
-    most; where more would be needed, the pool waits for a new one.
+    most; where more would be needed, the pool waits for a new one. It is made once the first batch is there.
     """
 
     def __init__(self, source: Iterator[Batch], held: int, uses: float) -> None:
@@ -28,10 +28,11 @@ class PagePool(Generic[Batch]):
         self._pool: deque[Batch] = deque(maxlen=held)
         self._uses, self.arrived, self.used = uses, 0, 0
         threading.Thread(target=self._feed, args=(source,), daemon=True).start()
+        self._take()
 
     def draw(self) -> Batch:
         """Returns a batch. Raises what ended the source."""
-        while not self._pool or not self._fresh.empty():
+        while not self._fresh.empty():
             self._take()
         if self.used > self._uses * self.arrived + _FREE_USES:
             self._take()

@@ -58,9 +58,10 @@ class Source:
     split: str = "train"
 
     def open(self, split: float) -> tuple[LinePages, random.Random]:
-        """Returns a worker's own source of pages, and its random numbers. split: see LinePages."""
-        torch.set_num_threads(1)
+        """Returns a process's own source of pages, and its random numbers. split: see LinePages."""
         worker = torch.utils.data.get_worker_info()
+        if worker:
+            torch.set_num_threads(1)
         tokenizer = Tokenizer.from_file(str(self.data / "tokenizer.json"))
         pages = LinePages(self.data, tokenizer, self.characters, sources=self.split, split=split)
         return pages, random.Random(f"{self.split}/{self.seed}/{worker.id if worker else 0}")

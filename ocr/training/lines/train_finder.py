@@ -7,7 +7,7 @@ Writes finder.safetensors. The schedule follows the clock.
 
 import argparse
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import torch
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from ocr.line_reader.finder_net import DROP_PX, FinderNet
 from ocr.training.lines.finder_targets import HALVING
 from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
-from ocr.training.lines.page_pool import PagePool, copied
+from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 from ocr.training.sampling_pages.loader import batches
@@ -71,8 +71,8 @@ class FinderTraining:
     def run(self) -> None:
         """Trains, and writes the weights."""
         args = self.args
-        held_out = [copied(b) for b in islice(self._pages("valid", min(2, args.workers)), 1)]
-        pool = PagePool(self._pages("train", args.workers), args.held, float("inf"))
+        held_out = list(islice(self._pages("valid"), 2))
+        pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, float("inf"))
 
         def losses() -> Losses:
             return self.losses(pool.draw(), random.choice(_WEAR))
@@ -84,7 +84,7 @@ class FinderTraining:
         schedule = Schedule(minutes=args.minutes, flat=_FLAT)
         learn(args, self.optimiser, schedule, self.mean, losses, check)
 
-    def _pages(self, split: str, workers: int) -> Iterator[CellBatch]:
+    def _pages(self, split: str) -> FinderPages:
         args = self.args
         source = Source(
             data=args.data,
@@ -94,7 +94,7 @@ class FinderTraining:
             seed=args.seed,
             split=split,
         )
-        return batches(FinderPages(source), workers, prefetch=2)
+        return FinderPages(source)
 
     def _outputs(self, halved: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):

@@ -8,7 +8,7 @@ Writes reader.safetensors and reader.json. The schedule follows the clock.
 import argparse
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from ocr.line_reader.reader_net import ReaderNet
 from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
-from ocr.training.lines.page_pool import PagePool, copied
+from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
 from ocr.training.sampling_pages.loader import batches
 from ocr.training.trainer.rate_schedule import Schedule
@@ -122,8 +122,8 @@ class ReaderTraining:
     def run(self) -> None:
         """Trains, and writes the weights."""
         args = self.args
-        held_out = [copied(b) for b in islice(self._pages("valid", min(2, args.workers)), 2)]
-        pool = PagePool(self._pages("train", args.workers), args.held, args.uses)
+        held_out = list(islice(self._pages("valid"), 2))
+        pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, args.uses)
         shelves = LineShelves(
             fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)), batch_px=args.batch_px
         )
@@ -138,7 +138,7 @@ class ReaderTraining:
         schedule = Schedule(minutes=args.minutes, flat=_FLAT, warm_up=_WARM_UP)
         learn(args, self.optimiser, schedule, self.mean, losses, check)
 
-    def _pages(self, split: str, workers: int) -> Iterator[LineBatch]:
+    def _pages(self, split: str) -> ReaderPages:
         args = self.args
         source = Source(
             data=args.data,
@@ -148,7 +148,7 @@ class ReaderTraining:
             seed=args.seed,
             split=split,
         )
-        return batches(ReaderPages(source), workers, prefetch=2)
+        return ReaderPages(source)
 
     def score(self, held_out: Sequence[LineBatch]) -> str:
         """Returns how many characters the mean of the weights reads wrong, on clean and on worn pages."""

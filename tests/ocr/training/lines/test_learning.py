@@ -114,7 +114,7 @@ def test_the_stem_s_layout_changes_no_output() -> None:
 def test_the_mean_of_the_weights_follows_them_and_leaves_them() -> None:
     net = torch.nn.Linear(1, 1, bias=False)
     mean = MeanWeights(net, every=2, keep=0.5, young=0)
-    before = float(net.weight)
+    before = net.weight.item()
     with torch.no_grad():
         net.weight.fill_(before + 4)
     mean.update(1)
@@ -122,9 +122,9 @@ def test_the_mean_of_the_weights_follows_them_and_leaves_them() -> None:
     mean.update(2)
     assert float(mean.weights["weight"]) == pytest.approx(before + 2)
     with mean.in_place():
-        assert float(net.weight) == pytest.approx(before + 2)
+        assert net.weight.item() == pytest.approx(before + 2)
         assert not net.training
-    assert float(net.weight) == pytest.approx(before + 4)
+    assert net.weight.item() == pytest.approx(before + 4)
     assert net.training
 
 
