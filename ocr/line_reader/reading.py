@@ -23,6 +23,8 @@ FINDER_PX = 1174
 _BATCH_PX = (
     2_400  # pixels of width in a batch: with 16,000 what is between layers leaves the cache, 25% slower
 )
+# Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
+_SIZES_PX = (3.0, 600.0)
 _BLANK = 0
 
 
@@ -68,7 +70,7 @@ class LineReader:
         cells = Cells(
             text=1 / (1 + np.exp(-text)),
             baseline=middles + DROP_PX * drop,
-            size=SIZE_PX * np.exp(size_log),
+            size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
             stride_px=STRIDE_PX,
         )
         return lines_of(cells, scale, width)

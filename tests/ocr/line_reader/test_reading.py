@@ -103,3 +103,12 @@ def test_padding_hardly_changes_a_frame_of_a_line() -> None:
 
 def test_white_is_no_darkness() -> None:
     assert darkness_of(np.asarray([[255, 0]], np.uint8)).tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize("told", [-80.0, 80.0])
+def test_no_type_size_is_without_bound(folder: Path, told: float) -> None:
+    finder = FinderNet()
+    torch.nn.init.zeros_(finder.head.weight)
+    finder.head.bias.data = torch.tensor([9.0, 0.0, told])
+    found = LineReader(finder, ReaderNet(8, **SMALL), CHARACTERS).find(np.zeros((96, 128), np.float32))  # type: ignore[arg-type]
+    assert all(3.0 <= line.size <= 600.0 for line in found)
