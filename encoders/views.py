@@ -21,6 +21,12 @@ class PageViews:
     local_views: UInt8Array
     grid: tuple[int, int]
 
+    @classmethod
+    def none(cls, grid: tuple[int, int] = (1, 1)) -> "PageViews":
+        """Returns views without pixels."""
+        empty = np.empty(0, np.uint8)
+        return cls(global_view=empty.reshape(0, 0, 0), local_views=empty.reshape(0, 3, 0, 0), grid=grid)
+
     @property
     def num_tiles(self) -> int:
         return int(self.local_views.shape[0])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from encoders.views import PageViews
+from encoders.views import PageViews, UInt8Array
 from ocr.types import Block, ParsedText
 from storage.types import PageError, StageTiming
 
@@ -98,6 +98,8 @@ class RenderedPage:
     runner_up_deg: the rotation to try instead where that one is in doubt, None where it is not.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
     shows_print: whether its pixels show writing, so that it cannot be blank (see CropPlan).
+    grey: [H, W] uint8, the page for the line reader, which may be smaller than width_px x height_px; its views are
+        empty then. None for a page or crop that the page model reads.
     """
 
     page: Page
@@ -114,21 +116,16 @@ class RenderedPage:
     runner_up_deg: int | None = None
     missing: str = ""
     shows_print: bool = False
+    grey: UInt8Array | None = None
 
     @property
     def num_bytes(self) -> int:
-        """The size of its views."""
-        return self.views.num_bytes
+        """The size of its pixels."""
+        return self.views.num_bytes + (0 if self.grey is None else self.grey.nbytes)
 
     def without_views(self) -> "RenderedPage":
-        """Returns the page with empty views, for use after encoding, so that the pixels can be freed."""
-        views = self.views
-        none = PageViews(
-            global_view=views.global_view[:0].copy(),
-            local_views=views.local_views[:0].copy(),
-            grid=views.grid,
-        )
-        return replace(self, views=none)
+        """Returns the page without pixels, for use after it was read or encoded, so that they can be freed."""
+        return replace(self, views=PageViews.none(self.views.grid), grey=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
@@ -23,6 +24,8 @@ FINDER_PX = 1174
 _BATCH_PX = (
     2_400  # pixels of width in a batch: with 16,000 what is between layers leaves the cache, 25% slower
 )
+# In the finder's input: type that is too small for it, and type that is not.
+_SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
@@ -58,9 +61,20 @@ class LineReader:
 
     @torch.inference_mode()
     def find(self, darkness: Floats) -> list[TextLine]:
-        """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white."""
+        """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
+
+        Small print is looked at a second time, enlarged: the page may be a sheet of newspaper.
+        """
+        scale = min(1.0, FINDER_PX / max(darkness.shape))
+        lines = self._found(darkness, scale)
+        if not lines or scale == 1.0:
+            return lines
+        size = scale * median(line.size for line in lines)
+        return self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size)) if size < _SMALL_SIZE_PX else lines
+
+    def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
+        """Returns the lines of a page that the finder sees reduced by scale."""
         height, width = darkness.shape
-        scale = min(1.0, FINDER_PX / max(height, width))
         page = torch.from_numpy(np.ascontiguousarray(darkness, np.float32))[None, None]
         if scale < 1:
             size = max(1, round(height * scale)), max(1, round(width * scale))

@@ -19,6 +19,8 @@ from ocr.model_files.digests import file_sha256
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
+# The folder of a model's line reader (ocr.line_reader), which not every model has.
+LINES = "lines"
 _PATTERNS = [
     "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
 ]  # fmt: skip

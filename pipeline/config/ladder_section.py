@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from ocr.imaging.tiling import Mode
 from pipeline.config.section import Section
 
-_CHANGES = ("ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "temperature")
+_CHANGES = ("reader", "ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "temperature")
 
 
 class RetryStepConfig(Section):
@@ -17,6 +17,7 @@ class RetryStepConfig(Section):
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    reader: Literal["lines", "page"] | None = None
     ngram_size: int | None = Field(default=None, ge=0)
     ngram_window: int | None = Field(default=None, ge=1)
     mode: Mode | None = None

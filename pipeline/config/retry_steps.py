@@ -15,7 +15,8 @@ _FALLBACK = RetryStepConfig(name="layer", text_layer=True)
 class Step:
     """The complete settings of one reading of a page. name: the retry step's, None for readings of the first attempt.
 
-    ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings.
+    ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings; the line reader
+    has none of these.
     text_layer: nothing is read; the page's text layer is taken.
     """
 
@@ -35,14 +36,7 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     Where the text layer may replace a failed reading it is the last step, even if none of `ladder.rungs` asks for it.
     render: the first reading's settings for workers. Raises: CheckpointError.
     """
-    ngram = config.decode.pdf if kind == "pdf" else config.decode.image
-    first = Step(
-        name=None,
-        render=render,
-        tile=tile_settings(config),
-        ngram_size=ngram.size,
-        ngram_window=ngram.window,
-    )
+    first = _plain(config, kind, render)
     changes = list(config.ladder.rungs)
     use = layer_use(config)
     if use in TAKEN_LAST and not any(change.text_layer for change in changes):
@@ -50,7 +44,7 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     # Images have no text layer, and only these uses may take the text from one.
     if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
         changes = [change for change in changes if not change.text_layer]
-    return first, *_anew(first, (_step(config, kind, first, change) for change in changes))
+    return first, *_anew(first, (_step(config, kind, render, change) for change in changes))
 
 
 def fine_step(first: Step) -> Step:
@@ -78,20 +72,31 @@ def _anew(first: Step, steps: Iterator[Step]) -> Iterator[Step]:
             yield step
 
 
-def _step(config: Config, kind: Kind, first: Step, change: RetryStepConfig) -> Step:
+def _plain(config: Config, kind: Kind, render: RenderSettings) -> Step:
+    """Returns the step that reads a page as configured."""
+    tile = tile_settings(config)
+    ngram = config.decode.pdf if kind == "pdf" else config.decode.image
+    size, window = (0, 0) if tile.lines else (ngram.size, ngram.window)
+    return Step(name=None, render=render, tile=tile, ngram_size=size, ngram_window=window)
+
+
+def _step(config: Config, kind: Kind, render: RenderSettings, change: RetryStepConfig) -> Step:
     tile = {key: getattr(change, key) for key in ("mode", "max_tiles", "parts")}
     changed = {key: value for key, value in tile.items() if value is not None}
-    with_tile = config.model_copy(update={"tile": config.tile.model_copy(update=changed)})
+    config = config.model_copy(
+        update={"tile": config.tile.model_copy(update=changed), "reader": change.reader or config.reader}
+    )
     # An image's resolution cannot be chosen.
-    dpi = change.dpi if change.dpi is not None and kind == "pdf" else first.render.dpi
+    dpi = change.dpi if change.dpi is not None and kind == "pdf" else render.dpi
+    plain = replace(
+        _plain(config, kind, replace(render, dpi=dpi)), name=change.name, text_layer=change.text_layer
+    )
+    if plain.tile.lines:  # which neither writes tokens nor draws lots
+        return plain
     return replace(
-        first,
-        name=change.name,
-        render=replace(first.render, dpi=dpi),
-        tile=tile_settings(with_tile),
-        ngram_size=first.ngram_size if change.ngram_size is None else change.ngram_size,
-        ngram_window=change.ngram_window or first.ngram_window,
+        plain,
+        ngram_size=plain.ngram_size if change.ngram_size is None else change.ngram_size,
+        ngram_window=change.ngram_window or plain.ngram_window,
         temperature=change.temperature or 0.0,
         seed=change.seed,
-        text_layer=change.text_layer,
     )

@@ -9,14 +9,18 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, Mode
-from ocr.model_files.locate import find_directory, read_json
+from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
 from pipeline.config.ladder_section import LadderConfig
 from pipeline.config.page_selection import parse_pages
 from pipeline.config.section import Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse
+
+# auto: lines for a model with a line reader.
+Reader = Literal["auto", "lines", "page"]
 
 
 class IngestConfig(Section):
@@ -181,6 +185,7 @@ class Config(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
     text_layer: LayerUse = "auto"
+    reader: Reader = "auto"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
@@ -202,10 +207,10 @@ class Config(Section):
 def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of all settings that affect a page's text.
 
-    These are render, tile, prompt, decode, ladder, weights (including those of the orientation model) and a text layer
-    that replaces a reading; not device, dtype, encoder, paths, batch size or version. weights_sha256: from
-    ocr.model_files.fingerprint. config: from `resolved`, so that no page is read again for which `auto` means the same
-    as before.
+    These are render, tile, prompt, decode, ladder, weights (including those of the orientation model), the line reader,
+    and a text layer that replaces a reading; not device, dtype, encoder, paths, batch size or version.
+    weights_sha256: from ocr.model_files.fingerprint. config: from `resolved`, so that no page is read again for which
+    `auto` means the same as before.
     """
     from ocr.model_files.fingerprint import (
         orientation_sha256,  # numpy and the hub's client, which few commands need
@@ -218,8 +223,9 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     }
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
+    lines = {"reader": "lines"} if config.reader == "lines" else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
-    text = json.dumps({**settings, **layer, **turns, "weights": weights_sha256}, sort_keys=True)
+    text = json.dumps({**settings, **layer, **lines, **turns, "weights": weights_sha256}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -262,12 +268,25 @@ def layer_use(config: Config) -> LayerUse:
 
 
 def resolved(config: Config) -> Config:
-    """Returns the configuration with `text_layer: auto` resolved for its model. Raises: CheckpointError."""
-    return config.model_copy(update={"text_layer": layer_use(config)})
+    """Returns the configuration with `auto` resolved for its model: text_layer and reader. Raises: CheckpointError."""
+    reader = "lines" if reads_lines(config) else "page"
+    return config.model_copy(update={"text_layer": layer_use(config), "reader": reader})
+
+
+def reads_lines(config: Config) -> bool:
+    """Returns whether pages are read line by line first. Raises: CheckpointError for a model that cannot do so."""
+    if config.reader == "page":
+        return False
+    has_reader = (find_directory(config.model) / LINES).is_dir()
+    if config.reader == "lines" and not has_reader:
+        raise CheckpointError(f"model {config.model!r} has no line reader; use reader: page, or auto")
+    return has_reader
 
 
 def tile_settings(config: Config) -> TileSettings:
-    """Returns the workers' settings for tiles and crops. Raises: CheckpointError."""
+    """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
+    if reads_lines(config):
+        return TileSettings(lines=True)
     return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
 
 

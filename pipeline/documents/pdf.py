@@ -17,6 +17,8 @@ from pipeline.documents.settings import RenderSettings, TileSettings
 
 LAYOUT_DPI = 144
 POINTS_PER_INCH = 72
+# For the line reader, which learned from pages at 100 to 300 dpi.
+_LINES_DPI = 200
 # A canvas is a few megapixels; only a page narrower than any paper needs more to fill it.
 _MAX_FILL_PX = 32_000_000
 # The text rendering mode of the text that OCR programs put under a scan.
@@ -88,7 +90,8 @@ def render_pdf_page(
     to_px = LAYOUT_DPI / POINTS_PER_INCH
     plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)
     if settings.dpi is None:
-        scale = min(plan.scale(width_pt, height_pt), math.sqrt(_MAX_FILL_PX / (width_pt * height_pt)))
+        filling = _LINES_DPI / POINTS_PER_INCH if tile.lines else plan.scale(width_pt, height_pt)
+        scale = min(filling, math.sqrt(_MAX_FILL_PX / (width_pt * height_pt)))
     else:
         scale = settings.dpi / POINTS_PER_INCH
         _check_size(width_pt * scale, height_pt * scale, settings)

@@ -6,6 +6,9 @@ from typing import Literal
 from ocr.imaging.tiling import Mode
 from pipeline.types import LayerUse
 
+# The most pixels of a page for the line reader: an A4 page at 460 dpi.
+MAX_GREY_PX = 20_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSettings:
@@ -27,8 +30,8 @@ class IngestSettings:
 class RenderSettings:
     """The settings for rendering a page to pixels.
 
-    dpi: resolution of PDF pages; None takes the one that fills the tile grid's canvas. The grid always
-        follows from the size at 144 dpi, so 144 gives exactly what the original scripts read.
+    dpi: resolution of PDF pages; None takes the one that fills the tile grid's canvas, or the line reader's. The grid
+        always follows from the size at 144 dpi, so 144 gives exactly what the original scripts read.
     max_image_pixels: the largest image, or PDF page at `dpi`, that is rendered.
     orientation: "auto" rotates pages upright that lie on their side or upside down, "off" none; "runner_up" takes the
         second choice for pages whose orientation is in doubt, for a second reading.
@@ -49,9 +52,11 @@ class TileSettings:
 
     crops: whether a page with very much or very small text is read in crops, each with tiles of its own.
     fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
+    lines: whether the page goes to the line reader: as it was drawn, in grey, without views.
     """
 
     mode: Mode = "gundam"
     max_tiles: int = 6
     crops: bool = False
     fine: bool = False
+    lines: bool = False

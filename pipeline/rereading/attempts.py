@@ -1,11 +1,12 @@
 """Makes the attempts at a page that a worker has rendered: its first reading, then the retry steps."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, tile_settings
+from pipeline.device.line_readers import LineReaders
 from pipeline.device.service import ModelService
 from pipeline.device.startup.loading import rereadings
 from pipeline.documents.script import foreign_script, known_scripts
@@ -37,17 +38,18 @@ _WITH_CROPS = TileSettings(crops=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
-    """Returns whether a page needs the model after a worker's outcome; other pages have their result by then."""
+    """Returns whether the page model is to read a page after a worker's outcome; others need none, or a line reader."""
     if isinstance(outcome, (PageError, EmbeddedPage)):
         return False
-    return not (isinstance(outcome, RenderedPage) and outcome.blank)
+    return not (isinstance(outcome, RenderedPage) and (outcome.blank or outcome.grey is not None))
 
 
 class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
-    workers: render pages again. model: reads them, and loads when it is first used. keep: called with a page's first
-    reading when a better one is going to be tried.
+    workers: render pages again. model: reads them, and loads when it is first used; lines: the same for pages that are
+    read line by line, None where no model does that. begin: called before the page model gets a page that was read line
+    by line. keep: called with a page's first reading when a better one is going to be tried.
     """
 
     def __init__(
@@ -56,8 +58,12 @@ class Attempts:
         workers: WorkerPool,
         model: ModelService,
         keep: Callable[[PageResult], None] = lambda first: None,
+        *,
+        lines: LineReaders | None = None,
+        begin: Callable[[Page], Awaitable[None]] | None = None,
     ) -> None:
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
+        self._lines, self._begin = lines, begin
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
         self._cuts = tile_settings(config).crops
@@ -167,10 +173,19 @@ class Attempts:
         dropped: called with the bytes of views that are released. step: None for the first reading; others go before
         all pages that are read for the first time, which they would otherwise have to wait for.
         """
-        is_urgent = step is not None
-        reading = [self._model.read(crop, dropped, step, is_urgent=is_urgent) for crop in rendered]
+        if self._lines is not None and self._begin is not None and rendered[0].grey is None:
+            await self._begin(rendered[0].page)
+        reading = [self._read(crop, dropped, step) for crop in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
+
+    async def _read(
+        self, rendered: RenderedPage, dropped: Callable[[int], None] | None, step: Step | None
+    ) -> PageResult:
+        if rendered.grey is None:
+            return await self._model.read(rendered, dropped, step, is_urgent=step is not None)
+        assert self._lines is not None, "no worker makes such pages otherwise"
+        return await asyncio.wrap_future(self._lines.read(rendered))
 
     def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
         """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""

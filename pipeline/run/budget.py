@@ -6,11 +6,13 @@ from collections import deque
 
 from ocr.imaging.tiling import MODES, TILE_PX
 from ocr.layout.crops import MAX_CROPS, MAX_TILES
-from pipeline.documents.settings import TileSettings
+from pipeline.documents.settings import MAX_GREY_PX, TileSettings
 
 
 def heaviest_page_bytes(settings: TileSettings) -> int:
     """Returns the most bytes that the views of one page can take, all its crops together."""
+    if settings.lines:
+        return MAX_GREY_PX
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2

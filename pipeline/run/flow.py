@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
+from pipeline.device.line_readers import LineReaders
 from pipeline.device.service import ModelService
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
@@ -41,7 +42,8 @@ _RESULT_BYTES = 1 << 16
 class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
-    budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's.
+    budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
+    pages line by line first, None where the page model does.
     """
 
     def __init__(
@@ -52,11 +54,15 @@ class Flow:
         workers: WorkerPool,
         budget: Budget,
         page_bytes: int,
+        lines: LineReaders | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
+        self._first_reader = model if lines is None else lines
         self._budget, self._page_bytes = budget, page_bytes
-        self._discovery = Discovery(ledger, workers, model.start)
-        self._attempts = Attempts(ledger.config, workers, model, self._keep_first)
+        self._discovery = Discovery(ledger, workers, self._first_reader.start)
+        self._attempts = Attempts(
+            ledger.config, workers, model, self._keep_first, lines=lines, begin=self._begin
+        )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
 
     async def run(self, inputs: Inputs) -> None:
@@ -103,9 +109,9 @@ class Flow:
         self._model.failed.result()
 
     def _phase(self) -> Phase:
-        if self._model.is_loading:
+        if self._first_reader.is_loading:
             return "loading the model"
-        return "reading" if self._model.is_ready else "inspecting files"
+        return "reading" if self._first_reader.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: Inputs) -> None:
         pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
@@ -137,6 +143,11 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
+    async def _begin(self, page: Page, *, alone: bool = False) -> None:
+        """Marks a page as being read, once the model has loaded: a crash during loading is not the page's fault."""
+        await self._model.ready(alone=alone)
+        await self._ledger.begin(page, alone=alone)
+
     def _keep_first(self, first: PageResult) -> None:
         def note(keeping: asyncio.Task[bool]) -> None:
             if not keeping.cancelled() and keeping.result():
@@ -166,9 +177,7 @@ class Flow:
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
             if needs_model(outcome):
-                # The page is marked only once the model has loaded: a crash during loading is not the page's fault.
-                await self._model.ready(alone=alone)
-                await self._ledger.begin(page, alone=alone)
+                await self._begin(page, alone=alone)
             reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
             attempts = await reading

@@ -11,21 +11,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ocr.model_files.fingerprint import weights_sha256
+from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
     ingest_settings,
     own_files,
+    reads_lines,
     render_settings,
     resolved,
     settings_hash,
     tile_settings,
 )
+from pipeline.device.line_readers import LineReaders
 from pipeline.device.processes.replicas import Replicas
 from pipeline.device.service import ModelService
 from pipeline.device.sizes import inflight_mb
-from pipeline.device.startup.loading import is_model_likely, load_model, num_replicas, render_workers
+from pipeline.device.startup.loading import (
+    is_model_likely,
+    line_readers,
+    load_model,
+    num_replicas,
+    render_workers,
+)
 from pipeline.device.threads.threaded_model import Model
 from pipeline.device.tickets import LoadedOn
 from pipeline.errors import ConfigError, StopRequest, exit_code
@@ -88,13 +97,17 @@ def run(
             versions=versions(),
         )
         model = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
+        lines = _lines(config)
+        if lines is not None:
+            closing.callback(lines.close)
         if is_model_likely(config) and writer.call(Store.num_runs, hash_).result() == 0:
-            model.prepare()  # nothing was read with these settings yet, so there will be pages to read
+            # Nothing was read with these settings yet, so there will be pages to read.
+            model.prepare() if lines is None else lines.start()
         run_id = writer.call(Store.start_run, record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
         ledger = Ledger(config, writer, run_id, hash_, progress, summary)
-        return _Run(ledger, stop, model, passwords).execute(inputs)
+        return _Run(ledger, stop, model, lines, passwords).execute(inputs)
 
 
 def _model(
@@ -108,12 +121,22 @@ def _model(
     return Model(config, load or load_model)
 
 
+def _lines(config: Config) -> LineReaders | None:
+    """Returns the line reader's processes, not started, or None where the page model reads pages first."""
+    if not reads_lines(config):
+        return None
+    return LineReaders(
+        find_directory(config.model) / LINES, line_readers(config), config.render.worker_memory_mb << 20
+    )
+
+
 class _Run:
     def __init__(
         self,
         ledger: Ledger,
         stop: Stop,
         model: ModelService,
+        lines: LineReaders | None,
         passwords: tuple[str, ...],
     ) -> None:
         self._ledger = ledger
@@ -122,7 +145,7 @@ class _Run:
         self._stop = stop
         self._passwords = passwords
         self._tile = tile_settings(config)
-        self._model = model
+        self._model, self._lines = model, lines
         self._budget = Budget(inflight_mb(config, None) << 20)
         self._page_bytes = heaviest_page_bytes(self._tile)
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()
@@ -166,6 +189,7 @@ class _Run:
         return [
             discover,
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
+            *([] if self._lines is None else [self._lines.use(wall_s)]),
             *self._model.stages(wall_s),
             self._looping.use("flow", wall_s),
             self._ledger.writer.use(wall_s),
@@ -186,12 +210,22 @@ class _Run:
             rendering=self._rendering,
         ) as workers:
             self._model.arena = workers.arena
+            if self._lines is not None:
+                self._lines.arena = workers.arena
             try:
                 with asyncio.Runner(loop_factory=lambda: metered_loop(self._looping)) as loop:
                     flow = Flow(
-                        self._ledger, self._stop, self._model, workers, self._budget, self._page_bytes
+                        self._ledger,
+                        self._stop,
+                        self._model,
+                        workers,
+                        self._budget,
+                        self._page_bytes,
+                        self._lines,
                     )
                     loop.run(flow.run(inputs))
             finally:
                 self._model.close()
+                if self._lines is not None:
+                    self._lines.close()
         mark_missing(self._ledger, self._stop)

@@ -1,11 +1,20 @@
-"""Stage tile: cuts a page's pixels into the encoder's views. Runs in workers; never imports torch."""
+"""Stage tile: cuts a page's pixels into the encoder's views, or makes them grey for the line reader.
 
+Runs in workers; never imports torch.
+"""
+
+import math
 import time
 from collections.abc import Sequence
 
+import numpy as np
+from PIL import Image
+
+from encoders.views import PageViews, UInt8Array
+from ocr.imaging.planes import picture_of
 from ocr.imaging.tiling import views
 from ocr.layout.split.crop_images import lay_out
-from pipeline.documents.settings import TileSettings
+from pipeline.documents.settings import MAX_GREY_PX, TileSettings
 from pipeline.stages.render import PageImage
 from pipeline.types import DividedPage, PageCrop, ReadablePage, RenderedPage
 
@@ -13,7 +22,10 @@ from pipeline.types import DividedPage, PageCrop, ReadablePage, RenderedPage
 def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadablePage]:
     """Returns the views of each page, in order."""
     return [
-        _tile_crops(image, settings) if image.plan.crops else _tile_page(image, settings) for image in images
+        _tile_crops(image, settings)
+        if image.plan.crops and not settings.lines
+        else _tile_page(image, settings)
+        for image in images
     ]
 
 
@@ -59,7 +71,10 @@ def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
 
 def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     start = time.perf_counter()
-    page_views = views(image.pixels, settings.mode, settings.max_tiles, image.grid)
+    if settings.lines:
+        page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels)
+    else:
+        page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
     height_px, width_px, _ = image.pixels.shape
     return RenderedPage(
         page=image.page,
@@ -73,4 +88,15 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         runner_up_deg=image.runner_up_deg,
         missing=image.missing,
         shows_print=image.plan.shows_print,
+        grey=grey,
     )
+
+
+def _grey(pixels: UInt8Array) -> UInt8Array:
+    """Returns a page [H, W, 3] as [H, W], reduced where it has more pixels than the line reader needs."""
+    grey = picture_of(pixels).convert("L")
+    factor = math.sqrt(MAX_GREY_PX / (grey.width * grey.height))
+    if factor < 1:
+        size = max(1, round(grey.width * factor)), max(1, round(grey.height * factor))
+        grey = grey.resize(size, Image.Resampling.BOX)
+    return np.asarray(grey)

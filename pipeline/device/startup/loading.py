@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # The number of processes for a small model, the size up to which a model is small, and the CPUs this takes.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
+# Each line reader takes 200 MiB of its own.
+_MOST_LINE_READERS = 16
 # Beside a GPU, run.inflight_mb for each page that may be read again at once: 128 pages by default.
 _REREADING_MB = 32
 # Signs of a GPU driver: NVIDIA's, and that of Windows Subsystem for Linux.
@@ -206,6 +208,12 @@ def threads_each() -> int:
 def render_workers(config: Config) -> int:
     """Returns the number of worker processes, few as a page is rendered far faster than it is read."""
     return config.render.workers or max(1, min(16, available_cpus() // 2))
+
+
+def line_readers(config: Config) -> int:
+    """Returns the number of processes that read lines: reading takes about twice as long as rendering."""
+    cpus = config.threads or available_cpus()
+    return max(1, min(_MOST_LINE_READERS, cpus - cpus // 4))
 
 
 def rereadings(config: Config, device: str | None) -> int:

@@ -58,8 +58,9 @@ _REMEDY = "check that processes can be started here, with memory and semaphores 
 
 
 def _without_crops(config: Config) -> Config:
-    """Returns the configuration without crops: only the model's files tell whether it reads pages in crops."""
-    return config.model_copy(update={"tile": config.tile.model_copy(update={"parts": "off"})})
+    """Returns the configuration without crops or lines: only the model's files tell whether it reads pages that way."""
+    tile = config.tile.model_copy(update={"parts": "off"})
+    return config.model_copy(update={"tile": tile, "reader": "page"})
 
 
 def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) -> Finding:

@@ -34,7 +34,7 @@ STAGES = {
     ("pipeline/device/threads/threaded_model.py", "_run"): "loading",
     ("pipeline/device/threads/preload.py", "_import_all"): "loading",
 }
-OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place"}
+OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place", "ocrb-read": "lines"}
 
 
 class ThreadSamples:

@@ -1,0 +1,40 @@
+"""Runs inside the processes that read pages line by line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.shared_memory import Shared
+from pipeline.types import PageResult, RenderedPage
+
+if TYPE_CHECKING:
+    from ocr.line_reader.reading import LineReader
+
+_READER: "list[LineReader]" = []
+
+
+def start(folder: str, memory_bytes: int | None) -> None:
+    """Prepares the process for pages; it ends on SIGTERM and with its parent. folder: with the reader's files.
+
+    memory_bytes: what it may allocate from here on, None for no limit.
+    """
+    tasks.start(None, "ocrb-read")  # first of all, so that the process never outlives its parent
+    from pipeline.device.startup.loading import calm_threads
+
+    calm_threads()
+    import torch
+
+    from ocr.line_reader.reading import LineReader
+    from pipeline.ingest.workers.limits import limit_process
+
+    torch.set_num_threads(1)  # as there is a process for each CPU
+    _READER[:] = [LineReader.load(Path(folder))]
+    limit_process(memory_bytes)
+
+
+def read_task(shared: Shared) -> PageResult:
+    """Returns the page's result. shared: a RenderedPage."""
+    from pipeline.stages.read_lines import read_lines
+
+    rendered: RenderedPage = shared.open()
+    return read_lines(rendered, _READER[0])

@@ -1,0 +1,107 @@
+"""Reads pages line by line, each in a process of its own, so that pages on all CPUs never wait for each other."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+from pebble import ProcessExpired
+
+from pipeline.device import line_reader_process
+from pipeline.ingest.workers.failed_tasks import failure_of
+from pipeline.ingest.workers.shared_memory import Arena, share
+from pipeline.ingest.workers.task_pool import TaskPool
+from pipeline.meter import Meter, StageUse
+from pipeline.outcome.results import failed_result, render_timings
+from pipeline.types import PageResult, RenderedPage
+from storage.types import PageError
+
+LOGGER = logging.getLogger("ocrbatch")
+# Far more than the fullest page takes on a busy machine.
+_LIMIT_S = 600.0
+# These processes read no files, so they leak little.
+_PAGES_PER_PROCESS = 20_000
+
+
+class LineReaders(TaskPool):
+    """Processes that read pages line by line; they start with start() or the first page.
+
+    folder: with the line reader's files. number: of processes. memory_bytes: what each may allocate, None for no limit.
+    arena: the shared memory in which pages' pixels may lie, to be set before the first page.
+    """
+
+    def __init__(self, folder: Path, number: int, memory_bytes: int | None) -> None:
+        self.meter = Meter()
+        super().__init__(
+            max_workers=number,
+            initializer=line_reader_process.start,
+            initargs=(str(folder), memory_bytes),
+            tasks_per_worker=_PAGES_PER_PROCESS,
+            starting=self.meter,
+        )
+        self.arena: Arena | None = None
+        self._number = number
+        self._is_started = self._has_read = False
+
+    def start(self) -> None:
+        """Starts the processes if they have not been started. Raises: WorkersError."""
+        if not self._is_started:
+            self._is_started = True
+            self._pool()
+
+    @property
+    def is_loading(self) -> bool:
+        """Tells whether the processes were started and have not read any page yet."""
+        return self._is_started and not self._has_read
+
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether they have read a page."""
+        return self._has_read
+
+    def read(self, rendered: RenderedPage) -> Future[PageResult]:
+        """Returns the future of the page's result, which may be a failure. rendered: with its pixels.
+
+        The future raises WorkersError where no process can be started.
+        """
+        self._is_started = True
+        shared = (share if self.arena is None else self.arena.share)(rendered)
+        future = self._submit(
+            line_reader_process.read_task,
+            (shared,),
+            _LIMIT_S,
+            _failure(rendered.without_views()),
+            None,
+            self.meter,
+        )
+        # The pixels must stay where they are until they are read.
+        future.add_done_callback(lambda _, kept=rendered: self._note_read())  # type: ignore[misc]
+        return future
+
+    def use(self, wall_s: float) -> StageUse:
+        """Returns the processes' share of the time that they could have worked; call it at the end."""
+        return self.meter.use("lines", wall_s * self._number)
+
+    def close(self) -> None:
+        """Ends the processes and gives up the pages that are not read yet."""
+        self.__exit__(None, None, None)
+
+    def _note_read(self) -> None:
+        self._has_read = True
+
+
+def _failure(rendered: RenderedPage) -> Callable[[BaseException], PageResult]:
+    """Returns what makes a page's result of the error of its reading."""
+
+    def failed(error: BaseException) -> PageResult:
+        LOGGER.debug("a page could not be read", exc_info=error)
+        category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        if isinstance(error, MemoryError):
+            category, message = "memory", "reading the page took more memory than a process may use"
+        elif isinstance(error, (TimeoutError, ProcessExpired)):
+            category, happened = failure_of(error, _LIMIT_S)
+            message = f"reading the page {happened}"
+        failure = PageError(stage="lines", category=category, message=message)
+        return failed_result(rendered.page, failure, render_timings(rendered))
+
+    return failed

@@ -1,0 +1,60 @@
+"""Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from encoders.views import UInt8Array
+from ocr.line_reader.found_lines import ReadLine
+from ocr.line_reader.page_text import page_text
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.types import Block, ParsedText
+from pipeline.outcome.doubt import unread
+from pipeline.outcome.results import render_timings
+from pipeline.timing import Stopwatch, single
+from pipeline.types import PageResult, RenderedPage
+
+
+def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
+    """Returns the page's result: without text, blank where no print was seen on it. rendered: must have its pixels."""
+    assert rendered.grey is not None, "a page for the line reader"
+    watch = Stopwatch()
+    with watch.measure():
+        darkness = darkness_of(rendered.grey)
+        lines = reader.read(darkness, reader.find(darkness))
+        parsed = _scaled(page_text(lines), rendered, rendered.grey)
+    result = PageResult(
+        page=rendered.page,
+        status="ok" if parsed.text.strip() else "blank",
+        parsed=parsed,
+        error=None,
+        confidence=_confidence(lines) if parsed.text.strip() else None,
+        width_px=rendered.width_px,
+        height_px=rendered.height_px,
+        dpi=rendered.dpi,
+        rotation_deg=rendered.rotation_deg,
+        timings=(*render_timings(rendered), single("lines", watch.seconds)),
+    )
+    return unread(result)
+
+
+def _scaled(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:
+    """Returns the text with its boxes in pixels of the page rather than of the image that was read."""
+    height_px, width_px = grey.shape
+    across, down = rendered.width_px / width_px, rendered.height_px / height_px
+    if across == down == 1:
+        return parsed
+
+    def scaled(block: Block) -> Block:
+        if block.box_px is None:
+            return block
+        x0, y0, x1, y1 = block.box_px
+        return replace(
+            block, box_px=(round(x0 * across), round(y0 * down), round(x1 * across), round(y1 * down))
+        )
+
+    return replace(parsed, blocks=tuple(map(scaled, parsed.blocks)))
+
+
+def _confidence(lines: Sequence[ReadLine]) -> float:
+    total = sum(len(line.text) for line in lines)
+    return sum(line.confidence * len(line.text) for line in lines) / total

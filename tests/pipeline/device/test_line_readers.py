@@ -1,0 +1,69 @@
+"""Pages are read line by line in processes, and what goes wrong there costs the page alone."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ocr.model_files.locate import LINES, find_directory
+from pipeline.device.line_readers import LineReaders
+from pipeline.errors import WorkersError
+from pipeline.ingest.workers.shared_memory import Arena, pack
+from tests.pipeline.runs import WAIT_S
+from tests.pipeline.stages.test_read_lines import LETTER, rendered
+
+FOLDER = find_directory("small") / LINES
+
+
+@pytest.fixture(scope="module")
+def readers() -> Iterator[LineReaders]:
+    found = LineReaders(FOLDER, 1, None)
+    yield found
+    found.close()
+
+
+def test_a_process_reads_a_page_from_shared_memory(readers: LineReaders) -> None:
+    page = rendered(LETTER)
+    arena = Arena.where_possible(page.num_bytes)
+    readers.arena = arena
+    if arena is not None:
+        page = arena.unpack(slot := arena.lend(), pack(page, slot))
+    assert not readers.is_ready
+    result = readers.read(page).result(WAIT_S)
+    assert result.parsed is not None
+    assert result.parsed.text.startswith("Greenfield Bakery")
+    assert readers.is_ready
+    readers.arena = None
+    if arena is not None:
+        arena.close()
+
+
+def test_a_page_that_cannot_be_read_fails_alone(readers: LineReaders) -> None:
+    page = rendered(LETTER)
+    bad = replace(page, grey=np.zeros((0, 0), np.uint8))
+    result = readers.read(bad).result(WAIT_S)
+    assert result.error is not None
+    assert (result.status, result.error.stage) == ("failed", "lines")
+    assert readers.read(page).result(WAIT_S).status == "ok"
+
+
+def test_a_killed_process_is_replaced_and_its_page_read(readers: LineReaders) -> None:
+    page = rendered(LETTER)
+    readers.read(page).result(WAIT_S)
+    process = readers._submit(os.getpid, (), WAIT_S, lambda _: 0).result(WAIT_S)
+    reading = readers.read(page)
+    time.sleep(0.2)
+    os.kill(process, signal.SIGKILL)
+    assert reading.result(WAIT_S).status == "ok"
+
+
+def test_processes_that_cannot_start_end_the_run(tmp_path: Path) -> None:
+    readers = LineReaders(tmp_path, 1, None)
+    with pytest.raises(WorkersError, match="end as soon as they start"):
+        readers.read(rendered(LETTER)).result(WAIT_S)
+    readers.close()

@@ -1,0 +1,66 @@
+"""Pages are read line by line, from their pixels to a result with boxes in the page's own pixels."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ocr.line_reader.reading import LineReader
+from ocr.model_files.locate import LINES, find_directory
+from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.stages.read_lines import read_lines
+from pipeline.stages.render import render
+from pipeline.stages.tile import tile
+from pipeline.types import Page, RenderedPage
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+LETTER = Page(path=str(SAMPLES / "letter.png"), sha256="", kind="image", page_index=0)
+
+
+@pytest.fixture(scope="module")
+def reader() -> LineReader:
+    return LineReader.load(find_directory("small") / LINES)
+
+
+def rendered(page: Page) -> RenderedPage:
+    (image,) = render([page], RenderSettings(), TileSettings(lines=True), OpenDocuments())
+    (ready,) = tile([image], TileSettings(lines=True))
+    assert isinstance(ready, RenderedPage)
+    return ready
+
+
+def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    result = read_lines(page, reader)
+    assert result.parsed is not None
+    assert result.parsed.text.startswith("Greenfield Bakery\n\n7 Station Road, Lower Marsh\n\n")
+    assert result.status == "ok"
+    assert result.confidence is not None
+    assert result.confidence > 0.9
+    assert [timing.stage for timing in result.timings] == ["render", "tile", "lines"]
+    assert (result.width_px, result.height_px) == (page.width_px, page.height_px)
+    for block in result.parsed.blocks:
+        assert block.box_px is not None
+        x0, y0, x1, y1 = block.box_px
+        assert 0 <= x0 < x1 <= page.width_px
+        assert 0 <= y0 < y1 <= page.height_px
+
+
+def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    assert page.grey is not None
+    plain = read_lines(page, reader)
+    larger = read_lines(replace(page, width_px=2 * page.width_px, height_px=2 * page.height_px), reader)
+    assert plain.parsed is not None
+    assert larger.parsed is not None
+    doubled = [tuple(2 * side for side in block.box_px or ()) for block in plain.parsed.blocks]
+    assert [block.box_px for block in larger.parsed.blocks] == doubled
+
+
+def test_a_page_on_which_nothing_is_found_is_blank(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    assert page.grey is not None
+    result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
+    assert (result.status, result.confidence) == ("blank", None)
