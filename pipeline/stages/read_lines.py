@@ -21,7 +21,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     with watch.measure():
         darkness = darkness_of(rendered.grey)
         lines = reader.read(darkness, reader.find(darkness))
-        parsed = _scaled(page_text(lines), rendered, rendered.grey)
+        parsed = _on_page(page_text(lines), rendered, rendered.grey)
     result = PageResult(
         page=rendered.page,
         status="ok" if parsed.text.strip() else "blank",
@@ -37,22 +37,20 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     return unread(result)
 
 
-def _scaled(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:
-    """Returns the text with its boxes in pixels of the page rather than of the image that was read."""
+def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:
+    """Returns the text with its boxes in pixels of the page, and inside it, rather than of the image that was read."""
     height_px, width_px = grey.shape
     across, down = rendered.width_px / width_px, rendered.height_px / height_px
-    if across == down == 1:
-        return parsed
 
-    def scaled(block: Block) -> Block:
+    def on_page(block: Block) -> Block:
         if block.box_px is None:
             return block
         x0, y0, x1, y1 = block.box_px
-        return replace(
-            block, box_px=(round(x0 * across), round(y0 * down), round(x1 * across), round(y1 * down))
-        )
+        right, bottom = round(x1 * across), round(y1 * down)
+        box = round(x0 * across), round(y0 * down), min(right, rendered.width_px), min(bottom, rendered.height_px)
+        return replace(block, box_px=box)
 
-    return replace(parsed, blocks=tuple(map(scaled, parsed.blocks)))
+    return replace(parsed, blocks=tuple(map(on_page, parsed.blocks)))
 
 
 def _confidence(lines: Sequence[ReadLine]) -> float:

@@ -41,11 +41,12 @@ def parted(
     lines = find_lines(blocks, cells_HW, characters, canvas)
     return tuple(
         replace(_block(blocks, lines[start:end]), label=label, box_px=_around(lines[start:end], canvas))
-        for start, end, label in _ranges(lines)
+        for start, end, label in ranges(lines)
     )
 
 
-def _ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+def ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    """Yields the blocks that lines make up, in their order, as ranges [start, end) with a label."""
     at = 0
     for start, end in find_tables(lines):
         yield from Flow(lines, at, start).ranges()

@@ -1,0 +1,129 @@
+"""Turns the lines read on a page into its text: in reading order, in paragraphs, with headings and tables.
+
+Torch-free. Conventions are the page model's: printed lines stay lines, hyphens at their ends stay, a blank line stands
+between blocks, a table's row is one line. Only headings differ between text and markdown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ocr.layout.crops import Box
+from ocr.layout.localize.paragraphs.parting import ranges
+from ocr.layout.localize.paragraphs.text_lines import Line
+from ocr.line_reader.found_lines import ReadLine
+from ocr.line_reader.reading_order import in_reading_order
+from ocr.types import Block, ParsedText
+
+_PARAGRAPH = "\n\n"
+_BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
+_ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
+# Type sizes relative to that of most of the page's text, and the most characters, as for text layers.
+_LEVELS = (("title", "# ", 1.5), ("sub_title", "## ", 1.15))
+_LONGEST_HEADING = 200
+_LEAST_CONFIDENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Lines that stand beside each other, from left to right, and the same as a line of a block."""
+
+    cells: Sequence[ReadLine]
+    line: Line
+
+
+def page_text(lines: Sequence[ReadLine], columns: Sequence[Box] = ()) -> ParsedText:
+    """Returns the text of a page's lines, which may come in any order, with its blocks.
+
+    columns: crops of the page in reading order, in the lines' pixels; unused so far. Boxes are in the lines' pixels.
+    """
+    rows = _rows([read for read in lines if is_text(read)])
+    size = _body_size(rows)
+    blocks = [
+        _block(rows[start:end], label, size) for start, end, label in ranges([row.line for row in rows])
+    ]
+    return ParsedText(
+        text=_PARAGRAPH.join(block.text for block in blocks),
+        markdown=_PARAGRAPH.join(map(_markdown, blocks)),
+        blocks=tuple(blocks),
+    )
+
+
+def is_text(read: ReadLine) -> bool:
+    """Returns whether a line belongs into the text, rather than a picture taken for text."""
+    return bool(read.text.strip()) and read.confidence > _LEAST_CONFIDENCE
+
+
+def _rows(lines: Sequence[ReadLine]) -> list[_Row]:
+    """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
+    by_line = {id(read.line): read for read in lines}
+    rows: list[_Row] = []
+    number = 0
+    for unit in in_reading_order([read.line for read in lines]):
+        for found in unit:
+            cells = [by_line[id(line)] for line in found]
+            line = _line(cells, number)
+            if rows and _is_apart(rows[-1].line, line):
+                number += 1
+                line = _line(cells, number)
+            rows.append(_Row(cells, line))
+    return rows
+
+
+def _line(cells: Sequence[ReadLine], block: int) -> Line:
+    text = " ".join(cell.text.strip() for cell in cells)
+    return Line(
+        block=block,
+        start=0,
+        end=len(text),
+        text=text,
+        spans=tuple((float(cell.line.left), float(cell.line.right)) for cell in cells),
+        base=median(cell.line.middle for cell in cells),
+        size=median(cell.line.size for cell in cells),
+        sure=True,
+    )
+
+
+def _is_apart(above: Line, below: Line) -> bool:
+    shared = min(above.x1, below.x1) - max(above.x0, below.x0)
+    narrower = min(above.x1 - above.x0, below.x1 - below.x0)
+    pitch = (below.base - above.base) / max(above.size, below.size)
+    return shared < _ONE_COLUMN * narrower or not 0 < pitch < _BREAK_GAP
+
+
+def _body_size(rows: Sequence[_Row]) -> float:
+    """Returns the type size of most of the page's text; 0 for a page without any."""
+    sizes = sorted((row.line.size, len(row.line.text)) for row in rows)
+    half = sum(length for _, length in sizes) / 2
+    for size, length in sizes:
+        half -= length
+        if half <= 0:
+            return size
+    return 0.0
+
+
+def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
+    text = "\n".join(row.line.text for row in rows)
+    cells = [cell for row in rows for cell in row.cells]
+    x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
+    lengths = [len(cell.text) for cell in cells]
+    return Block(
+        label=(_heading(rows, text, body_size) or label) if label == "text" else label,
+        text=text,
+        box_px=(max(0, int(min(x0))), max(0, int(min(y0))), round(max(x1)), round(max(y1))),
+        confidence=sum(cell.confidence * length for cell, length in zip(cells, lengths, strict=True))
+        / sum(lengths),
+    )
+
+
+def _heading(rows: Sequence[_Row], text: str, body_size: float) -> str | None:
+    """Returns the label of a heading; None for what is none."""
+    if len(text) > _LONGEST_HEADING or not any(map(str.isalpha, text)):
+        return None
+    size = min(row.line.size for row in rows)
+    return next((label for label, _, least in _LEVELS if size >= least * body_size), None)
+
+
+def _markdown(block: Block) -> str:
+    marks = {label: mark for label, mark, _ in _LEVELS}
+    return marks[block.label] + " ".join(block.text.split()) if block.label in marks else block.text

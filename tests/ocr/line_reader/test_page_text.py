@@ -1,0 +1,55 @@
+"""The text of a page's lines: rows, paragraphs, headings, tables, and what is no text."""
+
+import numpy as np
+
+from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.page_text import page_text
+from ocr.types import ParsedText
+
+
+def read(
+    text: str, left: int, right: int, base: int, *, size: float = 20.0, confidence: float = 0.9
+) -> ReadLine:
+    line = TextLine(left=left, right=right, baseline=np.full(right - left, base, np.float32), size=size)
+    return ReadLine(line=line, text=text, confidence=confidence)
+
+
+def paragraph(name: str, top: int, number: int) -> list[ReadLine]:
+    return [read(f"{name} line {n} of some text", 50, 650, top + 26 * n) for n in range(number)]
+
+
+def test_lines_of_a_paragraph_stay_lines_and_paragraphs_are_blocks() -> None:
+    page = page_text([*paragraph("second", 200, 3), *paragraph("first", 100, 3)])
+    first, second = (
+        "\n".join(f"{name} line {n} of some text" for n in range(3)) for name in ("first", "second")
+    )
+    assert page.text == page.markdown == f"{first}\n\n{second}"
+    assert [(block.label, block.text) for block in page.blocks] == [("text", first), ("text", second)]
+    assert page.blocks[0].box_px == (50, 84, 650, 157)
+
+
+def test_larger_type_is_a_heading_marked_in_markdown_alone() -> None:
+    page = page_text([read("The title", 50, 400, 60, size=40.0), *paragraph("body", 140, 5)])
+    assert page.blocks[0].label == "title"
+    assert page.text.startswith("The title\n\nbody")
+    assert page.markdown.startswith("# The title\n\nbody")
+
+
+def test_a_table_is_one_block_with_a_line_a_row() -> None:
+    cells = [read(f"{x}.{y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y) for x in range(3) for y in range(4)]
+    page = page_text(cells)
+    assert [block.label for block in page.blocks] == ["table"]
+    assert page.text == "\n".join(f"0.{y} 1.{y} 2.{y}" for y in range(4))
+
+
+def test_a_block_is_as_sure_as_its_characters() -> None:
+    lines = [read("a" * 30, 50, 650, 100, confidence=0.9), read("b" * 10, 50, 650, 126, confidence=0.7)]
+    (block,) = page_text(lines).blocks
+    assert block.confidence is not None
+    assert abs(block.confidence - 0.85) < 1e-9
+
+
+def test_nothing_read_is_no_text() -> None:
+    nothing = ParsedText(text="", markdown="", blocks=())
+    assert page_text([]) == nothing
+    assert page_text([read(" ", 50, 90, 100), read("x", 50, 90, 300, confidence=0.2)]) == nothing
