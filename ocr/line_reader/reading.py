@@ -70,7 +70,9 @@ class LineReader:
         if not lines or scale == 1.0:
             return lines
         size = scale * median(line.size for line in lines)
-        return self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size)) if size < _SMALL_SIZE_PX else lines
+        return (
+            self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size)) if size < _SMALL_SIZE_PX else lines
+        )
 
     def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
         """Returns the lines of a page that the finder sees reduced by scale."""

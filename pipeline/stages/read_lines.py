@@ -47,7 +47,12 @@ def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> Pa
             return block
         x0, y0, x1, y1 = block.box_px
         right, bottom = round(x1 * across), round(y1 * down)
-        box = round(x0 * across), round(y0 * down), min(right, rendered.width_px), min(bottom, rendered.height_px)
+        box = (
+            round(x0 * across),
+            round(y0 * down),
+            min(right, rendered.width_px),
+            min(bottom, rendered.height_px),
+        )
         return replace(block, box_px=box)
 
     return replace(parsed, blocks=tuple(map(on_page, parsed.blocks)))

@@ -1,5 +1,7 @@
 """Each retry step's instructions to workers and language model."""
 
+from dataclasses import replace
+
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from pipeline.config.retry_steps import Step, steps_of, turned_step
 from pipeline.config.schema import Config, render_settings
@@ -13,7 +15,7 @@ def steps(config: Config, kind: Kind = "pdf") -> dict[str | None, Step]:
 
 
 def test_the_first_step_reads_as_configured() -> None:
-    config = Config()
+    config = Config(reader="page")
     for kind in ("pdf", "image"):
         first = steps_of(config, kind, render_settings(config))[0]
         assert first.render == render_settings(config)
@@ -21,7 +23,7 @@ def test_the_first_step_reads_as_configured() -> None:
 
 
 def test_each_step_changes_its_own_thing_alone() -> None:
-    found = steps(Config(text_layer="fallback"))
+    found = steps(Config(reader="page", text_layer="fallback"))
     assert list(found) == [None, "ngram", "mode", "temperature", "layer"]
     first, ngram, mode, warm = (found[name] for name in (None, "ngram", "mode", "temperature"))
     assert first.tile.mode == "gundam"
@@ -54,7 +56,24 @@ def test_the_text_layer_is_a_step_only_where_it_may_be_used() -> None:
 
 
 def test_a_page_is_turned_the_other_way_with_all_else_as_it_was() -> None:
-    first = steps(Config())[None]
+    first = steps(Config(reader="page"))[None]
     turned = turned_step(first)
     assert turned.render.orientation == "runner_up"
     assert turned.tile == first.tile
+
+
+def test_lines_are_read_again_only_with_what_the_line_reader_has() -> None:
+    found = steps(Config(text_layer="fallback"))
+    assert list(found) == [None, "layer"], "it writes no tokens, has no modes and draws no lots"
+    assert found[None].tile.lines
+    finer = load(None, ["ladder.rungs=[{name: finer, dpi: 300}]"])
+    assert steps(finer)["finer"].render.dpi == 300
+    assert steps(finer)["finer"].tile == found[None].tile
+
+
+def test_the_page_model_can_be_a_step_after_the_line_reader() -> None:
+    both = load(None, ["ladder.rungs=[{name: page, reader: page}, {name: base, reader: page, mode: base}]"])
+    found = steps(both)
+    page = steps(load(None, ["reader=page"]))[None]
+    assert replace(found["page"], name=None) == page
+    assert (found["base"].tile.mode, found["base"].tile.lines) == ("base", False)

@@ -4,6 +4,7 @@ from typing import get_args
 import click
 import pytest
 
+from ocr.errors import CheckpointError
 from pipeline.cli.main import cli
 from pipeline.config.schema import (
     Config,
@@ -25,7 +26,7 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings(text_layer="auto")
-    assert tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])) == TileSettings()
+    assert tile_settings(load(None, ["reader=page", "tile.parts=off"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
@@ -35,13 +36,22 @@ def test_workers_are_told_what_was_set() -> None:
 
 
 def test_only_small_models_with_tiles_read_dense_pages_in_crops(tmp_path: Path) -> None:
-    assert tile_settings(Config()).crops
-    assert not tile_settings(load(None, ["tile.mode=base"])).crops
-    assert not tile_settings(load(None, ["tile.parts=off", "tile.retry_below=0.5"])).crops
+    assert tile_settings(Config(reader="page")).crops
+    assert not tile_settings(load(None, ["reader=page", "tile.mode=base"])).crops
+    assert not tile_settings(load(None, ["reader=page", "tile.parts=off"])).crops
     (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     published = load(None, [f"model={tmp_path}"])
     assert not tile_settings(published).crops
     assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).crops
+
+
+def test_lines_are_read_where_the_model_has_a_line_reader(tmp_path: Path) -> None:
+    assert tile_settings(Config()) == TileSettings(lines=True)
+    assert resolved(Config()).reader == "lines"
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
+    assert resolved(Config(model=str(tmp_path))).reader == "page"
+    with pytest.raises(CheckpointError, match="has no line reader; use reader: page, or auto"):
+        tile_settings(Config(model=str(tmp_path), reader="lines"))
 
 
 TEXT_KEYS = {
@@ -149,6 +159,4 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     monkeypatch.setattr("ocr.model_files.fingerprint.orientation_sha256", lambda: "2" * 64)
-    assert (
-        settings_hash(Config(), WEIGHTS) == "28fad2aa0aaf07866b4e57140840ecaf00417d9129a666b62afd7d5733735c8e"
-    )
+    assert settings_hash(Config(), WEIGHTS) == "275260951d25"

@@ -37,7 +37,7 @@ def shipped_config(model: Path, docs: Path, database: str) -> Config:
         "model": str(model),
         "device": "cpu",
     }
-    return sources.load(None, ["tile.mode=small", "render.workers=1"], [("test", values)])
+    return sources.load(None, ["tile.mode=small", "render.workers=1", "reader=page"], [("test", values)])
 
 
 @pytest.mark.slow

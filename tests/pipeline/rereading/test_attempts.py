@@ -61,7 +61,7 @@ def attempts(
 
     kept: gets the readings that are stored while a better one is tried.
     """
-    config, model = Config(**keys), Model(*results)
+    config, model = Config(reader="page", **keys), Model(*results)
 
     async def made() -> list[PageResult]:
         workers: Any = Workers(config, found, seen)

@@ -61,7 +61,7 @@ class Model:
 
 
 def merged(render: Any, read: Any, below: float) -> Sequence[RetryStep]:
-    config = Config()
+    config = Config(reader="page")
     first = steps_of(config, "pdf", render_settings(config))[0]
     return merged_steps(Tools(render=render, read=read, judge=never_judged), first, below)
 

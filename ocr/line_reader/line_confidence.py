@@ -1,0 +1,44 @@
+"""Rates a page's text and its blocks: how much of it is right, from how sure its lines were read. Torch-free."""
+
+import math
+from dataclasses import replace
+
+from ocr.line_reader.line_signals import LineSignals
+from ocr.transcript.confidence import Calibration
+from ocr.types import ParsedText
+
+# What remains of each signal on pages without any error: errors shrink in proportion to the signals, so their
+# logarithms are features.
+_UNSURE, _LOW, _DOUBTED, _LEFT_OUT = 0.003, 0.02, 0.01, 0.05
+
+
+def rated(
+    parsed: ParsedText, signals: LineSignals, calibration: Calibration | None
+) -> tuple[ParsedText, float]:
+    """Returns the text with its blocks' confidences calibrated, and the page's confidence.
+
+    parsed: its blocks' confidences are the mean probabilities of their characters, and stay so without a calibration.
+    """
+    if calibration is None:
+        return parsed, signals.mean
+    blocks = tuple(
+        replace(block, confidence=calibration.block(block_features(block.confidence or 0.0, signals)))
+        for block in parsed.blocks
+    )
+    return replace(parsed, blocks=blocks), calibration.page(page_features(signals))
+
+
+def page_features(signals: LineSignals) -> dict[str, float]:
+    """Returns the features of a page's curve."""
+    return {
+        "unsure": math.log1p((1 - signals.mean) / _UNSURE),
+        "low": math.log1p((1 - signals.low) / _LOW),
+        "doubted": math.log1p(signals.doubted / _DOUBTED),
+        "left_out": math.log1p(signals.num_left_out / max(1, signals.num_lines) / _LEFT_OUT),
+    }
+
+
+def block_features(mean: float, signals: LineSignals) -> dict[str, float]:
+    """Returns the features of a block's curve. mean: the probability of its characters."""
+    page = {f"page_{name}": value for name, value in page_features(signals).items()}
+    return {"unsure": math.log1p((1 - mean) / _UNSURE), **page}

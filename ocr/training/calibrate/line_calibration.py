@@ -1,0 +1,74 @@
+"""Fits a line reader's confidence.json on pages it was not trained on, and prints how well confidence is calibrated.
+
+python -m ocr.training.calibrate.validation DATA PAGES --pages 80
+python -m ocr.training.calibrate.line_calibration PAGES [PAGES ...] --reader ocr/weights/small/lines
+
+About two seconds a page. The printed figures are cross-validated, as for the page model.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ocr.line_reader.line_confidence import block_features, page_features
+from ocr.line_reader.line_signals import line_signals
+from ocr.line_reader.page_text import is_text, page_text
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.model_files.locate import CONFIDENCE
+from ocr.training.calibrate.__main__ import Reading, report
+from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
+from ocr.training.calibrate.reliability import Rated, fit
+from ocr.transcript.confidence import Calibration
+
+
+def read(folders: Sequence[Path], reader: LineReader) -> Iterator[Reading]:
+    """Reads each folder/pages against folder/truth/<name>/1.txt. Pages on which no line is found yield nothing."""
+    files = [file for folder in folders for file in sorted((folder / "pages").iterdir())]
+    for number, file in enumerate(files):
+        with Image.open(file) as picture:
+            darkness = darkness_of(np.asarray(picture.convert("L")))
+        found = reader.read(darkness, reader.find(darkness))
+        truth = (file.parents[1] / "truth" / file.name / "1.txt").read_text(encoding="utf-8")
+        parsed = page_text(found)
+        kept = [line for line in found if is_text(line)]
+        if not kept:
+            continue
+        signals = line_signals(kept, num_left_out=len(found) - len(kept))
+        rated = Rated(
+            features=page_features(signals), accuracy=page_accuracy(parsed.text, truth), group=number
+        )
+        kind = file.name.split("-")[0]
+        yield Reading(rated=rated, raw=signals.mean, kind=kind, is_page=True)
+        texts = [block.text for block in parsed.blocks]
+        for block, accuracy in zip(parsed.blocks, block_accuracies(texts, truth), strict=True):
+            mean = block.confidence or 0.0
+            features, weight = block_features(mean, signals), len(normalise(block.text))
+            rated = Rated(features=features, accuracy=accuracy, group=number, weight=weight)
+            yield Reading(rated=rated, raw=mean, kind=kind, is_page=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m ocr.training.calibrate.line_calibration", description=__doc__
+    )
+    parser.add_argument("pages", type=Path, nargs="+", help="what ocr.training.calibrate.validation made")
+    parser.add_argument(
+        "--reader", type=Path, required=True, help="its folder, which gets the confidence.json"
+    )
+    args = parser.parse_args()
+    readings = list(read(args.pages, LineReader.load(args.reader)))
+    calibration = Calibration(
+        page=fit([reading.rated for reading in readings if reading.is_page]),
+        block=fit([reading.rated for reading in readings if not reading.is_page]),
+    )
+    text = json.dumps(calibration.to_json(), indent=2) + "\n"
+    (args.reader / CONFIDENCE).write_text(text, encoding="utf-8")
+    print("\n".join(report(readings)))
+
+
+if __name__ == "__main__":
+    main()
