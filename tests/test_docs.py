@@ -76,6 +76,8 @@ def anchors(text: str) -> set[str]:
 
 # Modules of others that documents tell to run.
 OTHERS = {"venv", "torch.distributed.run"}
+# Installed under another name than that of its place.
+INSTALLED = {"ocrbatch": "pipeline.cli.ocrbatch"}
 COMMANDS = list(dict.fromkeys(shown_commands()))
 NAMED = sorted(set(named_commands()))
 
@@ -191,7 +193,7 @@ def is_key(name: str) -> bool:
 
 
 def is_program(module: str) -> bool:
-    path = ROOT / module.replace(".", "/")
+    path = ROOT / INSTALLED.get(module, module).replace(".", "/")
     source = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
     return source.is_file() and (
         "__main__" in source.name or "__name__ ==" in source.read_text(encoding="utf-8")

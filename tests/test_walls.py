@@ -61,6 +61,10 @@ def test_every_wall_holds_and_stands_in_the_way(copy: Path) -> None:
         assert "0 kept, 1 broken" in broken.stdout, broken.stdout + broken.stderr
 
 
+def test_no_module_stands_beside_the_packages() -> None:
+    assert list(ROOT.glob("*.py")) == []
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_basename_stands_twice_in_a_package(package: str) -> None:
     """Neither of modules nor of folders, so that a name says which file is meant; `__main__` must be called so."""

@@ -11,7 +11,6 @@ from platform import python_implementation, python_version
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from ocrbatch import foreign_packages
 from pipeline.config.schema import Config
 from pipeline.doctor.finding import Finding, fail, note, ok
 
@@ -37,15 +36,7 @@ def check(config: Config) -> Iterator[Finding]:
     if not wrong:
         shown = ", ".join(f"{requirement.name} {version}" for requirement, version in found)
         yield ok("packages", shown)
-    yield from _own_packages()
     yield _sqlite()
-
-
-def _own_packages() -> Iterator[Finding]:
-    """Yields a failure for each package that would be imported from another project of the same name instead."""
-    for problem in foreign_packages():
-        what, _, remedy = problem.partition("; ")
-        yield fail("modules", what, remedy)
 
 
 def declared() -> tuple[str, list[Requirement]]:

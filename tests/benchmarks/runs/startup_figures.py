@@ -96,7 +96,7 @@ def write_random(folder: Path, device: str, layers: int) -> None:
 
 def first_page(model: str, device: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "ocrbatch", "run", str(LETTER), "-v", "--model", model]
+        command = [sys.executable, "-m", "pipeline.cli", "run", str(LETTER), "-v", "--model", model]
         command += ["--device", device, "--db", f"{folder}/results.db"]
         if model != "small":
             command += ["--set", f"decode.max_tokens={_VISION_TOKENS + 100}"]

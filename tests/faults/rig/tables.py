@@ -79,10 +79,11 @@ def crashes(database: Path) -> list[str]:
     """Returns the attempts whose workers or processes died, a line each: a possible reason for a difference."""
     with closing(_open(database)) as db:
         found = db.execute(
-            "SELECT p.page_index, a.run_id, a.rung, a.error_message FROM attempts a JOIN pages p ON p.id = a.page_id"
+            "SELECT d.sha256, p.page_index, a.run_id, a.rung, a.error_message FROM attempts a"
+            " JOIN pages p ON p.id = a.page_id JOIN documents d ON d.id = p.document_id"
             f" WHERE a.error_category IN {KILLED}"
         )
-        return [f"page index {row[0]}, run {row[1]}, rung {row[2]}: {row[3]}" for row in found]
+        return [f"{tuple(row[:2])}: run {row[2]}, rung {row[3]}: {row[4]}" for row in found]
 
 
 def marked(database: Path) -> list[str]:

@@ -449,6 +449,16 @@ def test_a_page_that_fails_in_the_end_keeps_its_first_reading(store: Store, path
     assert 0 in plan(store).to_read
 
 
+def test_a_page_given_up_keeps_its_first_reading(store: Store, path: Path) -> None:
+    """As one that every run dies of while it is read again, alone."""
+    first_reading(store, new_run(store))
+    for _ in range(2):
+        store.record_page(new_run(store), a_page(None, 0), attempt_limit=2)
+    planned = plan(store, limit=2)
+    assert (planned.given_up, planned.kept) == ((0,), (0,))
+    assert current(path)[0] == ("ok", "the first word")
+
+
 def test_a_first_reading_hides_no_text_that_was_read_to_its_end(store: Store, path: Path) -> None:
     store.record_page(new_run(store), a_page("old", 0))
     assert not first_reading(store, new_run(store))

@@ -1,14 +1,17 @@
-"""The module beside the packages: its version, `python -m`, and packages of others under the same names."""
+"""The package that is installed as `ocrbatch`: version, `python -m`, and packages of others under the same names."""
 
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import ocrbatch
+from pipeline.cli.ocrbatch import foreign_packages
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
+# Both come before an installation on the path: the package under its own name, and what it looks for.
+SOURCES = os.pathsep.join([str(ROOT / "pipeline" / "cli"), str(ROOT)])
 
 
 def started(*arguments: str, path: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -27,12 +30,12 @@ def test_it_has_the_version_and_imports_nothing_heavy(tmp_path: Path) -> None:
     script = (
         "import sys, ocrbatch; print(ocrbatch.__version__, 'click' in sys.modules, 'pipeline' in sys.modules)"
     )
-    done = started("-c", script, path=str(ROOT), cwd=tmp_path)
+    done = started("-c", script, path=SOURCES, cwd=tmp_path)
     assert done.stdout.split() == [metadata.version("ocrbatch"), "False", "False"]
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:
-    done = started("-m", "ocrbatch", "run", "--help", path=str(ROOT), cwd=tmp_path)
+    done = started("-m", "ocrbatch", "run", "--help", path=SOURCES, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: ocrbatch run")
 
@@ -41,9 +44,8 @@ def test_a_foreign_package_is_named_with_what_to_do(tmp_path: Path) -> None:
     """First on the path, as PYTHONPATH or the working directory of `python -m` puts it; nothing of it is run."""
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline" / "__init__.py").write_text("raise SystemExit('somebody else ran')")
-    done = started(
-        "-m", "ocrbatch", "--version", path=os.pathsep.join([str(tmp_path), str(ROOT)]), cwd=tmp_path
-    )
+    path = os.pathsep.join([str(tmp_path), SOURCES])
+    done = started("-m", "ocrbatch", "--version", path=path, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
@@ -55,10 +57,12 @@ def test_a_foreign_package_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_here_all_packages_are_its_own() -> None:
-    assert ocrbatch.foreign_packages() == []
+    assert list(foreign_packages()) == []
 
 
-def test_the_command_is_this_module() -> None:
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert 'ocrbatch = "ocrbatch:main"' in project
-    assert 'py-modules = ["ocrbatch"]' in project
+def test_it_is_installed_as_a_package_of_its_own_that_is_the_command() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"ocrbatch": "ocrbatch:main"}
+    find = project["tool"]["setuptools"]["packages"]["find"]
+    assert find["where"] == [".", "pipeline/cli"]
+    assert find["exclude"] == ["pipeline.cli.ocrbatch*"], "it is not installed twice"
