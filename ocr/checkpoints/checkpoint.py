@@ -12,10 +12,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from ocr.character_head.second_opinion import NUM_RESERVED
-from ocr.checkpoints.int8 import SCALE_SUFFIX, is_quantised, quantise
 from ocr.checkpoints.model_weights import fill
 from ocr.checkpoints.tensor_names import slots
 from ocr.errors import CheckpointError
+from ocr.int8 import is_quantised, stored
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from ocr.model_files.locate import (
     CHARACTERS,
@@ -108,8 +108,7 @@ def save(
     """Writes config.json, model.safetensors and, if given, tokenizer.json; each appears whole or not at all.
 
     dtype: that of the stored tensors, the model's own by default. int8: eight bits for matrices and convolutions,
-    float16
-    for the rest.
+    float16 for the rest.
     """
     directory.mkdir(parents=True, exist_ok=True)
     parameters = dict(model.named_parameters())
@@ -118,7 +117,7 @@ def save(
         tensor = parameters[slot.parameter].detach()
         tensor = tensor if slot.index is None else tensor[slot.index]
         if int8 and is_quantised(key, tensor):
-            tensors[key], tensors[key + SCALE_SUFFIX] = (part.cpu() for part in quantise(tensor))
+            tensors.update(stored(key, tensor))
         else:
             tensors[key] = tensor.to("cpu", torch.float16 if int8 else dtype or tensor.dtype).contiguous()
     _replace(directory / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))

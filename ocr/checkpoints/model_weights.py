@@ -9,10 +9,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ocr.checkpoints.int8 import SCALE_SUFFIX, expand, num_rows
 from ocr.checkpoints.tensor_names import Slot, ignored, slots
 from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
+from ocr.int8 import SCALE_SUFFIX, num_rows, restored
 from ocr.model.deepseek_ocr import OcrModel
 
 
@@ -60,7 +60,7 @@ def _convert(
     """
     whole: dict[str, Tensor] = {}
     for key, place in places.items():
-        tensor = _read(source, key).to(device, likes[place.parameter].dtype)
+        tensor = _read(source, key, place.shape).to(device, likes[place.parameter].dtype)
         if place.index is None:
             whole[place.parameter] = tensor
             continue
@@ -77,7 +77,7 @@ def _stream(
     files: Sequence[Path],
     device: torch.device,
 ) -> dict[str, Tensor]:
-    """Returns each parameter's values, read straight into the device's memory; int8 tensors go through the host's."""
+    """Returns each parameter's values, read straight into the device's memory; eight bits through the host's."""
     whole = {name: _room(like, device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
@@ -86,7 +86,7 @@ def _stream(
         if key in stored:
             streamed.append((stored[key], target))
         else:
-            target.copy_(_read(source, key))
+            target.copy_(_read(source, key, place.shape))
     try:
         send(streamed, device)
     except (OSError, EOFError) as error:
@@ -108,10 +108,12 @@ def _open(file: Path, stack: ExitStack) -> Any:
         ) from error
 
 
-def _read(source: Mapping[str, Any], key: str) -> Tensor:
-    tensor: Tensor = source[key].get_tensor(key)
-    scale_key = key + SCALE_SUFFIX
-    return expand(tensor, source[scale_key].get_tensor(scale_key)) if tensor.dtype == torch.int8 else tensor
+def _read(source: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Tensor:
+    names = [name for name in (key, key + SCALE_SUFFIX) if name in source]
+    try:
+        return restored(key, shape, {name: source[name].get_tensor(name) for name in names})
+    except ValueError as error:
+        raise CheckpointError(f"{key} cannot be read ({error}); fetch the model again") from error
 
 
 def _check(
@@ -122,10 +124,11 @@ def _check(
     found = {
         key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items() if key not in unused
     }
+    deflated = {key for key in found if _dtype(source, key) == "U8"}  # their length says nothing
     misshapen = [
         f"{key} {list(found[key])} instead of {list(shape)}"
         for key, shape in expected.items()
-        if key in found and found[key] != shape
+        if key in found and found[key] != shape and key not in deflated
     ]
     faults = [
         _listed("missing tensors", [key for key in expected if key not in found]),
@@ -145,8 +148,13 @@ def _expected_shapes(
 ) -> Iterable[tuple[str, tuple[int, ...]]]:
     for key, place in places.items():
         yield key, place.shape
-        if key in source and source[key].get_slice(key).get_dtype() == "I8":
+        if key in source and _dtype(source, key) in ("I8", "U8"):
             yield key + SCALE_SUFFIX, (num_rows(place.shape),)
+
+
+def _dtype(source: Mapping[str, Any], key: str) -> str:
+    dtype: str = source[key].get_slice(key).get_dtype()
+    return dtype
 
 
 def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:

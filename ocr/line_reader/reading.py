@@ -8,11 +8,11 @@ from statistics import median
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
 from encoders.views import UInt8Array
+from ocr.int8 import fill
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
@@ -53,10 +53,7 @@ class LineReader:
         characters = config.pop("characters")
         finder, reader = FinderNet(), ReaderNet(len(characters) + 2, **config)
         for name, net in (("finder", finder), ("reader", reader)):
-            stored = load_file(folder / f"{name}.safetensors")
-            net.load_state_dict(
-                {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
-            )
+            fill(net, folder / f"{name}.safetensors")
         return cls(finder, reader, characters)
 
     @torch.inference_mode()

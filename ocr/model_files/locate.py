@@ -19,10 +19,11 @@ from ocr.model_files.digests import file_sha256
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
-# The folder of a model's line reader (ocr.line_reader), which not every model has.
-LINES = "lines"
+LINES = "lines"  # the folder of a line reader (ocr.line_reader), which a model may have
+LINE_FILES = tuple(f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE))
 _PATTERNS = [
     "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
+    *LINE_FILES,
 ]  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -171,7 +172,7 @@ def digest(directory: Path) -> str:
     total = hashlib.sha256()
     for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
         total.update(file_sha256(path))
-    for name in (INDEX, CHARACTERS, CONFIDENCE):
+    for name in (INDEX, CHARACTERS, CONFIDENCE, *LINE_FILES):
         if (directory / name).exists():
             total.update(name.encode() + file_sha256(directory / name))
     return total.hexdigest()

@@ -9,8 +9,8 @@ loss on held-out pages 2.56 before training, 0.47 after it, 2.25 rounded to near
 import torch
 from torch import Tensor
 
-from ocr.checkpoints.int8 import is_quantised, num_rows, quantise
 from ocr.checkpoints.tensor_names import slots
+from ocr.int8 import is_quantised, num_rows, quantise
 from ocr.model.deepseek_ocr import OcrModel
 
 

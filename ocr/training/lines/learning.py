@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ocr.training.trainer.rate_schedule import Schedule
@@ -63,13 +63,6 @@ class MeanWeights:
         }
         save_file({name: value.contiguous() for name, value in stored.items()}, made)
         made.replace(file)
-
-
-def load_weights(net: nn.Module, file: Path) -> None:
-    """Starts a network from weights that `MeanWeights.save` wrote."""
-    net.load_state_dict(
-        {name: v.float() if v.is_floating_point() else v for name, v in load_file(file).items()}
-    )
 
 
 def learn(

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ocr.int8 import fill
 from ocr.line_reader.finder_net import DROP_PX, FinderNet
 from ocr.training.lines.finder_targets import HALVING
-from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
+from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
@@ -55,7 +56,7 @@ class FinderTraining:
         self.device, self.characters = begin(args)
         self.net = FinderNet().to(self.device).train()
         if args.weights:
-            load_weights(self.net, args.weights / "finder.safetensors")
+            fill(self.net, args.weights / "finder.safetensors")
         self.mean = MeanWeights(self.net, every=4, keep=0.98, young=40)
         self.optimiser = torch.optim.AdamW(
             self.net.parameters(), args.rate, weight_decay=_DECAY, fused=self.device.type == "cuda"

@@ -19,8 +19,9 @@ from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 from torch.nn import functional as F
 
+from ocr.int8 import fill
 from ocr.line_reader.reader_net import ReaderNet
-from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, load_weights, parser
+from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
@@ -108,7 +109,7 @@ class ReaderTraining:
         self.shape = shape or (Shape.of(args.weights) if args.weights else Shape())
         self.net = self.shape.net(self.characters).to(self.device).train()
         if args.weights:
-            load_weights(self.net, args.weights / "reader.safetensors")
+            fill(self.net, args.weights / "reader.safetensors")
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]

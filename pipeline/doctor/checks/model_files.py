@@ -15,7 +15,15 @@ from safetensors import SafetensorError, safe_open
 
 from ocr.errors import CheckpointError
 from ocr.model_files.digests import file_sha256
-from ocr.model_files.locate import SHIPPED, find_directory, read_json, read_tokenizer, weight_files
+from ocr.model_files.locate import (
+    LINE_FILES,
+    LINES,
+    SHIPPED,
+    find_directory,
+    read_json,
+    read_tokenizer,
+    weight_files,
+)
 from pipeline.config.schema import Config
 from pipeline.doctor.finding import Finding, fail, note, ok, size
 
@@ -34,8 +42,9 @@ def check(config: Config) -> Iterator[Finding]:
         yield _network(config.model)
         read_json(directory / "config.json")
         files = weight_files(directory)
-        yield from _weights(files)
-        yield _hashes(config.model, [*files, directory / "config.json", directory / "tokenizer.json"])
+        lines = [directory / name for name in LINE_FILES if (directory / LINES).exists()]
+        yield from _weights([*files, *(file for file in lines if file.suffix == ".safetensors")])
+        yield _hashes(config.model, [*files, directory / "config.json", directory / "tokenizer.json", *lines])
         tokenizer = read_tokenizer(directory / "tokenizer.json")
         text = "Invoice 1,234.50 €"
         back = tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -119,9 +128,11 @@ def _hashes(model: str, files: list[Path]) -> Finding:
 def _recorded(model: str, file: Path) -> str | None:
     """Returns a file's recorded sha256 in hex; None if none is recorded."""
     with suppress(OSError, UnicodeDecodeError):
-        for line in (file.parent / SUMS).read_text(encoding="utf-8").splitlines():
+        in_lines = file.parent.name == LINES and not (file.parent / SUMS).exists()
+        folder = file.parent.parent if in_lines else file.parent
+        for line in (folder / SUMS).read_text(encoding="utf-8").splitlines():
             expected, _, name = line.partition(" ")
-            if name.lstrip(" *") == file.name and _SHA256.fullmatch(expected):
+            if name.lstrip(" *") == file.relative_to(folder).as_posix() and _SHA256.fullmatch(expected):
                 return expected
     blob = os.path.basename(os.path.realpath(file))  # the hub's cache names large files by their sha256
     if file.is_symlink() and _SHA256.fullmatch(blob):

@@ -29,12 +29,13 @@ def test_which_of_the_files_that_need_not_be_there_are_is_part_of_it(
     checkpoint: Path, tmp_path: Path
 ) -> None:
     found = set()
-    for name in ("nothing", "characters.json", "confidence.json"):
+    for name in ("nothing", "characters.json", "confidence.json", "lines/reader.json"):
         copy = shutil.copytree(checkpoint, tmp_path / name)
         if name != "nothing":
+            (copy / name).parent.mkdir(exist_ok=True)
             (copy / name).write_text("{}")
         found.add(weights_sha256(str(copy)))
-    assert len(found) == 3
+    assert len(found) == 4
 
 
 def test_a_missing_file_is_named(checkpoint: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ocr.checkpoints import checkpoint
-from ocr.checkpoints.int8 import expand, is_quantised, quantise
+from ocr.int8 import expand, is_quantised, quantise
 from ocr.training.finetune.rounding import round_by_chance
 from tests.ocr.tiny import TINY, tiny_model, tiny_tokenizer
 

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+from ocr.model_files.locate import find_directory
 from pipeline.config.schema import Config
 from pipeline.doctor.checks import model_files
 from pipeline.doctor.finding import Finding
+
+SHIPPED_LINES = find_directory("small") / "lines"
 
 
 def found(name: Path | str) -> dict[str, Finding]:
@@ -61,6 +64,18 @@ def test_sums_beside_the_files(copy: Path) -> None:
     assert found(copy)["model hash"].line() == "ok   model hash: 3 of 3 files are as published"
     (copy / model_files.SUMS).write_text(f"{sums['config.json']} *model.safetensors\n")
     assert found(copy)["model hash"].state == "FAIL"
+
+
+def test_a_line_reader_is_checked_with_its_model(copy: Path) -> None:
+    shutil.copytree(SHIPPED_LINES, copy / "lines")
+    names = ("lines/finder.safetensors", "lines/reader.safetensors", "lines/reader.json")
+    sums = {name: hashlib.sha256((copy / name).read_bytes()).hexdigest() for name in names}
+    (copy / model_files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
+    assert found(copy)["model hash"].line() == "ok   model hash: 3 of 6 files are as published"
+    (copy / "lines" / "reader.json").write_text("{}")
+    assert "reader.json" in found(copy)["model hash"].found
+    (copy / "lines" / "reader.safetensors").write_bytes(b"")
+    assert found(copy)["weights"].state == "FAIL"
 
 
 def test_one_of_the_hub_that_is_not_here_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,22 @@
+from pathlib import Path
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import save_file
+from torch import nn
 
-from ocr.checkpoints.int8 import expand, is_quantised, num_rows, quantise
+from ocr.int8 import (
+    deflated,
+    expand,
+    fill,
+    inflated,
+    is_quantised,
+    num_rows,
+    quantise,
+    stored,
+)
 
 
 @given(
@@ -32,3 +46,29 @@ def test_vectors_and_position_tables_keep_sixteen_bits() -> None:
     assert not is_quantised("model.norm.weight", torch.zeros(2))
     assert not is_quantised("model.layers.1.mlp.gate.weight", torch.zeros(2, 2))
     assert not is_quantised("model.sam_model.blocks.0.attn.rel_pos_h", torch.zeros(3, 2))
+
+
+def test_a_stream_gives_the_values_back_in_fewer_bytes() -> None:
+    values, _ = quantise(torch.randn(64, 32, 3, 3, generator=torch.Generator().manual_seed(0)), steps=42)
+    stream = deflated(values)
+    assert stream.numel() < 0.8 * values.numel()
+    assert torch.equal(inflated(stream, tuple(values.shape)), values)
+
+
+def test_a_damaged_stream_is_an_error() -> None:
+    stream = deflated(torch.ones(4, 5, dtype=torch.int8))
+    for damaged, shape in ((stream[:-1], (4, 5)), (stream, (4, 6)), (torch.zeros_like(stream), (4, 5))):
+        with pytest.raises(ValueError, match="no stream of int8 values for"):
+            inflated(damaged, shape)
+
+
+def test_a_network_is_filled_with_what_was_stored(tmp_path: Path) -> None:
+    net, file = nn.Linear(5, 3), tmp_path / "net.safetensors"
+    weight, bias = torch.randn(3, 5), torch.randn(3).half()
+    save_file({**dict(stored("weight", weight)), "bias": bias}, file)
+    fill(net, file)
+    assert torch.equal(net.weight, expand(*quantise(weight)))
+    assert torch.equal(net.bias, bias.float())
+    save_file({"weight": weight, "bias": bias, "more": bias.clone()}, file)
+    with pytest.raises(RuntimeError, match="more"):
+        fill(net, file)

@@ -1,0 +1,38 @@
+"""Packages a trained line reader in the form that ships: `python -m ocr.training.lines.package_lines WEIGHTS OUT`.
+
+Eight bits change 10 of 18 pages' texts, and no rate of wrong characters in its first three digits.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ocr.int8 import is_quantised, stored
+
+_LEAST = 2048  # smaller tensors are kept at 16 bits
+
+
+def package(weights: Path, out: Path) -> None:
+    """Writes finder.safetensors and reader.safetensors at 8 bits, and reader.json."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("finder.safetensors", "reader.safetensors"):
+        tensors: dict[str, Tensor] = {}
+        for key, tensor in load_file(weights / name).items():
+            if tensor.numel() >= _LEAST and is_quantised(key, tensor):
+                tensors.update(stored(key, tensor))
+            else:
+                tensors[key] = tensor.half() if tensor.is_floating_point() else tensor
+        save_file(tensors, out / name)
+        (out / name).chmod(0o644)  # safetensors writes files that only their owner may read
+    shutil.copyfile(weights / "reader.json", out / "reader.json")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.lines.package_lines", description=__doc__)
+    parser.add_argument("weights", type=Path, help="folder that train_finder and train_reader wrote")
+    parser.add_argument("out", type=Path)
+    args = parser.parse_args()
+    package(args.weights, args.out)
