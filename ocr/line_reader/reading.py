@@ -18,6 +18,8 @@ from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, p
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
 from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.model_files.locate import CONFIDENCE
+from ocr.transcript.confidence import Calibration
 
 # The finder was trained on pages at 50 to 150 dpi: A4 at 100 dpi has this long side.
 FINDER_PX = 1174
@@ -40,21 +42,31 @@ class _Piece:
 
 
 class LineReader:
-    """Finds and reads lines of text. characters: those that the reader knows, in the order of its classes."""
+    """Finds and reads lines of text. characters: those that the reader knows, in the order of its classes.
 
-    def __init__(self, finder: FinderNet, reader: ReaderNet, characters: str) -> None:
+    calibration: of its confidence, None for a reader without one.
+    """
+
+    def __init__(
+        self, finder: FinderNet, reader: ReaderNet, characters: str, calibration: Calibration | None = None
+    ) -> None:
         self._finder, self._reader = finder.eval(), reader.eval()
+        self.calibration = calibration
         self._names = ("", " ", *characters)
 
     @classmethod
     def load(cls, folder: Path) -> "LineReader":
-        """Returns the reader stored in a folder: finder.safetensors, reader.safetensors and reader.json."""
+        """Returns the reader stored in a folder: finder.safetensors, reader.safetensors and reader.json.
+
+        A confidence.json there is its calibration. Raises: CheckpointError where that cannot be read.
+        """
         config = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
         characters = config.pop("characters")
         finder, reader = FinderNet(), ReaderNet(len(characters) + 2, **config)
         for name, net in (("finder", finder), ("reader", reader)):
             fill(net, folder / f"{name}.safetensors")
-        return cls(finder, reader, characters)
+        fitted = folder / CONFIDENCE
+        return cls(finder, reader, characters, Calibration.read(fitted) if fitted.exists() else None)
 
     @torch.inference_mode()
     def find(self, darkness: Floats) -> list[TextLine]:

@@ -20,7 +20,9 @@ SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
 LINES = "lines"  # the folder of a line reader (ocr.line_reader), which a model may have
-LINE_FILES = tuple(f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE))
+LINE_FILES = tuple(
+    f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE)
+)
 _PATTERNS = [
     "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
     *LINE_FILES,

@@ -1,11 +1,11 @@
 """Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from encoders.views import UInt8Array
-from ocr.line_reader.found_lines import ReadLine
-from ocr.line_reader.page_text import page_text
+from ocr.line_reader.line_confidence import rated
+from ocr.line_reader.line_signals import line_signals
+from ocr.line_reader.page_text import is_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.types import Block, ParsedText
 from pipeline.outcome.doubt import unread
@@ -20,14 +20,17 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     watch = Stopwatch()
     with watch.measure():
         darkness = darkness_of(rendered.grey)
-        lines = reader.read(darkness, reader.find(darkness))
-        parsed = _on_page(page_text(lines), rendered, rendered.grey)
+        found = reader.read(darkness, reader.find(darkness))
+        lines = [line for line in found if is_text(line)]
+        signals = line_signals(lines, num_left_out=len(found) - len(lines))
+        parsed, confidence = rated(page_text(lines), signals, reader.calibration)
+        parsed = _on_page(parsed, rendered, rendered.grey)
     result = PageResult(
         page=rendered.page,
         status="ok" if parsed.text.strip() else "blank",
         parsed=parsed,
         error=None,
-        confidence=_confidence(lines) if parsed.text.strip() else None,
+        confidence=confidence if lines else None,
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         dpi=rendered.dpi,
@@ -56,8 +59,3 @@ def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> Pa
         return replace(block, box_px=box)
 
     return replace(parsed, blocks=tuple(map(on_page, parsed.blocks)))
-
-
-def _confidence(lines: Sequence[ReadLine]) -> float:
-    total = sum(len(line.text) for line in lines)
-    return sum(line.confidence * len(line.text) for line in lines) / total

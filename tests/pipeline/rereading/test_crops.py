@@ -150,6 +150,7 @@ def test_the_shipped_model_reads_small_print_in_crops(tmp_path: Path) -> None:
         values = {
             "ingest": {"paths": [str(folder)]},
             "store": {"database": database},
+            "reader": "page",
             "tile": {"parts": parts},
             "threads": 1,
             "text_layer": "ignore",

@@ -23,7 +23,7 @@ GONE = PageError(stage="render", category="unreadable", message="the file is gon
 
 
 def steps(**keys: object) -> tuple[Step, ...]:
-    config = Config.model_validate({"text_layer": "fallback", **keys})
+    config = Config.model_validate({"reader": "page", "text_layer": "fallback", **keys})
     return steps_of(config, "pdf", render_settings(config))
 
 

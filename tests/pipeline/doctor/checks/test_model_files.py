@@ -71,7 +71,7 @@ def test_a_line_reader_is_checked_with_its_model(copy: Path) -> None:
     names = ("lines/finder.safetensors", "lines/reader.safetensors", "lines/reader.json")
     sums = {name: hashlib.sha256((copy / name).read_bytes()).hexdigest() for name in names}
     (copy / model_files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
-    assert found(copy)["model hash"].line() == "ok   model hash: 3 of 6 files are as published"
+    assert found(copy)["model hash"].line() == "ok   model hash: 3 of 7 files are as published"
     (copy / "lines" / "reader.json").write_text("{}")
     assert "reader.json" in found(copy)["model hash"].found
     (copy / "lines" / "reader.safetensors").write_bytes(b"")
