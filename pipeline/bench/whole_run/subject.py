@@ -148,8 +148,10 @@ def bench_config(
 
 
 def _reading(sets: Sequence[str]) -> dict[str, str]:
-    """Returns the setting that switches text layers off, so that reading is measured, unless --set asks for them."""
-    return {} if any(one.startswith("text_layer=") for one in sets) else {"text_layer": "ignore"}
+    """Returns the settings for the page model to read every page, but for those that --set makes otherwise."""
+    own = {"text_layer": "ignore", "reader": "page"}
+    return {key: value for key, value in own.items() if not any(one.startswith(f"{key}=") for one in sets)}
+
 
 
 def _vision_tokens(paths: Sequence[str], config: Config) -> int:
