@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pymupdf
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -13,7 +14,9 @@ from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.reader_net import ReaderNet
 from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.model_files.locate import LINES, find_directory
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 CHARACTERS = "abcdef"
 SMALL = {"width": 32, "layers": 2, "heads": 2, "stem": [4, 8, 16], "blocks": [1, 1, 1]}
 
@@ -112,3 +115,19 @@ def test_no_type_size_is_without_bound(folder: Path, told: float) -> None:
     finder.head.bias.data = torch.tensor([9.0, 0.0, told])
     found = LineReader(finder, ReaderNet(8, **SMALL), CHARACTERS).find(np.zeros((96, 128), np.float32))  # type: ignore[arg-type]
     assert all(3.0 <= line.size <= 600.0 for line in found)
+
+
+def test_small_print_is_looked_at_again_enlarged() -> None:
+    """Type of 4 pt: nine pages on one, which the finder would see at 33 dpi."""
+    source = pymupdf.open(SAMPLES / "report.pdf")
+    sheet = pymupdf.open()
+    page = sheet.new_page(width=595, height=842)
+    for number in range(9):
+        x, y = number % 3 * 595 / 3, number // 3 * 842 / 3
+        page.show_pdf_page(pymupdf.Rect(x, y, x + 595 / 3, y + 842 / 3), source, 0)
+    pixmap = page.get_pixmap(dpi=300, colorspace=pymupdf.csGRAY)
+    grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
+    shipped = LineReader.load(find_directory("small") / LINES)
+    darkness = darkness_of(grey)
+    texts = [read.text for read in shipped.read(darkness, shipped.find(darkness))]
+    assert texts.count("1. The year in brief") == 9

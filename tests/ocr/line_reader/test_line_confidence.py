@@ -1,0 +1,38 @@
+"""What calls for doubt lowers a confidence, and without a calibration it is the characters' probability."""
+
+from dataclasses import replace
+
+import pytest
+
+from ocr.line_reader.line_confidence import block_features, page_features, rated
+from ocr.line_reader.line_signals import LineSignals
+from ocr.transcript.confidence import Calibration, Curve
+from ocr.types import Block, ParsedText
+
+SURE = LineSignals(mean=1.0, low=1.0, doubted=0.0, num_chars=500, num_lines=20, num_left_out=0)
+TEXT = ParsedText(text="a\n\nb", markdown="a\n\nb", blocks=(Block(label="text", text="a", confidence=0.9),))
+
+
+@pytest.mark.parametrize("change", [{"mean": 0.9}, {"low": 0.5}, {"doubted": 0.2}, {"num_left_out": 4}])
+def test_each_signal_is_a_feature_that_is_0_without_doubt(change: dict[str, float]) -> None:
+    assert set(page_features(SURE).values()) == {0.0}
+    changed = page_features(replace(SURE, **change))  # type: ignore[arg-type]
+    assert sorted(changed.values())[:3] == [0.0, 0.0, 0.0]
+    assert max(changed.values()) > 1
+
+
+def test_a_page_without_lines_has_features_too() -> None:
+    none = LineSignals(mean=0.0, low=0.0, doubted=0.0, num_chars=0, num_lines=0, num_left_out=9)
+    assert page_features(none)["left_out"] > 5
+
+
+def test_curves_rate_pages_and_blocks() -> None:
+    signals = replace(SURE, mean=0.95)
+    curve = Curve(bias=4.0, weights={"unsure": 1.0})
+    parsed, confidence = rated(TEXT, signals, Calibration(page=curve, block=curve))
+    assert confidence == curve(page_features(signals))
+    assert parsed.blocks[0].confidence == curve(block_features(0.9, signals)) < confidence
+
+
+def test_without_curves_the_probabilities_stay() -> None:
+    assert rated(TEXT, replace(SURE, mean=0.95), None) == (TEXT, 0.95)
