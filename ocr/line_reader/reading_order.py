@@ -14,6 +14,7 @@ import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
 from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.line_columns import parted_by_columns
 
 # In type sizes.
 _PITCH = 2.1  # baselines of successive lines of a block are nearer
@@ -41,6 +42,10 @@ class _Unit:
 
 def in_reading_order(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
     """Returns the lines as blocks of rows, each row's lines from left to right."""
+    return [block for part in parted_by_columns(lines) for block in _in_one_part(part)]
+
+
+def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
     blocks = _blocks(sorted(lines, key=lambda line: line.middle))
     full = [block for block in blocks if _is_running(block)]
     short = [line for block in blocks if not _is_running(block) for line in block]
