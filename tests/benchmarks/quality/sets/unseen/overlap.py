@@ -56,7 +56,8 @@ def trained(paths: Iterable[Path]) -> Trained:
     repositories: set[str] = set()
     families = {face["family"] for face in _yaml(_FACES) if face["split"] == "train"}
     packages |= set(_yaml(_PAGES)["packages"])
-    packages |= {name for source in _yaml(_TEXTS)["sources"] for name in source["packages"]}
+    for source in _yaml(_TEXTS)["sources"]:
+        packages |= {*source.get("packages", ()), *source.get("languages", {}).values()}
     folders = []
     for path in paths:
         if path.is_dir():

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from ocr.training.corpus.packages import CorpusError, refuse_excluded
 from tests.benchmarks.quality.sets.unseen import build, overlap
 from tests.benchmarks.quality.sets.unseen.overlap import Overlap, compare, trained
 
@@ -76,8 +78,13 @@ def test_planted_text_and_typefaces_are_found(evaluation: Path, tmp_path: Path) 
     assert any("**some/where**" in line for line in overlap.lines(found.values()))
 
 
-def test_the_packages_of_the_set_are_in_no_corpus_table() -> None:
+def test_the_packages_of_the_set_are_in_no_corpus_and_cannot_enter_one() -> None:
     known = trained([])
+    table = yaml.safe_load(Path("ocr/training/corpus/fonts.yaml").read_text())
+    heldout = {name for face in table if face["split"] == "heldout" for name in face["packages"]}
     kept_out_faces = {face.package for face in build.faces.load()}
     assert not (set(build.packages()) - kept_out_faces) & known.packages
+    for name in set(build.packages()) - heldout:
+        with pytest.raises(CorpusError, match=name):
+            refuse_excluded([name])
     assert not {face.family for face in build.faces.load()} & known.families
