@@ -12,6 +12,7 @@ from tests.benchmarks.quality.scoring.scores import Score, score
 from tests.benchmarks.quality.scoring.summary import SetSummary, summarise
 from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH
 from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.unseen.build import UNSEEN_SETS
 
 ENGINES = ("ocrbatch", "tesseract")
 _UNREAD = Reading(text="", status="missing")
@@ -47,19 +48,20 @@ def measure(folder: Path, set_name: str, engine: str, options: Options) -> Measu
 
     Raises QualityError where the set is not built or an engine fails.
     """
-    pictures = spread(sorted((folder / set_name).glob("*.png")), options.limit)
+    pictures = spread(sorted(path for path in (folder / set_name).glob("*") if path.is_file()), options.limit)
     if not pictures:
         raise QualityError(
-            f"{folder / set_name} holds no pages: python -m tests.benchmarks.quality build {folder}"
+            f"{folder / set_name} holds no pages: python -m tests.benchmarks.quality {_command(set_name)} {folder}"
         )
     reading = _read(pictures, set_name, engine, options)
-    categories = _categories(folder)
+    pages = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["pages"]
     scores = tuple(
         score(
             name=picture.stem,
-            category=categories[picture.stem],
+            category=pages[picture.stem]["category"],
             truth=(folder / TRUTH / picture.name / "1.txt").read_text(encoding="utf-8"),
             reading=reading.pages.get(picture.stem, _UNREAD),
+            any_case=pages[picture.stem].get("any_case", False),
         )
         for picture in pictures
     )
@@ -86,6 +88,5 @@ def _read(pictures: Sequence[Path], set_name: str, engine: str, options: Options
     return engines.ocrbatch(pictures, options.model)
 
 
-def _categories(folder: Path) -> dict[str, str]:
-    pages = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["pages"]
-    return {name: page["category"] for name, page in pages.items()}
+def _command(set_name: str) -> str:
+    return "build-unseen" if set_name in UNSEEN_SETS else "build"

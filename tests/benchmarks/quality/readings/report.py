@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tests.benchmarks.quality.scoring.calibration import Calibration
-from tests.benchmarks.quality.scoring.summary import ALL, Row, SetSummary
+from tests.benchmarks.quality.scoring.summary import ALL, WRONG, Row, SetSummary
 
 _HEAD = (
     "category",
@@ -73,6 +73,32 @@ def cost_lines(summaries: Iterable[SetSummary]) -> list[str]:
     return ["== cost, and pages without text", *_table(_COSTS, cells, num_names=2)]
 
 
+def markdown_lines(summaries: Sequence[SetSummary]) -> list[str]:
+    """Returns the table of one set for a document: for every kind all engines in a cell, in per cent.
+
+    CPU seconds, start included, are those of the whole set, and stand in its last row.
+    """
+    engines = " / ".join(summary.engine for summary in summaries)
+    lines = [
+        f"| {summaries[0].set_name} ({engines}) | pages | wrong | median page | words F1 | CPU s a page "
+        f"| ok, but more than {WRONG:.0%} wrong |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for rows in zip(*(summary.rows for summary in summaries), strict=True):
+        last = rows[0].category == ALL
+        cells = [
+            rows[0].category,
+            str(rows[0].num_pages),
+            _beside(_percent(row.cer) for row in rows),
+            _beside(_percent(row.median_cer) for row in rows),
+            _beside(_percent(row.f1) for row in rows),
+            _beside(_number(summary.cpu_s, 1) for summary in summaries) if last else "",
+            _beside(str(summary.num_wrong_ok) for summary in summaries) if last else "",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
 def calibration_lines(set_name: str, calibration: Calibration) -> list[str]:
     """Returns the reliability table of ocrbatch's page confidence."""
     if not calibration.bins:
@@ -120,6 +146,10 @@ def _table(head: Sequence[str], cells: Sequence[Sequence[str]], num_names: int) 
         for row in (head, *cells)
     ]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _beside(values: Iterable[str]) -> str:
+    return " / ".join(values)
 
 
 def _percent(fraction: float) -> str:

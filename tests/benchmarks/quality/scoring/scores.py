@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import Levenshtein
 
@@ -77,8 +77,10 @@ class Score:
         return bool(self.num_skips or self.num_loops)
 
 
-def score(name: str, category: str, truth: str, reading: Reading) -> Score:
-    """Returns the score of a page's reading against its truth."""
+def score(name: str, category: str, truth: str, reading: Reading, *, any_case: bool = False) -> Score:
+    """Returns the score of a page's reading against its truth. any_case: capitals are as good as small letters."""
+    if any_case:
+        truth, reading = truth.lower(), replace(reading, text=reading.text.lower())
     skips, loops = _breaks(normalise(fold(truth)), normalise(fold(reading.text)))
     return Score(
         name=name,

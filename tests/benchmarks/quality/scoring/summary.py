@@ -8,9 +8,10 @@ from typing import Any
 from pipeline.evaluate import Edits
 from tests.benchmarks.quality.readings.engines import SetReading
 from tests.benchmarks.quality.scoring.scores import Score, Words
-from tests.benchmarks.quality.sets.selection import CATEGORIES, EMPTY
+from tests.benchmarks.quality.sets.selection import CATEGORIES, EMPTY, HANDWRITING
 
-ALL = "all"  # the row of all pages with text
+ALL = "all"  # the row of all pages with print
+WRONG = 0.3  # of a page's characters: more than that should not be called ok
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class SetSummary:
     """A set read by one engine. rows: by category, then `ALL`. Costs are per page, over all pages read.
 
     num_invented: pages without text on which the engine read something, out of num_empty.
+    num_wrong_ok: pages with the status "ok" of which more than WRONG is wrong, handwriting included.
     """
 
     set_name: str
@@ -50,6 +52,7 @@ class SetSummary:
     rows: tuple[Row, ...]
     num_empty: int
     num_invented: int
+    num_wrong_ok: int
     num_read: int
     cpu_s: float | None
     wall_s: float | None
@@ -61,16 +64,17 @@ def summarise(set_name: str, reading: SetReading, scores: Sequence[Score]) -> Se
     """Returns the summary of a set; scores are those of its pages, at least one."""
     with_text = [score for score in scores if score.category != EMPTY]
     empty = [score for score in scores if score.category == EMPTY]
-    found = [name for name in CATEGORIES if any(score.category == name for score in with_text)]
+    found = sorted({score.category for score in with_text}, key=_place)
     rows = [_row(name, [score for score in with_text if score.category == name]) for name in found]
-    if with_text:
-        rows.append(_row(ALL, with_text))
+    if printed := [score for score in with_text if score.category != HANDWRITING]:
+        rows.append(_row(ALL, printed))
     return SetSummary(
         set_name=set_name,
         engine=reading.engine,
         rows=tuple(rows),
         num_empty=len(empty),
         num_invented=sum(1 for score in empty if score.num_invented),
+        num_wrong_ok=sum(score.status == "ok" and score.characters.rate > WRONG for score in with_text),
         num_read=len(scores),
         cpu_s=_each(reading.cpu_s, len(scores)),
         wall_s=_each(reading.wall_s, len(reading.pages)),
@@ -86,6 +90,10 @@ def as_dict(summary: SetSummary, scores: Iterable[Score]) -> dict[str, Any]:
         for score in scores
     ]
     return {**asdict(summary), "pages": pages}
+
+
+def _place(category: str) -> tuple[int, str]:
+    return (CATEGORIES.index(category) if category in CATEGORIES else len(CATEGORIES), category)
 
 
 def _row(category: str, scores: Sequence[Score]) -> Row:

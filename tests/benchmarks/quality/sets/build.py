@@ -49,7 +49,7 @@ def build(selection: Selection, folder: Path, cache: Path) -> int:
 
 
 def _write_text_page(page: TextPage, root: Path, folder: Path) -> None:
-    with pymupdf.open(stream=_document(root / page.document), filetype="pdf") as document:
+    with pymupdf.open(stream=document_bytes(root / page.document), filetype="pdf") as document:
         if not 1 <= page.page <= len(document):
             raise QualityError(f"{page.document} has {len(document)} pages: no page {page.page}")
         sheet = document[page.page - 1]
@@ -64,7 +64,8 @@ def _write_text_page(page: TextPage, root: Path, folder: Path) -> None:
             _save(image, folder / f"{dpi}dpi", page.name, dpi)
 
 
-def _document(file: Path) -> bytes:
+def document_bytes(file: Path) -> bytes:
+    """Returns the content of a package's document, unpacked. Raises QualityError where the file is missing."""
     if not file.is_file():
         raise QualityError(f"{file}: the package has no such file; is it another version?")
     return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
@@ -78,11 +79,15 @@ def _write_truth(folder: Path, name: str, text: str) -> None:
 
 def _save(image: Image.Image, folder: Path, name: str, dpi: int) -> None:
     """Saves the picture, in grey if no pixel has a colour."""
-    if image.mode == "RGB":
-        pixels = np.asarray(image)
-        if (pixels == pixels[..., :1]).all():
-            image = image.convert("L")
-    image.save(folder / f"{name}.png", dpi=(dpi, dpi), compress_level=4)
+    as_grey(image).save(folder / f"{name}.png", dpi=(dpi, dpi), compress_level=4)
+
+
+def as_grey(image: Image.Image) -> Image.Image:
+    """Returns the picture in grey if no pixel has a colour, else as it is."""
+    if image.mode != "RGB":
+        return image
+    pixels = np.asarray(image)
+    return image.convert("L") if (pixels == pixels[..., :1]).all() else image
 
 
 def _write_degraded(names: list[str], folder: Path) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 EMPTY = "empty"  # the category of pages without text
+HANDWRITING = "handwriting"  # the category of pages that no reader of print can read
 CATEGORIES = (
     "prose",
     "two_column",
