@@ -104,12 +104,11 @@ def _sides(table: Numbers, first: int, end: int, x: float) -> npt.NDArray[np.int
         low, high = _without_furniture(table[own[side], 2], size)
         top, bottom = min(top, low), max(bottom, high)
     base = table[own, 2]
-    for low, high in _without_tables(
-        *(_rows(table[own[side]]) for side in (is_left, ~is_left)), top, bottom, size
-    ):
+    left, right = _rows(table[own[is_left]]), _rows(table[own[~is_left]])
+    for low, high in _without_tables(left, right, top, bottom, size):
         part[own] = np.where(base < low, 0, np.where(base > high, 3, np.where(is_left, 1, 2)))
-        sides = [_rows(table[part == number]) for number in (1, 2)]
-        if all(len(rows.base) >= _LEAST_ROWS for rows in sides) and _are_columns(*sides, size):
+        left, right = _rows(table[part == 1]), _rows(table[part == 2])
+        if min(len(left.base), len(right.base)) >= _LEAST_ROWS and _are_columns(left, right, size):
             return part
     return None
 
@@ -171,7 +170,8 @@ def _are_columns(left: _Rows, right: _Rows, size: float) -> bool:
 def _aligned(rows: _Rows, others: _Rows) -> npt.NDArray[np.bool_]:
     """Returns for each row whether one of the other side has the same baseline."""
     pitch = float(np.median(np.diff(rows.base)))
-    return np.abs(rows.base[:, None] - others.base[None, :]).min(axis=1) < _SAME_BASE * pitch
+    apart: Numbers = np.abs(rows.base[:, None] - others.base[None, :]).min(axis=1)
+    return apart < _SAME_BASE * pitch
 
 
 def _is_running(rows: _Rows, size: float) -> bool:

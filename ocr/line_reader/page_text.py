@@ -4,6 +4,7 @@ Torch-free. Conventions are the page model's: printed lines stay lines, hyphens 
 between blocks, a table's row is one line. Only headings differ between text and markdown.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -21,7 +22,8 @@ _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two colu
 # Type sizes relative to that of most of the page's text, and the most characters, as for text layers.
 _LEVELS = (("title", "# ", 1.5), ("sub_title", "## ", 1.15))
 _LONGEST_HEADING = 200
-_LEAST_CONFIDENCE = 0.5
+_LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
+_WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def page_text(lines: Sequence[ReadLine], columns: Sequence[Box] = ()) -> ParsedT
     columns: crops of the page in reading order, for pages whose columns the lines do not show; level, in the lines'
     pixels, as boxes are.
     """
-    rows = _rows([read for read in lines if is_text(read)], columns)
+    rows = _rows(lines_of_text(lines), columns)
     size = _body_size(rows)
     blocks = [
         _block(rows[start:end], label, size) for start, end, label in ranges([row.line for row in rows])
@@ -50,9 +52,14 @@ def page_text(lines: Sequence[ReadLine], columns: Sequence[Box] = ()) -> ParsedT
     )
 
 
-def is_text(read: ReadLine) -> bool:
-    """Returns whether a line belongs into the text, rather than a picture taken for text."""
-    return bool(read.text.strip()) and read.confidence > _LEAST_CONFIDENCE
+def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
+    """Returns the lines that belong into the text, in the order given: none of a picture taken for text.
+
+    A page with more than a few lines and neither a word nor a number among them is a picture.
+    """
+    kept = [read for read in lines if read.text.strip() and read.confidence > _LEAST_CONFIDENCE]
+    has_words = any(_WORD.search(read.text) for read in kept)
+    return kept if has_words or len(kept) <= _FEW_LINES else []
 
 
 def _rows(lines: Sequence[ReadLine], columns: Sequence[Box]) -> list[_Row]:
@@ -74,7 +81,7 @@ def _rows(lines: Sequence[ReadLine], columns: Sequence[Box]) -> list[_Row]:
 
 def _parts(lines: Sequence[TextLine], columns: Sequence[Box]) -> list[list[TextLine]]:
     """Returns the lines by the crop that shows most of each; those that none shows are with the first."""
-    parts: list[list[TextLine]] = [[] for _ in columns or [None]]
+    parts: list[list[TextLine]] = [[] for _ in range(max(1, len(columns)))]
     for line in lines:
         shares = [_shared(line.box, column) for column in columns] or [0.0]
         parts[shares.index(max(shares))].append(line)

@@ -59,3 +59,10 @@ def test_nothing_read_is_no_text() -> None:
     nothing = ParsedText(text="", markdown="", blocks=())
     assert page_text([]) == nothing
     assert page_text([read(" ", 50, 90, 100), read("x", 50, 90, 300, confidence=0.2)]) == nothing
+
+
+def test_a_picture_taken_for_text_is_no_text() -> None:
+    marks = [read(text, 50, 90, 100 + 30 * n) for n, text in enumerate(["D", "(Ú", "O", ")", "0O"])]
+    assert page_text(marks).text == ""
+    assert page_text([*marks, read("a word", 50, 200, 300)]).text != ""
+    assert page_text([read("7", 50, 60, 100)]).text == "7"
