@@ -2,7 +2,7 @@
 
 A tensor stored this way is `<key>` beside `<key>.scale` (float16, [rows]). `<key>` holds the values in row-major order
 as one zlib stream (uint8), or plainly (int8, the tensor's own shape). Weights are most often near 0, so the stream's
-Huffman code takes some 7.3 bits a value, and fewer where the steps are coarser: 5.8 with a third as many of them.
+Huffman code takes some 7.3 bits a value, and 1.6 fewer where the steps are three times as wide.
 """
 
 import zlib
@@ -14,7 +14,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 SCALE_SUFFIX = ".scale"
-STEPS = 127  # on each side of 0
+_MOST = 127
 # Small tensors that many results depend on: kept at 16 bits.
 _SENSITIVE = ("rel_pos_h", "rel_pos_w", "position_embedding.weight", "mlp.gate.weight")
 
@@ -24,14 +24,16 @@ def is_quantised(key: str, tensor: Tensor) -> bool:
     return tensor.ndim >= 2 and not key.endswith(_SENSITIVE)
 
 
-def quantise(tensor: Tensor, steps: int = STEPS) -> tuple[Tensor, Tensor]:
-    """Returns int8 values of the tensor's shape and float16 scales [rows]; symmetric, -steps..steps.
+def quantise(tensor: Tensor, wide: int = 1) -> tuple[Tensor, Tensor]:
+    """Returns int8 values of the tensor's shape and float16 scales [rows]; symmetric, -127..127.
 
-    The error of a value is at most its row's largest magnitude / (2 * steps), plus float16's rounding of the scale.
+    wide: how many times as wide as need be the steps are: fewer are smaller once deflated. Odd, as values that
+    were rounded before are then off by less than half a step.
+    The error of a value is at most its row's largest magnitude / 254 * wide, plus float16's rounding of the scale.
     """
     matrix = _rows(tensor).float()
-    scale = (matrix.abs().amax(dim=1) / steps).clamp(min=2**-20).half()
-    values = (matrix / scale.float()[:, None]).round().clamp(-steps, steps).to(torch.int8)
+    scale = (matrix.abs().amax(dim=1) / _MOST * wide).clamp(min=2**-20).half()
+    values = (matrix / scale.float()[:, None]).round().clamp(-_MOST, _MOST).to(torch.int8)
     return values.view(tensor.shape), scale
 
 
@@ -56,9 +58,12 @@ def inflated(stream: Tensor, shape: tuple[int, ...]) -> Tensor:
         raise ValueError(f"no stream of int8 values for {list(shape)}: {error}") from error
 
 
-def stored(key: str, tensor: Tensor, steps: int = STEPS) -> Iterator[tuple[str, Tensor]]:
-    """Yields what a file holds for a tensor that is quantised: two tensors by their names, on the host."""
-    values, scale = quantise(tensor, steps)
+def stored(key: str, tensor: Tensor, wide: int = 1) -> Iterator[tuple[str, Tensor]]:
+    """Yields what a file holds for a tensor that is quantised: two tensors by their names, on the host.
+
+    wide: as in quantise.
+    """
+    values, scale = quantise(tensor, wide)
     yield key, deflated(values.cpu())
     yield key + SCALE_SUFFIX, scale.cpu()
 

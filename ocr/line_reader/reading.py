@@ -15,6 +15,7 @@ from encoders.views import UInt8Array
 from ocr.int8 import fill
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
 from ocr.line_reader.reader_net import STEP_PX, ReaderNet
@@ -50,7 +51,7 @@ class LineReader:
     def __init__(
         self, finder: FinderNet, reader: ReaderNet, characters: str, calibration: Calibration | None = None
     ) -> None:
-        self._finder, self._reader = finder.eval(), reader.eval()
+        self._finder, self._reader = folded(finder), folded(reader)
         self.calibration = calibration
         self._names = ("", " ", *characters)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from encoders.views import UInt8Array
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
-from ocr.line_reader.page_text import is_text, page_text
+from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.types import Block, ParsedText
 from pipeline.outcome.doubt import unread
@@ -21,7 +21,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     with watch.measure():
         darkness = darkness_of(rendered.grey)
         found = reader.read(darkness, reader.find(darkness))
-        lines = [line for line in found if is_text(line)]
+        lines = lines_of_text(found)
         signals = line_signals(lines, num_left_out=len(found) - len(lines))
         parsed, confidence = rated(page_text(lines), signals, reader.calibration)
         parsed = _on_page(parsed, rendered, rendered.grey)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from ocr.line_reader.line_confidence import block_features, page_features
 from ocr.line_reader.line_signals import line_signals
-from ocr.line_reader.page_text import is_text, page_text
+from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import CONFIDENCE
 from ocr.training.calibrate.__main__ import Reading, report
@@ -34,7 +34,7 @@ def read(folders: Sequence[Path], reader: LineReader) -> Iterator[Reading]:
         found = reader.read(darkness, reader.find(darkness))
         truth = (file.parents[1] / "truth" / file.name / "1.txt").read_text(encoding="utf-8")
         parsed = page_text(found)
-        kept = [line for line in found if is_text(line)]
+        kept = lines_of_text(found)
         if not kept:
             continue
         signals = line_signals(kept, num_left_out=len(found) - len(kept))

@@ -153,7 +153,6 @@ def _reading(sets: Sequence[str]) -> dict[str, str]:
     return {key: value for key, value in own.items() if not any(one.startswith(f"{key}=") for one in sets)}
 
 
-
 def _vision_tokens(paths: Sequence[str], config: Config) -> int:
     mode: Mode = config.tile.mode
     (first,) = first_pages(paths, TileSettings(mode=mode, max_tiles=config.tile.max_tiles), 1, "PATH")

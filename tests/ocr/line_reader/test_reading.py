@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from ocr.line_reader.finder_net import DEEPEST_PX, STRIDE_PX, FinderNet, padded
+from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.reader_net import ReaderNet
@@ -131,3 +132,18 @@ def test_small_print_is_looked_at_again_enlarged() -> None:
     darkness = darkness_of(grey)
     texts = [read.text for read in shipped.read(darkness, shipped.find(darkness))]
     assert texts.count("1. The year in brief") == 9
+
+
+def test_a_folded_network_gives_the_same_outputs() -> None:
+    torch.manual_seed(0)
+    net = ReaderNet(8, **SMALL)  # type: ignore[arg-type]
+    for module in net.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.running_mean, -1, 1)
+            torch.nn.init.uniform_(module.running_var, 0.5, 2)
+    made, images, widths = folded(net), torch.rand(2, 1, HEIGHT_PX, 64), torch.tensor([64, 40])
+    assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in made.modules())
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            made(images, widths)[0], net.eval()(images, widths)[0], atol=1e-5, rtol=1e-4
+        )

@@ -1,0 +1,170 @@
+"""Parts lines that run on into the next column: at white that stands at one place in many rows. Numpy only.
+
+The finder takes a narrow gutter for a wide space. A single space tells nothing, but spaces of justified text do not
+stand one below the other over many rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.line_reader.found_lines import Floats, TextLine
+
+# In type sizes.
+_WIDE = 0.5  # a gutter is wider; most spaces between words are narrower
+_SPACE = 0.15  # a space between words is wider, white between letters narrower
+_SHARED = 0.3  # of two gaps, one below the other, that are of one gutter
+_PITCH = 2.4  # rows of a column follow each other more closely
+_ONE_ROW = 0.4
+_WIDEST = 3.0  # wider white says little about where the gutter is
+_TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are looked for
+# A rule between columns is this narrow, and blurred as far to its sides: it counts as white.
+_RULE, _BESIDE_RULE = 0.2, 0.12
+# Of the spaces of its line: so many times as wide as the middle one is a gutter.
+_WIDER = 1.5
+# Of a line's contrast: columns of pixels with less are white.
+_WHITE = 0.22
+# Rows with text on both sides: of gutters that are mostly wider than the spaces of their lines, and of others.
+_LEAST_ROWS, _MANY_ROWS, _MOSTLY = 6, 12, 0.6
+_SAMPLES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """White at the height of a row: its ends, and the line that it is in; None beside lines, where it may not end."""
+
+    x0: float
+    x1: float
+    y: float
+    size: float
+    line: int | None
+    is_clear: bool = False
+
+
+def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
+    gaps = [
+        _Gap(x0, x1, line.middle, line.size, number, is_clear)
+        for number, line in enumerate(lines)
+        for x0, x1, is_clear in _white(darkness, line)
+    ]
+    if not gaps:
+        return list(lines)
+    gaps = sorted([*gaps, *_around(lines)], key=lambda gap: gap.y)
+    cuts: dict[int, list[tuple[float, float]]] = {}
+    for gutter in _gutters(gaps):
+        if gutter.is_sure:
+            for gap in gutter.gaps:
+                if gap.line is not None:
+                    cuts.setdefault(gap.line, []).append((gap.x0, gap.x1))
+    return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
+
+
+def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
+    """Returns the ends of the wide gaps in a line, and whether they are wider than its spaces."""
+    height, width = darkness.shape
+    left, right = max(0, line.left), min(width, line.right)
+    if right - left < 3 * line.size:
+        return []
+    offsets = np.linspace(-_TOP * line.size, -_BOTTOM * line.size, _SAMPLES, dtype=np.float32)
+    base = line.baseline[left - line.left : right - line.left]
+    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, height - 1)
+    pixels = darkness[rows, np.arange(left, right)[None]]
+    paper, ink = np.quantile(pixels, (0.3, 0.97))
+    is_white = pixels.max(0) < paper + _WHITE * (ink - paper)
+    is_rule = pixels.min(0) > paper + _WHITE * (ink - paper)
+    for a, b in _runs(is_rule):
+        beside = max(1, round(_BESIDE_RULE * line.size))
+        if (
+            b - a <= _RULE * line.size
+            and is_white[max(0, a - beside) : a].any()
+            and is_white[b : b + beside].any()
+        ):
+            is_white[max(0, a - beside) : b + beside] = True
+    gaps = [(a, b) for a, b in _runs(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size]
+    usual = float(np.median([b - a for a, b in gaps])) if gaps else 0.0
+    return [
+        (float(left + a), float(left + b), b - a >= _WIDER * usual)
+        for a, b in gaps
+        if b - a >= _WIDE * line.size
+    ]
+
+
+def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Returns the (start, end) of each run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _around(lines: Sequence[TextLine]) -> Iterator[_Gap]:
+    """Yields the white to the right of each line, up to the next one in its row, and to the left of each row."""
+    ends = np.array([(line.left, line.right, line.middle) for line in lines])
+    for number, line in enumerate(lines):
+        beside = np.abs(ends[:, 2] - line.middle) < _ONE_ROW * line.size
+        beside[number] = False
+        after = ends[beside & (ends[:, 0] >= line.right), 0]
+        x1 = float(after.min()) if len(after) else np.inf
+        yield _Gap(float(line.right), x1, line.middle, line.size, None)
+        if not (beside & (ends[:, 1] <= line.left)).any():
+            yield _Gap(-np.inf, float(line.left), line.middle, line.size, None)
+
+
+@dataclass(slots=True)
+class _Gutter:
+    """White in successive rows: its gaps, where it is in the last row, and how many rows have text on both sides."""
+
+    gaps: list[_Gap]
+    x0: float
+    x1: float
+    num_between: int = 0
+
+    def add(self, gap: _Gap) -> None:
+        """Adds the next row's gap. Wide white keeps the gutter where it was."""
+        self.gaps.append(gap)
+        is_narrow = gap.x1 - gap.x0 < _WIDEST * gap.size
+        self.x0 = gap.x0 if is_narrow else max(self.x0, gap.x0)
+        self.x1 = gap.x1 if is_narrow else min(self.x1, gap.x1)
+        self.num_between += gap.x1 - gap.x0 < np.inf
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether spaces between words would not stand like that."""
+        clear = [gap.is_clear for gap in self.gaps if gap.line is not None]
+        if not clear:
+            return False
+        return self.num_between >= (_LEAST_ROWS if sum(clear) >= _MOSTLY * len(clear) else _MANY_ROWS)
+
+    def is_met_by(self, gap: _Gap) -> bool:
+        """Returns whether the gap continues it: one row below, at the same place."""
+        down = gap.y - self.gaps[-1].y
+        shared = min(gap.x1, self.x1) - max(gap.x0, self.x0)
+        return down > _ONE_ROW * gap.size and shared >= _SHARED * gap.size
+
+
+def _gutters(gaps: Sequence[_Gap]) -> list[_Gutter]:
+    """Returns the gaps, which come from top to bottom, as gutters."""
+    reached: list[_Gutter] = []
+    done: list[_Gutter] = []
+    for gap in gaps:
+        ended = [it for it in reached if gap.y - it.gaps[-1].y > _PITCH * max(gap.size, it.gaps[-1].size)]
+        done += ended
+        reached = [it for it in reached if it not in ended]
+        met = [it for it in reached if it.is_met_by(gap)]
+        for gutter in met if gap.line is None else [max(met, key=lambda it: len(it.gaps))] if met else []:
+            gutter.add(gap)
+        if not met and gap.x1 - gap.x0 < np.inf:
+            reached.append(_Gutter([gap], gap.x0, gap.x1, 1))
+    return done + reached
+
+
+def _cut(line: TextLine, gaps: Sequence[tuple[float, float]]) -> Iterator[TextLine]:
+    left = line.left
+    for x0, x1 in [*sorted(set(gaps)), (float(line.right), float(line.right))]:
+        right = round(x0)
+        if right > left:
+            yield replace(
+                line, left=left, right=right, baseline=line.baseline[left - line.left : right - line.left]
+            )
+        left = round(x1)
