@@ -18,6 +18,7 @@ from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, p
 from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
+from ocr.line_reader.line_parting import parted
 from ocr.line_reader.reader_net import STEP_PX, ReaderNet
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
@@ -77,12 +78,10 @@ class LineReader:
         """
         scale = min(1.0, FINDER_PX / max(darkness.shape))
         lines = self._found(darkness, scale)
-        if not lines or scale == 1.0:
-            return lines
-        size = scale * median(line.size for line in lines)
-        return (
-            self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size)) if size < _SMALL_SIZE_PX else lines
-        )
+        size = scale * median(line.size for line in lines) if lines else _GOOD_SIZE_PX
+        if scale < 1 and size < _SMALL_SIZE_PX:
+            lines = self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size))
+        return parted(darkness, lines)
 
     def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
         """Returns the lines of a page that the finder sees reduced by scale."""
