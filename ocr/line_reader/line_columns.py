@@ -20,6 +20,7 @@ _FURNITURE = 3.0  # a row that stands so far from the others is a header, a foot
 _RUNNING = 9.0  # running text is wider
 _NARROW = 3.5  # a narrower side is numbers or marks beside lines
 _INDENT = 0.4
+_PIECE = 8.0  # lines of running text are wider, cells in rows that share their baselines often not
 _CLOSE = (
     1.7  # rows of running text that share their baselines are nearer; those of tables may be further apart
 )
@@ -42,13 +43,14 @@ Numbers = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows of one side of a gutter, from top to bottom: arrays of their ends, of the widths of their lines together
-    and of their baselines.
+    and of their baselines. piece: the width of the middle one of their lines.
     """
 
     left: Numbers
     right: Numbers
     filled: Numbers
     base: Numbers
+    piece: float = 0.0
 
     @property
     def width(self) -> float:
@@ -150,6 +152,7 @@ def _rows(table: Numbers) -> _Rows:
         np.maximum.reduceat(table[:, 1], starts),
         np.add.reduceat(table[:, 1] - table[:, 0], starts),
         np.add.reduceat(table[:, 2], starts) / np.diff([*starts, len(table)]),
+        float(np.median(table[:, 1] - table[:, 0])),
     )
 
 
@@ -157,9 +160,12 @@ def _are_columns(left: _Rows, right: _Rows, size: float) -> bool:
     if min(np.median(rows.right - rows.left) for rows in (left, right)) < _NARROW * size:
         return False
     is_close = all(np.median(np.diff(rows.base)) < _CLOSE * size for rows in (left, right))
-    if is_close and _is_running(left, size) and _is_running(right, size):
-        return True
     fewer, more = sorted((left, right), key=lambda rows: len(rows.base))
+    are_cells = (
+        min(left.piece, right.piece) < _PIECE * size and float(np.mean(_aligned(fewer, more))) > _ALIGNED
+    )
+    if is_close and not are_cells and _is_running(left, size) and _is_running(right, size):
+        return True
     if len(fewer.base) < max(_LEAST_EVEN_ROWS, _AS_MANY * len(more.base)):
         return False
     if float(np.mean(_aligned(fewer, more))) < _ALIGNED:

@@ -84,7 +84,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
         ):
             is_white[max(0, a - beside) : b + beside] = True
     gaps = [(a, b) for a, b in _runs(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size]
-    usual = float(np.median([b - a for a, b in gaps])) if gaps else 0.0
+    usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
     return [
         (float(left + a), float(left + b), b - a >= _WIDER * usual)
         for a, b in gaps
