@@ -14,7 +14,7 @@ from ocr.training.train import load_weights
 
 # Steps of eight bits that are wider than need be, so that the model and its line reader take less than 24 MiB. CLIP's
 # matrices bear it best by far: of a page's 426 likeliest tokens none changes with steps 15 times as wide, but three
-# change with SAM's 3 times as wide, and 3% of five pages' with the language model's.
+# change with SAM's 3 times as wide, and 3% of ten pages' with the language model's.
 WIDE = {"model.vision_model.transformer.": 15}
 
 
