@@ -52,7 +52,7 @@ def deflated(values: Tensor) -> Tensor:
 def inflated(stream: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Returns the int8 values of a stream. Raises: ValueError where it is damaged or of another size."""
     try:
-        values = torch.frombuffer(bytearray(zlib.decompress(stream.numpy())), dtype=torch.int8)
+        values = torch.frombuffer(bytearray(zlib.decompress(stream.numpy().tobytes())), dtype=torch.int8)
         return values.view(shape)
     except (zlib.error, RuntimeError) as error:
         raise ValueError(f"no stream of int8 values for {list(shape)}: {error}") from error

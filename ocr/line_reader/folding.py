@@ -22,4 +22,5 @@ def folded(net: Net) -> Net:
             if isinstance(before, nn.Conv2d) and isinstance(after, nn.BatchNorm2d):
                 setattr(module, first, fusion.fuse_conv_bn_eval(before, after))
                 setattr(module, second, nn.Identity())
-    return made.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    made.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return made

@@ -1,6 +1,6 @@
 """Packages a trained line reader in the form that ships: `python -m ocr.training.lines.package_lines WEIGHTS OUT`.
 
-Eight bits change 10 of 18 pages' texts, and no rate of wrong characters in its first three digits.
+Eight bits, the reader's with steps three times as wide as need be: 4.4% of 18 pages' characters are wrong, as before.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ocr.int8 import is_quantised, stored
 
+_WIDE = {"finder.safetensors": 1, "reader.safetensors": 3}  # of steps, as ocr.int8.quantise has it
 _LEAST = 2048  # smaller tensors are kept at 16 bits
 
 
@@ -22,7 +23,7 @@ def package(weights: Path, out: Path) -> None:
         tensors: dict[str, Tensor] = {}
         for key, tensor in load_file(weights / name).items():
             if tensor.numel() >= _LEAST and is_quantised(key, tensor):
-                tensors.update(stored(key, tensor))
+                tensors.update(stored(key, tensor, _WIDE[name]))
             else:
                 tensors[key] = tensor.half() if tensor.is_floating_point() else tensor
         save_file(tensors, out / name)
