@@ -145,7 +145,7 @@ def _without_furniture(base: Numbers, size: float) -> tuple[float, float]:
 def _rows(table: Numbers) -> _Rows:
     """Returns the rows that lines in the order of their baselines make up."""
     if not len(table):
-        return _Rows(*(np.zeros(0) for _ in range(4)))
+        return _Rows(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
     starts = np.flatnonzero(np.diff(table[:, 2], prepend=-np.inf) > ONE_ROW * table[:, 3])
     return _Rows(
         np.minimum.reduceat(table[:, 0], starts),
