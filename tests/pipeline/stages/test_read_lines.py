@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.open_files import OpenDocuments
@@ -64,3 +65,20 @@ def test_a_page_on_which_nothing_is_found_is_blank(reader: LineReader) -> None:
     assert page.grey is not None
     result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
     assert (result.status, result.confidence) == ("blank", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "chance", "expected"),
+    [("27", 1.0, "ok"), ("27", 0.6, "doubtful"), ("Nine and twenty", 0.6, "ok")],
+)
+def test_a_few_characters_are_believed_only_if_they_were_read_surely(
+    reader: LineReader, monkeypatch: pytest.MonkeyPatch, text: str, chance: float, expected: str
+) -> None:
+    line = TextLine(left=20, right=60, baseline=np.full(40, 50, np.float32), size=20)
+    monkeypatch.setattr(reader, "find", lambda darkness: [line])
+    monkeypatch.setattr(
+        reader, "read", lambda darkness, lines: [ReadLine(line=line, text=text, confidence=chance)]
+    )
+    monkeypatch.setattr(reader, "calibration", None)
+    result = read_lines(rendered(LETTER), reader)
+    assert (result.status, result.confidence) == (expected, chance)
