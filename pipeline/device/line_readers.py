@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 from pebble import ProcessExpired
@@ -79,8 +80,9 @@ class LineReaders(TaskPool):
         return future
 
     def use(self, wall_s: float) -> StageUse:
-        """Returns the processes' share of the time that they could have worked; call it at the end."""
-        return self.meter.use("lines", wall_s * self._number)
+        """Returns the processes' share of the time that they could have worked; the rest they waited for pages."""
+        used = self.meter.use("lines", wall_s * self._number)
+        return replace(used, waiting_input=max(0.0, 1 - used.busy))
 
     def close(self) -> None:
         """Ends the processes and gives up the pages that are not read yet."""

@@ -38,6 +38,9 @@ def test_a_process_reads_a_page_from_shared_memory(readers: LineReaders) -> None
     assert result.parsed is not None
     assert result.parsed.text.startswith("Greenfield Bakery")
     assert readers.is_ready
+    used = readers.use(1e4)
+    assert 0 < used.busy < 1
+    assert used.busy + used.waiting_input == pytest.approx(1)
     readers.arena = None
     if arena is not None:
         arena.close()
