@@ -212,8 +212,8 @@ def render_workers(config: Config) -> int:
 
 def line_readers(config: Config) -> int:
     """Returns the number of processes that read lines: reading takes about twice as long as rendering."""
-    cpus = config.threads or available_cpus()
-    return max(1, min(_MOST_LINE_READERS, cpus - cpus // 4))
+    cpus = available_cpus()
+    return config.threads or max(1, min(_MOST_LINE_READERS, cpus - cpus // 4))
 
 
 def rereadings(config: Config, device: str | None) -> int:

@@ -17,6 +17,7 @@ from pipeline.device.startup import loading
 from pipeline.device.startup.loading import (
     available_cpus,
     calm_threads,
+    line_readers,
     load_model,
     num_replicas,
     open_paged,
@@ -97,6 +98,15 @@ def test_encoder_and_language_model_share_the_cpus(
 def test_workers_leave_cpus_to_the_model() -> None:
     assert 1 <= render_workers(Config()) <= max(1, available_cpus() // 2)
     assert render_workers(Config.model_validate({"render": {"workers": 5}})) == 5
+
+
+@pytest.mark.parametrize(("cpus", "expected"), [(1, 1), (2, 2), (4, 3), (16, 12), (64, 16)])
+def test_line_readers_leave_some_cpus_to_the_workers(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, expected: int
+) -> None:
+    monkeypatch.setattr("pipeline.device.startup.loading.available_cpus", lambda: cpus)
+    assert line_readers(Config()) == expected
+    assert line_readers(Config(threads=5)) == 5
 
 
 def test_waking_a_device_never_fails(
