@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ocr.layout.crops import Box
 from ocr.layout.localize.paragraphs.parting import ranges
 from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.types import Block, ParsedText
 
@@ -34,13 +33,9 @@ class _Row:
     line: Line
 
 
-def page_text(lines: Sequence[ReadLine], columns: Sequence[Box] = ()) -> ParsedText:
-    """Returns the text of a page's lines, which may come in any order, with its blocks.
-
-    columns: crops of the page in reading order, for pages whose columns the lines do not show; level, in the lines'
-    pixels, as boxes are.
-    """
-    rows = _rows(lines_of_text(lines), columns)
+def page_text(lines: Sequence[ReadLine]) -> ParsedText:
+    """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels."""
+    rows = _rows(lines_of_text(lines))
     size = _body_size(rows)
     blocks = [
         _block(rows[start:end], label, size) for start, end, label in ranges([row.line for row in rows])
@@ -62,13 +57,12 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
     return kept if has_words or len(kept) <= _FEW_LINES else []
 
 
-def _rows(lines: Sequence[ReadLine], columns: Sequence[Box]) -> list[_Row]:
+def _rows(lines: Sequence[ReadLine]) -> list[_Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
     by_line = {id(read.line): read for read in lines}
     rows: list[_Row] = []
     number = 0
-    parts = _parts([read.line for read in lines], columns)
-    for unit in (unit for part in parts for unit in in_reading_order(part)):
+    for unit in in_reading_order([read.line for read in lines]):
         for found in unit:
             cells = [by_line[id(line)] for line in found]
             line = _line(cells, number)
@@ -77,20 +71,6 @@ def _rows(lines: Sequence[ReadLine], columns: Sequence[Box]) -> list[_Row]:
                 line = _line(cells, number)
             rows.append(_Row(cells, line))
     return rows
-
-
-def _parts(lines: Sequence[TextLine], columns: Sequence[Box]) -> list[list[TextLine]]:
-    """Returns the lines by the crop that shows most of each; those that none shows are with the first."""
-    parts: list[list[TextLine]] = [[] for _ in range(max(1, len(columns)))]
-    for line in lines:
-        shares = [_shared(line.box, column) for column in columns] or [0.0]
-        parts[shares.index(max(shares))].append(line)
-    return parts
-
-
-def _shared(a: Sequence[float], b: Sequence[float]) -> float:
-    """Returns the area that two boxes share."""
-    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
 def _line(cells: Sequence[ReadLine], block: int) -> Line:

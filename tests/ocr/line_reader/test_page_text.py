@@ -42,12 +42,6 @@ def test_a_table_is_one_block_with_a_line_a_row() -> None:
     assert page.text == "\n".join(f"0.{y} 1.{y} 2.{y}" for y in range(4))
 
 
-def test_crops_of_the_page_come_one_after_the_other() -> None:
-    cells = [read(f"{x}.{y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y) for x in range(2) for y in range(3)]
-    page = page_text(cells, [(0, 0, 200, 500), (200, 0, 600, 500)])
-    assert page.text.split() == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
-
-
 def test_a_block_is_as_sure_as_its_characters() -> None:
     lines = [read("a" * 30, 50, 650, 100, confidence=0.9), read("b" * 10, 50, 650, 126, confidence=0.7)]
     (block,) = page_text(lines).blocks
