@@ -12,14 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
-def is_fast(device: torch.device) -> bool:
-    """Returns whether bfloat16 products are several times as fast as float32: on a CPU with AMX. False if unsure."""
-    if device.type != "cpu":
-        return False
-    has_tiles = getattr(torch.cpu, "_is_amx_tile_supported", None)
-    return bool(has_tiles is not None and has_tiles())
-
-
 class Bfloat16Linear(nn.Module):
     """An nn.Linear with a bfloat16 weight: [.., in] of any dtype -> bfloat16 [.., out]. For inference on a CPU."""
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 from encoders import bfloat16
-from encoders.bfloat16 import Bfloat16Linear, is_fast, multiply_in_bfloat16
+from encoders.bfloat16 import Bfloat16Linear, multiply_in_bfloat16
 from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.pointwise import linear_gelu
 from ocr.model.random_weights import redraw
@@ -48,14 +48,6 @@ def test_every_linear_layer_is_replaced_under_its_name() -> None:
     assert isinstance(inner[1], Bfloat16Linear)
     assert next(inner[0].parameters()).dtype == torch.float32
     assert [name for name, _ in root.named_parameters()] == names
-
-
-def test_only_a_cpu_is_asked_whether_it_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not is_fast(torch.device("meta"))
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True, raising=False)
-    assert is_fast(torch.device("cpu"))
-    monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
-    assert not is_fast(torch.device("cpu"))
 
 
 @torch.inference_mode()

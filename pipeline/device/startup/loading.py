@@ -50,7 +50,7 @@ def load_model(config: Config) -> "LoadedModel":
 
     torch.set_num_threads(config.threads or available_cpus())
     name = choose_dtype(config.dtype, device)
-    encoder_name = choose_encoder_dtype(config.encoder.dtype, name, device)
+    encoder_name = name if config.encoder.dtype == "auto" else config.encoder.dtype
     if device == "cpu":
         keep_freed_memory()
         return _on_cpu(config.model, name, encoder_name)
@@ -158,23 +158,6 @@ def choose_device(asked: str) -> str:
 def choose_dtype(asked: str, device: str) -> str:
     """Returns the language model's dtype on a device, "bfloat16" or "float32"."""
     return asked if asked != "auto" else "bfloat16" if device == "cuda" else "float32"
-
-
-def choose_encoder_dtype(asked: str, dtype: str, device: str) -> str:
-    """Returns the encoder's dtype, "bfloat16" or "float32". dtype: the language model's.
-
-    "auto" is the language model's, or bfloat16 on a CPU that multiplies several times as fast in it: on 101 pages at
-    200 dpi the shipped model then read no worse, with less than half the encoder's CPU time.
-    """
-    if asked != "auto":
-        return asked
-    if device == "cpu":
-        import torch
-
-        from encoders.bfloat16 import is_fast
-
-        return "bfloat16" if dtype == "bfloat16" or is_fast(torch.device(device)) else "float32"
-    return dtype
 
 
 def calm_threads() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from encoders import bfloat16
 from encoders.bfloat16 import Bfloat16Linear
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.model_files import locate
@@ -40,29 +39,21 @@ def products(module: torch.nn.Module) -> set[torch.dtype]:
     return {its.weight.dtype for its in module.modules() if isinstance(its, torch.nn.Linear | Bfloat16Linear)}
 
 
-@pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize(
     ("dtype", "asked", "decoder", "blocks"),
     [
-        ("auto", "auto", torch.float32, None),
+        ("auto", "auto", torch.float32, torch.float32),
         ("auto", "float32", torch.float32, torch.float32),
         ("auto", "bfloat16", torch.float32, torch.bfloat16),
-        ("float32", "auto", torch.float32, None),
+        ("float32", "auto", torch.float32, torch.float32),
         ("bfloat16", "auto", torch.bfloat16, torch.bfloat16),
         ("bfloat16", "float32", torch.bfloat16, torch.float32),
     ],
 )
 def test_the_number_formats_on_a_cpu(
-    dtype: str,
-    asked: str,
-    decoder: torch.dtype,
-    blocks: torch.dtype | None,
-    is_fast: bool,
-    reader: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    dtype: str, asked: str, decoder: torch.dtype, blocks: torch.dtype, reader: Path
 ) -> None:
-    """Parts multiply in bfloat16; all else is float32. blocks: of the encoder, None where the CPU decides."""
-    monkeypatch.setattr(bfloat16, "is_fast", lambda device: is_fast)
+    """Parts multiply in bfloat16 where it is asked for; all else is float32. blocks: of the encoder."""
     values = {
         "model": str(reader),
         "device": "cpu",
@@ -72,8 +63,7 @@ def test_the_number_formats_on_a_cpu(
     }
     model = load_model(Config.model_validate(values)).model
     assert products(model.language_model.layers) == {decoder}
-    expected = blocks or (torch.bfloat16 if is_fast else torch.float32)
-    assert products(model.encoder.sam_model.blocks) == {expected}
+    assert products(model.encoder.sam_model.blocks) == {blocks}
     assert products(model.encoder.vision_model) == {torch.float32}
     assert model.lm_head.weight.dtype == model.dtype == torch.float32
     assert torch.get_num_threads() == 1
