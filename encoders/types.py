@@ -29,9 +29,11 @@ class VisionTokens:
         an untiled page): 0 none, 1 a character without a class of its own, then the model's characters. On the
         encoder's device, or on the CPU where pipeline.device.run_encoder made it. None for a model without a character
         head.
+    note: what else the family's decoder needs to know of the page, such as the grids of its views.
     """
 
     tokens_TD: torch.Tensor
     num_local: int
     grid: tuple[int, int]
     cells_HW: torch.Tensor | None = None
+    note: object = None

@@ -10,11 +10,12 @@ UInt8Array = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one page.
+    """The views of one page, in the sizes that its model family makes.
 
-    global_view: [3, S, S] uint8 RGB, the whole page padded to a square.
-    local_views: [N, 3, 640, 640] uint8 RGB, row-major tiles; N is 0 for an untiled page.
-    grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
+    global_view: [3, H, W] uint8 RGB, the whole page. DeepSeek-OCR: padded to a square. Empty, [3, 0, 0], for a video.
+    local_views: [N, 3, h, w] uint8 RGB. DeepSeek-OCR: row-major tiles of 640 px; MiniCPM-V: slices in rows. N is 0 for
+        a page without; a video: its frames, of one size.
+    grid: (columns, rows) of the tiles or slices; (1, 1) for a page without.
     """
 
     global_view: UInt8Array
