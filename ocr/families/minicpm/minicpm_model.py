@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
 from transformers import (
     LlamaConfig,
@@ -66,7 +67,7 @@ class MiniCpmConfig:
         known |= set(_ROPE_KEYS)
         try:
             language = config_class(**{key: value for key, value in config.items() if key in known})
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
             raise CheckpointError(
                 f"config.json does not describe MiniCPM-V {version}'s language model ({error}); use the one "
                 "published with the model"
@@ -129,7 +130,7 @@ class MiniCpmModel(nn.Module):
         return SlicesEncoder(self.vpm, self.resampler, self.config.vision)
 
     def inputs_embeds(self, prompt: PagePrompt, tokens_TD: Tensor) -> Tensor:
-        """Returns a page's prompt as the language model reads it, [L, D]: embeddings, and vision tokens in their places.
+        """Returns a page's prompt as the language model reads it, [L, D]: embeddings, vision tokens in their places.
 
         In the embedding's number format and on its device. tokens: T = len(prompt.places).
         """
