@@ -3,7 +3,7 @@
 Shapes: S slices, N patches (the cap), P numbers a patch, E width.
 Source: openbmb/MiniCPM-V-2_6 (modeling_navit_siglip.py) and Idefics2 (Laurençon et al. 2024), whose encoder of 2.5 is
 the same; SigLIP (Zhai et al. 2023). Different: patches come packed, their positions are given, and the convolution is
-one matrix product.
+one matrix product. In 2.5 published code pads a batch without masking it; here each slice is as it is alone.
 """
 
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ width.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import isqrt
+from math import ceil, isqrt
 
 import torch
 from torch import Tensor
@@ -178,5 +178,5 @@ def _tier(axis: Hashable) -> Tier:
 
 
 def _rounded(patches: float) -> int:
-    """Returns a cap that kernels take well, a multiple of 8 of at least this many patches."""
-    return -(-int(patches) // 8) * 8
+    """Returns the smallest cap that holds this many patches: a multiple of 16, as masks of 16 bits are read."""
+    return -(-ceil(patches) // 16) * 16

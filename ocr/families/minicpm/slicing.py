@@ -53,7 +53,7 @@ class SlicingRule:
         planes = planes_of(pixels[..., 0] if is_grey(pixels) else pixels)
         size = pixels.shape[1], pixels.shape[0]
         grid = self.grid(size)
-        source = resized(planes, *self.fitted(size, enlarge=grid is None))
+        source = resized(planes, *self.fitted(size))
         if grid is None:
             none = np.empty((0, 3, 0, 0), np.uint8)
             return PageViews(global_view=_in_colour(source), local_views=none, grid=(1, 1))
@@ -62,7 +62,7 @@ class SlicingRule:
 
     def frames(self, frames: UInt8Array, groups: Sequence[Sequence[int]] = ()) -> FrameViews:
         """Returns the views of a video's frames [N, H, W, 3] uint8 RGB; groups: as FrameViews has them."""
-        width, height = self.fitted((frames.shape[2], frames.shape[1]), enlarge=True)
+        width, height = self.fitted((frames.shape[2], frames.shape[1]))
         views = [_in_colour(resized(planes_of(frame), width, height)) for frame in frames]
         return FrameViews(
             global_view=np.empty((3, 0, 0), np.uint8),
@@ -90,23 +90,20 @@ class SlicingRule:
         aspect = math.log(width / height)
         return min(grids, key=lambda grid: abs(aspect - math.log(grid[0] / grid[1])))
 
-    def fitted(self, size: tuple[float, float], *, enlarge: bool) -> Size:
+    def fitted(self, size: tuple[float, float]) -> Size:
         """Returns the size nearest to `size` in aspect, of slice_px^2 pixels, whose sides are multiples of patch_px.
 
-        Without enlarge a smaller size keeps its sides, as nearly as the multiples allow.
+        Published code would keep a page with slices at its size if that were smaller; then it has no slices.
         """
-        width, height = size
-        if width * height > self.slice_px**2 or enlarge:
-            aspect = width / height
-            height = int(self.slice_px / math.sqrt(aspect))
-            width = int(height * aspect)
-        return _nearest(width, self.patch_px), _nearest(height, self.patch_px)
+        aspect = size[0] / size[1]
+        height = int(self.slice_px / math.sqrt(aspect))
+        return _nearest(int(height * aspect), self.patch_px), _nearest(height, self.patch_px)
 
     def refined(self, size: Size, grid: Size) -> Size:
         """Returns the size that a page is resized to before it is cut into the grid."""
         (width, height), (columns, rows) = size, grid
         slice_size = _nearest(width, columns) / columns, _nearest(height, rows) / rows
-        slice_width, slice_height = self.fitted(slice_size, enlarge=True)
+        slice_width, slice_height = self.fitted(slice_size)
         return slice_width * columns, slice_height * rows
 
 

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from encoders.bfloat16 import multiply_in_bfloat16
+from encoders.graphs.capturing.buffers import StaticBuffers
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.errors import UnitError
 from encoders.graphs.manager import EncoderGraphManager
@@ -148,6 +150,20 @@ def test_larger_batches_leave_nothing_behind_in_smaller_ones() -> None:
         torch.testing.assert_close(tokens, expected, rtol=0, atol=1e-5)
 
 
+def test_padding_is_restored_behind_a_smaller_batch() -> None:
+    encoder, _, _, _ = tiny_parts("4.5")
+    (path,) = encoder.paths
+    groups = [[1, 2, 3], [4, 5, 6], [7, 8]]
+    stacked, _ = video(groups)
+    units = [path.group_unit(group, times, 3) for group, times in zip(stacked, groups, strict=True)]
+    used, fresh = (StaticBuffers(path, Tier(16, 3), 12, CPU) for _ in range(2))
+    used.write(units)
+    used.write(units[2:])
+    fresh.write(units[2:])
+    for name, tensor in fresh.inputs.items():
+        assert torch.equal(used.inputs[name], tensor), name
+
+
 def test_a_group_beyond_the_largest_batch_runs_eagerly() -> None:
     encoder, _, _, plain = tiny_parts("4.5")
     (path,) = encoder.paths
@@ -167,6 +183,34 @@ def test_caps_pad_little_and_hold_any_slice() -> None:
     assert tiers[1, 300] == Tier(320), "beyond the largest cap"
     assert all(grid[0] * grid[1] <= tier.cap for grid, tier in tiers.items())
     assert [str(tier) for tier in (Tier(16), Tier(16, 6))] == ["16", "16x6"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_host_looks_at_no_value(version: str) -> None:
+    """On the meta device there are none: what could not be captured raises."""
+    encoder, vit, resampler, _ = tiny_parts(version)
+    (path,) = encoder.paths
+    meta = torch.device("meta")
+    vit.to(meta)
+    resampler.to(meta)
+    for axis in (Tier(16), Tier(32, 3)) if version == "4.5" else (Tier(16), Tier(32)):
+        tokens = path.forward(path.buffers(axis, 3 * path.least_tokens, meta))["tokens"]
+        assert tokens.shape == (3, path.least_tokens, 256)
+
+
+@pytest.mark.parametrize("kind", ["layers", "all"])
+def test_number_formats_of_16_bits(kind: str) -> None:
+    """Layers that multiply in bfloat16 on a CPU, and a model in bfloat16 throughout."""
+    encoder, vit, resampler, plain = tiny_parts("4.5")
+    (path,) = encoder.paths
+    for module in (vit, resampler):
+        multiply_in_bfloat16(module) if kind == "layers" else module.to(torch.bfloat16)
+    slices = [noise(grid, seed) for seed, grid in enumerate([(4, 4), (3, 5), (2, 8)])]
+    units = [path.slice_unit(pixels) for pixels in slices]
+    tokens, _ = encoded(managed(path, None), units)
+    assert tokens.dtype == (torch.float32 if kind == "layers" else torch.bfloat16)
+    expected = plain(slices)
+    assert (tokens.float() - expected).norm() / expected.norm() < (0.01 if kind == "layers" else 0.03)
 
 
 def test_examples_are_units_of_their_axis() -> None:

@@ -15,7 +15,7 @@ from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from ocr.families.minicpm.minicpm_files import load_minicpm
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
-from ocr.families.minicpm.prompts import page_prompt
+from ocr.families.minicpm.prompts import PagePrompt, page_prompt
 from ocr.families.minicpm.slicing import SlicingRule
 from tests.encoders.minicpm.test_slice_paths import Winning
 from tests.ocr.families.minicpm.plain_prompts import plain_prompt
@@ -159,3 +159,12 @@ def test_pages_and_videos_share_a_queue(folder: Path) -> None:
         (alone,) = encoded(ours, [page], captured=False)
         torch.testing.assert_close(alone.tokens_TD, expected.tokens_TD, rtol=0, atol=1e-5)
         assert (alone.note, alone.num_local, alone.grid) == (expected.note, expected.num_local, expected.grid)
+
+
+def test_text_embeddings_are_scaled_and_vision_tokens_are_not() -> None:
+    model = MiniCpmModel.from_config(config_json("4.0") | {"scale_emb": 12})
+    prompt = PagePrompt(ids=(1, 2, 3, 4), places=(1, 2))
+    tokens = torch.randn(2, 256)
+    embeds = model.inputs_embeds(prompt, tokens)
+    table = model.llm.get_input_embeddings().weight
+    torch.testing.assert_close(embeds, torch.stack([12 * table[1], tokens[0], tokens[1], 12 * table[4]]))

@@ -48,7 +48,7 @@ def test_sizes_and_grids_of_pages_equal_the_published_rules() -> None:
             rule = SlicingRule(max_slices=most)
             grid = rule.grid(size)
             assert grid == best_grid(size, most, 448)
-            assert rule.fitted(size, enlarge=grid is None) == best_size(size, 448, 14, upscale=grid is None)
+            assert rule.fitted(size) == best_size(size, 448, 14, upscale=grid is None)
     assert SlicingRule().grid((1654, 2339)) == (3, 3), "an A4 page of 200 dpi"
     assert SlicingRule().refined((1654, 2339), (3, 3)) == (1134, 1596)
 
