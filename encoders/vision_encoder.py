@@ -15,12 +15,12 @@ from encoders.graphs.path import GraphPath, Tensors, Unit, Use
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 
+# Of each page on one path, those of its units, in order.
+PageOutputs = Sequence[Sequence[Tensors]]
+
 
 class VisionEncoder(ABC):
-    """A model's vision encoder. paths: in the order in which they run; a stage `encode_<name>` is timed for each.
-
-    usual_axes: those of each path that a run's pages mostly have, which graphs may be captured for ahead.
-    """
+    """A model's vision encoder. paths: in the order in which they run; a stage `encode_<name>` is timed for each."""
 
     paths: tuple[GraphPath, ...]
 
@@ -30,13 +30,18 @@ class VisionEncoder(ABC):
         """The device of its weights, which outputs lie on."""
 
     @property
-    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return {}
-
-    @property
+    @abstractmethod
     def num_bytes(self) -> int:
         """The size of its weights."""
-        return sum(weight.nbytes for path in self.paths for weight in path.watched(None))
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        return tuple(path.name for path in self.paths)
+
+    @property
+    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
+        """The axes that pages mostly have, by path, for graphs that the user lists to be captured ahead."""
+        return {}
 
     @abstractmethod
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
@@ -46,23 +51,20 @@ class VisionEncoder(ABC):
         """
 
     @abstractmethod
-    def assemble(
-        self, pages: Sequence[PageViews], outputs: Mapping[str, Sequence[Sequence[Tensors]]]
-    ) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order. outputs: of each path, those of each page's units."""
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        """Returns each page's tokens in prompt order. outputs: of each path."""
 
+    def encode(
+        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, list[list[Use]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
 
-def encode_path(
-    encoder: VisionEncoder, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
-) -> tuple[list[list[Tensors]], list[list[Use]]]:
-    """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
-
-    The units of all pages are batched together, so that few batches are not full.
-    """
-    units = encoder.units(path, pages)
-    encoded = iter(manager.encode({path: [unit for page in units for unit in page]})[path])
-    grouped = [list(islice(encoded, len(page))) for page in units]
-    return (
-        [[unit.outputs for unit in page] for page in grouped],
-        [[unit.use for unit in page] for page in grouped],
-    )
+        The units of all pages are batched together, so that few batches are not full. manager: of these paths.
+        """
+        units = self.units(path, pages)
+        encoded = iter(manager.encode({path: [unit for page in units for unit in page]})[path])
+        grouped = [list(islice(encoded, len(page))) for page in units]
+        return (
+            [[unit.outputs for unit in page] for page in grouped],
+            [[unit.use for unit in page] for page in grouped],
+        )

@@ -16,6 +16,7 @@ from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
+    completed,
     ingest_settings,
     own_files,
     reads_lines,
@@ -56,7 +57,7 @@ from storage.records.store import Store
 from storage.types import RunRecord
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -65,7 +66,7 @@ def run(
     config: Config,
     progress: Progress,
     stop: Stop,
-    load: "Callable[[Config], LoadedModel] | None" = None,
+    load: "Callable[[Config], PageModel] | None" = None,
     summary: RunSummary | None = None,
     when_loaded: Callable[[LoadedOn], None] | None = None,
 ) -> RunSummary:
@@ -80,6 +81,7 @@ def run(
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
+    config = completed(config)
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
@@ -112,7 +114,7 @@ def run(
 
 def _model(
     config: Config,
-    load: "Callable[[Config], LoadedModel] | None",
+    load: "Callable[[Config], PageModel] | None",
     when_loaded: Callable[[LoadedOn], None] | None,
 ) -> ModelService:
     number = 1 if load is not None else num_replicas(config)
