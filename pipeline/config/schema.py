@@ -283,7 +283,7 @@ def completed(config: Config) -> Config:
 
 def _with_ngrams(config: Config, family: Family) -> Config:
     kinds: dict[Kind, NgramConfig] = {"pdf": config.decode.pdf, "image": config.decode.image}
-    known = {
+    known: dict[str, NgramConfig] = {
         kind: NgramConfig(
             size=family.ngram(kind)[0] if own.size is None else own.size,
             window=own.window or family.ngram(kind)[1],
