@@ -1,28 +1,33 @@
 """The interface that a model family implements for its vision encoder: pages in, tokens for the language model out.
 
-What a path must say to be batched, budgeted, captured and checked is in encoders.graphs.path; this puts pages' views
-onto paths as units, and units' outputs together as a page's tokens.
+What a path must say to be batched, budgeted, captured and checked is in encoders.graphs.path; a VisionEncoder puts
+pages' views onto paths as units, and units' outputs together as a page's tokens.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import torch
 
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.path import GraphPath, Unit, Use
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 
-# Of each page on one path, those of its units, in order.
-PageOutputs = Sequence[Sequence[Tensors]]
+# Of each page on one path, those of its units, in order: tensors by name.
+PageOutputs = Sequence[Sequence[Mapping[str, Any]]]
 
 
-class VisionEncoder(ABC):
-    """A model's vision encoder. paths: in the order in which they run; a stage `encode_<name>` is timed for each."""
+class PageEncoder(ABC):
+    """A model's vision encoder, as a run uses it. path_names: its steps; a stage `encode_<name>` is timed for each.
 
-    paths: tuple[GraphPath, ...]
+    paths: those of its steps that a graph manager runs.
+    """
+
+    path_names: tuple[str, ...]
+    paths: tuple[GraphPath, ...] = ()
 
     @property
     @abstractmethod
@@ -35,13 +40,30 @@ class VisionEncoder(ABC):
         """The size of its weights."""
 
     @property
-    def path_names(self) -> tuple[str, ...]:
-        return tuple(path.name for path in self.paths)
-
-    @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
         """The axes that pages mostly have, by path, for graphs that the user lists to be captured ahead."""
         return {}
+
+    @abstractmethod
+    def encode(
+        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, list[list[Use]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
+
+        manager: of its paths.
+        """
+
+    @abstractmethod
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        """Returns each page's tokens in prompt order. outputs: of each path."""
+
+
+class VisionEncoder(PageEncoder):
+    """An encoder all of whose paths go through the graph manager, in the order of `paths`."""
+
+    @property
+    def path_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(path.name for path in self.paths)
 
     @abstractmethod
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
@@ -50,17 +72,10 @@ class VisionEncoder(ABC):
         Units may share the views' memory, which does not change until they are encoded.
         """
 
-    @abstractmethod
-    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order. outputs: of each path."""
-
     def encode(
         self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
-        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
-
-        The units of all pages are batched together, so that few batches are not full. manager: of these paths.
-        """
+        """Encodes the units of all pages together, so that few batches are not full."""
         units = self.units(path, pages)
         encoded = iter(manager.encode({path: [unit for page in units for unit in page]})[path])
         grouped = [list(islice(encoded, len(page))) for page in units]

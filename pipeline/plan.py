@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ocr.model_files.fingerprint import weights_sha256
+from ocr.families.registry import model_sha256
 from ocr.model_files.locate import SHIPPED, is_here
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
@@ -52,7 +52,7 @@ def plan(config: Config, stop: Stop) -> Plan:
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     here, name = stop.while_doing(lambda: is_here(config.model)), config.model
     config = config if here else _without_model(config)
-    weights = stop.while_doing(lambda: weights_sha256(config.model)) if here else ""
+    weights = stop.while_doing(lambda: model_sha256(config.model)) if here else ""
     # A path may be on an unreachable file server.
     files = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     with (

@@ -139,7 +139,7 @@ class DeepSeekEncoder(VisionEncoder):
         by_path = [[self._joined(page) for page in outputs[path.name]] for path in self.paths]
         return self._encoder.assemble_pages(pages, by_path[0], by_path[1])
 
-    def _joined(self, units: Sequence[Tensors]) -> EncodedViews:
+    def _joined(self, units: Sequence[Mapping[str, Tensor]]) -> EncodedViews:
         if not units:
             nothing = self._encoder.image_newline.new_empty(0, 0, self._encoder.config.embed_dim)
             return EncodedViews(tokens_NTD=nothing, cells=None)

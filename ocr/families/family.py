@@ -32,10 +32,12 @@ class Family(ABC):
     """Models of one architecture, or that one piece of code loads. name: how messages call it.
 
     module: has a function `load` with the arguments of Family.load; it is imported only then, as it imports torch.
+    files: patterns of further files that a reading depends on, besides weights, config.json and tokenizer.json.
     """
 
     name: str
     module: str
+    files: tuple[str, ...] = ()
 
     @abstractmethod
     def knows(self, config: Mapping[str, Any]) -> bool:

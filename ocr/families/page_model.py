@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from tokenizers import Tokenizer
 
-from encoders.vision_encoder import VisionEncoder
+from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.imaging.tiling import Mode
 from ocr.transcript.confidence import Calibration
@@ -43,7 +43,7 @@ class PageModel(Protocol):
     def takes_drafts(self) -> bool:
         """Whether its engine verifies drafted tokens."""
 
-    def vision_encoder(self, mode: Mode) -> VisionEncoder:
+    def vision_encoder(self, mode: Mode) -> PageEncoder:
         """Returns its vision encoder. mode: how pages are tiled, for families whose pages are."""
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PageEngine:

@@ -5,9 +5,11 @@ from pathlib import Path
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
 from ocr.families.family import Family
+from ocr.families.published.published_family import PublishedFamily
+from ocr.model_files.fingerprint import weights_sha256
 from ocr.model_files.locate import find_directory, read_json
 
-FAMILIES: tuple[Family, ...] = (DeepSeekFamily(),)
+FAMILIES: tuple[Family, ...] = (DeepSeekFamily(), PublishedFamily())
 
 
 def family_of(directory: Path) -> Family:
@@ -21,6 +23,11 @@ def family_of(directory: Path) -> Family:
         f"{', '.join(family.name for family in FAMILIES)}; choose such a model (ocr/families/README.md says how a "
         "family is added)"
     )
+
+
+def model_sha256(name_or_path: str) -> str:
+    """Returns the sha256 over all files of a model that a reading depends on. Raises: CheckpointError."""
+    return weights_sha256(name_or_path, family_of_model(name_or_path).files)
 
 
 def family_of_model(name_or_path: str) -> Family:

@@ -15,7 +15,7 @@ from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from encoders.vision_encoder import PageOutputs, VisionEncoder
+from encoders.vision_encoder import PageEncoder, PageOutputs
 from pipeline.config.encoder_section import config_error
 from pipeline.errors import PipelineError
 
@@ -30,7 +30,7 @@ _SMALL_BYTES = 256 << 20
 class PathsEncoder:
     """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths."""
 
-    def __init__(self, encoder: VisionEncoder, manager: EncoderGraphManager) -> None:
+    def __init__(self, encoder: PageEncoder, manager: EncoderGraphManager) -> None:
         self._encoder, self._manager = encoder, manager
         disable_cudnn_attention(encoder.device)
 
@@ -69,11 +69,15 @@ class RunEncoder(PathsEncoder):
     current stream and waits for no other stream. Raises: GraphSettingsError for budgets that do not fit the encoder.
     """
 
-    def __init__(self, encoder: VisionEncoder, settings: GraphSettings) -> None:
+    def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
         self._settings = replace(settings, capture_after=CAPTURE_AFTER)
         if encoder.num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
         self._earlier: dict[str, PathStats] = {}
+        # Of paths that no manager runs.
+        self._others = {
+            name: PathStats() for name in set(encoder.path_names) - {p.name for p in encoder.paths}
+        }
         super().__init__(encoder, _manager(encoder, self._settings))
 
     def synchronize(self) -> None:
@@ -85,6 +89,15 @@ class RunEncoder(PathsEncoder):
             done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
             done.record(torch.cuda.current_stream(self._encoder.device))
             done.synchronize()
+
+    def encode_path(
+        self, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
+        outputs, uses = super().encode_path(path, pages)
+        if path in self._others:
+            self._others[path].eager += sum(map(len, uses))
+        return outputs, uses
 
     @property
     def capture_s(self) -> float:
@@ -131,7 +144,7 @@ class RunEncoder(PathsEncoder):
             if name in self._earlier
             else stats
             for name, stats in now.items()
-        }
+        } | self._others
 
     def release(self) -> bool:
         """Frees all graphs for a language model that runs out of memory; returns whether there were any."""
@@ -164,7 +177,7 @@ class RunEncoder(PathsEncoder):
         self._manager = _manager(self._encoder, replace(self._settings, graphs="off"))
 
 
-def _manager(encoder: VisionEncoder, settings: GraphSettings) -> EncoderGraphManager:
+def _manager(encoder: PageEncoder, settings: GraphSettings) -> EncoderGraphManager:
     return EncoderGraphManager(encoder.paths, settings, encoder.device)
 
 

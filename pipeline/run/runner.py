@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ocr.model_files.fingerprint import weights_sha256
+from ocr.families.registry import model_sha256
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
@@ -86,7 +86,7 @@ def run(
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
-    weights = stop.while_doing(lambda: weights_sha256(config.model))
+    weights = stop.while_doing(lambda: model_sha256(config.model))
     hash_ = settings_hash(resolved(config), weights)
     with contextlib.ExitStack() as closing:
         writer = closing.enter_context(Writer(config.store.database))

@@ -14,7 +14,11 @@ class DeepSeekFamily(Family):
     module = "ocr.families.deepseek.deepseek_loading"
 
     def knows(self, config: Mapping[str, Any]) -> bool:
-        return config.get("model_type") == MODEL_TYPE
+        """Returns whether it is DeepSeek-OCR; its successor's own repository gives the same type."""
+        vision = config.get("vision_config")
+        widths = vision.get("width") if isinstance(vision, Mapping) else None
+        is_other = isinstance(widths, Mapping) and "clip-l-14-224" not in widths
+        return config.get("model_type") == MODEL_TYPE and not is_other
 
     def view_maker(self, directory: Path) -> ViewMaker | None:
         return None
