@@ -1,0 +1,182 @@
+"""MiniCPM-V's path for the graph manager: slices, or groups of frames, under a cap of patches.
+
+Vision transformer and resampler are one graph. A slice's patches lie in rows under the smallest cap that holds them, so
+slices of any aspect share a batch and little is padded: published slicing makes all of about 32 x 32 patches. Frames of
+a group become one set of tokens; a table of indices gathers them from all frames of the batch.
+
+Shapes: U units, S slices or frames, N the cap, P numbers a patch, F frames a group at most, Q queries, D language model
+width.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isqrt
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.errors import UnitError
+from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.minicpm.packed_patches import grid_of, pack_patches, position_ids, valid_patches
+from encoders.minicpm.resampler import Resampler
+from encoders.minicpm.siglip import SiglipVit
+
+# Caps, as parts of the number of patches that slices are made to have. By its aspect a slice has a little more or less:
+# all whose sides differ less than threefold fit under the second usual cap, 59 of 100 aspects under the first.
+_USUAL_CAPS = (1.0, 1.03125)
+_CAPS = (0.25, 0.5625, *_USUAL_CAPS, 1.125, 1.5, 2.0)
+# Beyond the largest cap units run eagerly, each number of patches rounded up to a multiple of this.
+_STEP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """An axis. cap: patches of a slice at most. frames: of a group at most; 1 for slices."""
+
+    cap: int
+    frames: int = 1
+
+    def __str__(self) -> str:
+        return str(self.cap) if self.frames == 1 else f"{self.cap}x{self.frames}"
+
+
+class SlicePath(UniformPath):
+    """The path of slices and groups of frames; a unit's tokens are the queries.
+
+    patches: how many a slice is made to have. flat_positions: positions run along one row of all patches (2.5).
+    has_times: frames have temporal ids and groups (4.5).
+    """
+
+    name = "slices"
+
+    def __init__(
+        self, vit: SiglipVit, resampler: Resampler, *, patches: int, flat_positions: bool, has_times: bool
+    ) -> None:
+        self._vit, self._resampler = vit, resampler
+        self._flat_positions, self._has_times = flat_positions, has_times
+        self._weights = (watch(vit), watch(resampler))
+        self._caps = [_rounded(patches * part) for part in _CAPS]
+        self.usual_tiers = [Tier(_rounded(patches * part)) for part in _USUAL_CAPS]
+        self.least_tokens = resampler.config.num_queries
+
+    def unit_tokens(self, axis: Hashable) -> int:
+        return self.least_tokens
+
+    def most_tokens(self, axis: Hashable, max_items: int) -> int:
+        return max(1, max_items // _tier(axis).frames) * self.least_tokens
+
+    def captured_tokens(self, axis: Hashable, budget: int, max_items: int) -> int:
+        return min(budget // self.least_tokens, max_items // _tier(axis).frames) * self.least_tokens
+
+    def check(self, unit: Unit) -> None:
+        frames = _tier(unit.axis).frames
+        if unit.tokens != self.least_tokens or not 1 <= unit.items <= frames:
+            raise UnitError(
+                f"path {self.name}, axis {unit.axis}: {unit.tokens} tokens of {unit.items} frames; every unit is "
+                f"{self.least_tokens} tokens of 1 to {frames}"
+            )
+
+    def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:
+        tier, vit = _tier(axis), self._vit.config
+        units = budget // self.least_tokens
+        slots = units * tier.frames
+        held = {
+            "pixels": torch.zeros(slots, tier.cap, 3 * vit.patch_px**2, dtype=torch.uint8, device=device),
+            "positions": torch.zeros(slots, tier.cap, dtype=torch.int32, device=device),
+            "sizes": torch.zeros(slots, 2, dtype=torch.int32, device=device),
+        }
+        if self._has_times:
+            held["times"] = torch.full((slots,), -1, dtype=torch.int32, device=device)
+        if tier.frames > 1:
+            held["members"] = torch.full((units, tier.frames), -1, dtype=torch.int32, device=device)
+        return held
+
+    def pieces(self, units: Sequence[Unit]) -> dict[str, list[Tensor]]:
+        """Returns each buffer's contents. Members count from a unit's first frame, here from the batch's."""
+        pieces = super().pieces(units)
+        if "members" in pieces:
+            starts = accumulate((unit.items for unit in units[:-1]), initial=0)
+            pieces["members"] = [
+                torch.where(members < 0, members, members + start)
+                for members, start in zip(pieces["members"], starts, strict=True)
+            ]
+        return pieces
+
+    def pad(self, name: str, buffer: Tensor, used: int, dirty: int) -> None:
+        if name in ("times", "members"):
+            buffer[used:dirty].fill_(-1)
+        else:
+            super().pad(name, buffer, used, dirty)
+
+    def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
+        """Returns units of noise with as many patches as a slice nearly square has under the cap."""
+        tier, patch_px = _tier(axis), self._vit.config.patch_px
+        rows = isqrt(tier.cap)
+        shape = (tier.frames, 3, rows * patch_px, tier.cap // rows * patch_px)
+        times = range(tier.frames) if tier.frames > 1 else [-1]
+        return [
+            self._unit(torch.randint(0, 256, shape, dtype=torch.uint8), list(times), tier)
+            for _ in range(tokens // self.least_tokens)
+        ]
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Returns the tokens, [U, Q, D]. Normalises the pixels inside the graph."""
+        valid_SN = valid_patches(inputs["sizes"], inputs["pixels"].shape[1])
+        features = self._vit(inputs["pixels"], inputs["positions"], valid_SN)
+        tokens = self._resampler(features, inputs["sizes"], inputs.get("times"), inputs.get("members"))
+        return {"tokens": tokens}
+
+    def watched(self, axis: Hashable) -> Sequence[Tensor]:
+        return [tensor for weights in self._weights for tensor in weights()]
+
+    def slice_unit(self, pixels: Tensor) -> Unit:
+        """Returns the unit of a slice, or of a frame by itself, [3, h, w] uint8. Raises: UnitError for its size."""
+        return self._unit(pixels[None], [-1], Tier(self._cap(pixels)))
+
+    def group_unit(self, frames: Tensor, times: Sequence[int], most: int) -> Unit:
+        """Returns the unit of a group of frames [f, 3, h, w] uint8, whose temporal ids are times.
+
+        most: frames of the video's largest group; groups of one video share batches. Raises: UnitError.
+        """
+        if not self._has_times:
+            raise UnitError("this version of the model has no groups of frames")
+        if not 1 <= len(times) == len(frames) <= most:
+            raise UnitError(
+                f"{len(frames)} frames with {len(times)} temporal ids in groups of at most {most}"
+            )
+        return self._unit(frames, times, Tier(self._cap(frames), most))
+
+    def _unit(self, frames: Tensor, times: Sequence[int], tier: Tier) -> Unit:
+        vit, num = self._vit.config, len(frames)
+        rows, columns = grid_of(frames.shape[-2], frames.shape[-1], vit.patch_px)
+        places = (1, rows * columns) if self._flat_positions else (rows, columns)
+        positions = torch.zeros(num, tier.cap, dtype=torch.int32)
+        positions[:, : rows * columns] = position_ids(*places, vit.positions_side)
+        inputs = {
+            "pixels": pack_patches(frames, vit.patch_px, tier.cap),
+            "positions": positions,
+            "sizes": torch.tensor([[rows, columns]], dtype=torch.int32).repeat(num, 1),
+        }
+        if self._has_times:
+            inputs["times"] = torch.tensor(times, dtype=torch.int32)
+        if tier.frames > 1:
+            index = torch.arange(tier.frames, dtype=torch.int32)[None]
+            inputs["members"] = torch.where(index < num, index, -1)
+        return Unit(tokens=self.least_tokens, axis=tier, inputs=inputs, items=num)
+
+    def _cap(self, pixels: Tensor) -> int:
+        """Returns the smallest cap that holds a slice's patches."""
+        rows, columns = grid_of(pixels.shape[-2], pixels.shape[-1], self._vit.config.patch_px)
+        count = rows * columns
+        return next((cap for cap in self._caps if count <= cap), -(-count // _STEP) * _STEP)
+
+
+def _tier(axis: Hashable) -> Tier:
+    assert isinstance(axis, Tier), "the axis is a tier"
+    return axis
+
+
+def _rounded(patches: float) -> int:
+    """Returns a cap that kernels take well, a multiple of 8 of at least this many patches."""
+    return -(-int(patches) // 8) * 8

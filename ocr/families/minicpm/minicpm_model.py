@@ -1,0 +1,141 @@
+"""MiniCPM-V: vision transformer, resampler and language model, under their published names.
+
+Source: openbmb/MiniCPM-Llama3-V-2_5, MiniCPM-V-2_6, MiniCPM-V-4 and MiniCPM-V-4_5 (modeling_minicpmv.py).
+Shapes: L tokens of a prompt, T vision tokens, D width.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from torch import Tensor, nn
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from encoders.minicpm.resampler import HEAD_WIDTH, Resampler, ResamplerConfig
+from encoders.minicpm.siglip import SiglipVit, VitConfig
+from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
+from ocr.errors import CheckpointError
+from ocr.families.minicpm.prompts import PagePrompt
+from ocr.families.minicpm.versions import Version, section, version_of, whole_number
+
+_LANGUAGE: dict[Version, tuple[Any, Any]] = {
+    "2.5": (LlamaConfig, LlamaForCausalLM),
+    "2.6": (Qwen2Config, Qwen2ForCausalLM),
+    "4.0": (LlamaConfig, LlamaForCausalLM),
+    "4.5": (Qwen3Config, Qwen3ForCausalLM),
+}
+# In older files beside the language model's fields; transformers gathers them in rope_parameters.
+_ROPE_KEYS = ("rope_theta", "rope_scaling")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniCpmConfig:
+    """A model's sizes. language: transformers'. embedding_scale: that text embeddings are multiplied with."""
+
+    version: Version
+    vision: VisionConfig
+    language: PreTrainedConfig
+    embedding_scale: float = 1.0
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> "MiniCpmConfig":
+        """Returns the sizes in a config.json, the language model's fields beside the others.
+
+        Raises: CheckpointError for values that make no sense, or weights in a compressed format.
+        """
+        if "quantization_config" in config:
+            raise CheckpointError(
+                "config.json has a quantization_config: these weights are compressed; use the model's own, without"
+            )
+        version = version_of(config)
+        config_class, _ = _LANGUAGE[version]
+        # Those of every config, such as architectures, are the whole model's.
+        known = {field.name for field in fields(config_class)} - {
+            field.name for field in fields(PreTrainedConfig)
+        }
+        known |= set(_ROPE_KEYS)
+        try:
+            language = config_class(**{key: value for key, value in config.items() if key in known})
+        except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
+            raise CheckpointError(
+                f"config.json does not describe MiniCPM-V {version}'s language model ({error}); use the one "
+                "published with the model"
+            ) from error
+        return cls(
+            version=version,
+            vision=_vision(config, version, language.hidden_size),
+            language=language,
+            embedding_scale=float(config.get("scale_emb", 1.0)),
+        )
+
+
+def _vision(config: Mapping[str, Any], version: Version, width: int) -> VisionConfig:
+    values = section(config, "vision_config")
+    default = VitConfig()
+    layers = whole_number(values, "num_hidden_layers", default.num_layers)
+    activation = values.get("hidden_act", "gelu_pytorch_tanh")
+    if activation != "gelu_pytorch_tanh" or width % HEAD_WIDTH:
+        raise CheckpointError(
+            f"config.json: vision_config.hidden_act is {activation!r} and hidden_size {width}; this can load "
+            f"gelu_pytorch_tanh, and multiples of {HEAD_WIDTH}: use the config.json published with the model"
+        )
+    vit = VitConfig(
+        width=whole_number(values, "hidden_size", default.width),
+        num_layers=layers - bool(config.get("drop_vision_last_layer", True)),
+        num_heads=whole_number(values, "num_attention_heads", default.num_heads),
+        mlp_dim=whole_number(values, "intermediate_size", default.mlp_dim),
+        image_px=whole_number(values, "image_size", default.image_px),
+        patch_px=whole_number(values, "patch_size", default.patch_px),
+        layer_norm_eps=float(values.get("layer_norm_eps", default.layer_norm_eps)),
+    )
+    queries = whole_number(config, "query_num", 64)
+    return VisionConfig(
+        vit=vit,
+        resampler=ResamplerConfig(num_queries=queries, width=width, feature_width=vit.width),
+        slice_px=whole_number(section(config, "slice_config"), "scale_resolution", 448),
+        flat_positions=version == "2.5",
+        has_times=version == "4.5",
+    )
+
+
+class MiniCpmModel(nn.Module):
+    """The whole model. Built under torch.device("meta") it holds no weights."""
+
+    def __init__(self, config: MiniCpmConfig) -> None:
+        super().__init__()
+        self.config = config
+        _, language_class = _LANGUAGE[config.version]
+        self.llm: PreTrainedModel = language_class(config.language)
+        self.vpm = SiglipVit(config.vision.vit)
+        self.resampler = Resampler(config.vision.resampler)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "MiniCpmModel":
+        """Returns a new model of the sizes in a config.json. Raises: CheckpointError."""
+        return cls(MiniCpmConfig.from_json(config))
+
+    def vision_encoder(self) -> SlicesEncoder:
+        """Returns its vision encoder, which shares its weights."""
+        return SlicesEncoder(self.vpm, self.resampler, self.config.vision)
+
+    def inputs_embeds(self, prompt: PagePrompt, tokens_TD: Tensor) -> Tensor:
+        """Returns a page's prompt as the language model reads it, [L, D]: embeddings, vision tokens in their places.
+
+        In the embedding's number format and on its device. tokens: T = len(prompt.places).
+        """
+        embed = self.llm.get_input_embeddings()
+        weight: Tensor = embed.weight
+        embeds: Tensor = embed(torch.tensor(prompt.ids, device=weight.device)) * self.config.embedding_scale
+        places = torch.tensor(prompt.places, device=weight.device)
+        return embeds.index_copy(0, places, tokens_TD.to(device=weight.device, dtype=embeds.dtype))

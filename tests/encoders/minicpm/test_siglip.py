@@ -1,0 +1,48 @@
+"""The vision transformer against transformers' Idefics2, which 2.5 is published with."""
+
+import pytest
+import torch
+from torch.nn import functional
+from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
+from transformers.models.idefics2.modeling_idefics2 import Idefics2VisionTransformer
+
+from encoders.minicpm.siglip import VitConfig
+from tests.encoders.minicpm.tiny_vision import noise, tiny_parts
+
+# No fraction of these falls on a boundary of the table of 7 x 7, where transformers rounds in its own way.
+GRIDS = [(3, 5), (1, 1), (4, 4), (2, 8), (1, 13)]
+
+
+def reference(config: VitConfig) -> Idefics2VisionTransformer:
+    return Idefics2VisionTransformer(
+        Idefics2VisionConfig(
+            hidden_size=config.width,
+            intermediate_size=config.mlp_dim,
+            num_hidden_layers=config.num_layers,
+            num_attention_heads=config.num_heads,
+            image_size=config.image_px,
+            patch_size=config.patch_px,
+        )
+    ).eval()
+
+
+@pytest.mark.parametrize("version", ["2.5", "2.6"])
+def test_features_equal_idefics2(version: str) -> None:
+    """2.5 hands it a slice as one row of patches, all of them side by side."""
+    encoder, vit, _, _ = tiny_parts(version)
+    (path,) = encoder.paths
+    theirs = reference(vit.config)
+    theirs.load_state_dict(vit.state_dict(), strict=True)
+    for seed, (rows, columns) in enumerate(GRIDS):
+        pixels = noise((rows, columns), seed)
+        inputs = path.slice_unit(pixels).inputs
+        count, cap = rows * columns, inputs["pixels"].shape[1]
+        ours = vit(inputs["pixels"], inputs["positions"], (torch.arange(cap) < count)[None])
+        image = (pixels.float() / 127.5 - 1)[None]
+        if version == "2.5":
+            patches = functional.unfold(image, 4, stride=4).view(3, 4, 4, count)
+            image = patches.permute(0, 1, 3, 2).reshape(1, 3, 4, 4 * count)
+        mask = torch.ones(1, image.shape[2] // 4, image.shape[3] // 4, dtype=torch.bool)
+        with torch.no_grad():
+            expected = theirs(pixel_values=image, patch_attention_mask=mask).last_hidden_state
+        torch.testing.assert_close(ours[:, :count], expected, rtol=0, atol=1e-5)
