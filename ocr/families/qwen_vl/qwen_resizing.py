@@ -1,0 +1,207 @@
+"""Resizes images and frames as Qwen-VL's processors do: sides in whole tokens, pixels within limits. Torch-free.
+
+Source: transformers, image_processing_pil_qwen2_vl.py, video_processing_qwen2_vl.py and video_processing_qwen3_vl.py
+(smart_resize). Images equal the processor without torchvision bit for bit. Frames have the sizes of the published video
+processors, which resize with torchvision; here Pillow does, as for images. Pixels stay uint8: the encoder normalises.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from encoders.views import PageViews, UInt8Array
+from ocr.errors import CheckpointError
+from ocr.imaging.planes import is_grey, planes_of
+from ocr.imaging.resizing import resized
+
+Size = tuple[int, int]
+
+_MOST_ASPECT = 200
+_CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+class ImageShapeError(ValueError):
+    """An image is too narrow for the model; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelRange:
+    """The least and the most pixels of what is resized."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QwenResizing:
+    """The preprocessing of one model: called with an image, it returns the image's views.
+
+    patch_px, merge, temporal: side of a patch, patches a side of a token, frames in a patch. image: pixels of an image.
+    video: pixels of one frame (Qwen2.5-VL), or of all frames together if whole_videos (Qwen3-VL). mean, std: of each
+    channel for pixels from 0 to 1, which the encoder normalises with. kind: Pillow's filter.
+    """
+
+    patch_px: int
+    merge: int
+    temporal: int
+    image: PixelRange
+    video: PixelRange
+    whole_videos: bool
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    kind: Image.Resampling = Image.Resampling.BICUBIC
+
+    def __call__(self, pixels: UInt8Array) -> PageViews:
+        """Returns the views of an image [H, W, 3] uint8 RGB. Raises ImageShapeError."""
+        size = self.image_size(pixels.shape[0], pixels.shape[1])
+        none = np.zeros((0, 3, 0, 0), np.uint8)
+        return PageViews(global_view=self._resized(pixels, size), local_views=none, grid=(1, 1))
+
+    def video_views(self, frames: UInt8Array) -> PageViews:
+        """Returns the views of a video's frames [T, H, W, 3] uint8 RGB. Raises ImageShapeError.
+
+        The encoder repeats the last frame where their number is odd.
+        """
+        size = self.video_size(*frames.shape[:3])
+        views = np.stack([self._resized(frame, size) for frame in frames])
+        return PageViews(global_view=np.zeros((3, 0, 0), np.uint8), local_views=views, grid=(1, 1))
+
+    def image_size(self, height: int, width: int) -> Size:
+        """Returns the (height, width) that an image is resized to. Raises ImageShapeError."""
+        return smart_resize(height, width, self.patch_px * self.merge, self.image)
+
+    def video_size(self, num_frames: int, height: int, width: int) -> Size:
+        """Returns the (height, width) that frames are resized to. Raises ImageShapeError.
+
+        A single frame counts as two, as it fills a patch; the published processor refuses it.
+        """
+        token_px = self.patch_px * self.merge
+        if not self.whole_videos:
+            return smart_resize(height, width, token_px, self.video)
+        return smart_resize_video(
+            max(num_frames, self.temporal), height, width, token_px, self.temporal, self.video
+        )
+
+    def _resized(self, image: UInt8Array, size: Size) -> UInt8Array:
+        """Returns [3, h, w] of an image [H, W, 3]."""
+        planes = resized(planes_of(image[..., 0] if is_grey(image) else image), size[1], size[0], self.kind)
+        return planes if len(planes) == 3 else np.repeat(planes, 3, axis=0)
+
+
+def smart_resize(height: int, width: int, token_px: int, limits: PixelRange) -> Size:
+    """Returns the (height, width) in multiples of token_px nearest to an image's, within the limits on their product.
+
+    Raises ImageShapeError for an image more than 200 times as long as it is wide, or the other way round.
+    """
+    _require_aspect(height, width)
+    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
+    if high * wide > limits.most:
+        return _shrunk(height, width, math.sqrt(height * width / limits.most), token_px)
+    if high * wide < limits.least:
+        return _grown(height, width, math.sqrt(limits.least / (height * width)), token_px)
+    return high, wide
+
+
+def smart_resize_video(
+    num_frames: int, height: int, width: int, token_px: int, temporal: int, limits: PixelRange
+) -> Size:
+    """Returns the (height, width) of each of a video's frames, with limits on the pixels of all frames together.
+
+    Raises ImageShapeError as smart_resize() does.
+    """
+    if height < token_px or width < token_px:
+        scale = max(token_px / height, token_px / width)
+        height, width = int(height * scale), int(width * scale)
+    _require_aspect(height, width)
+    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
+    pixels = round(num_frames / temporal) * temporal * high * wide
+    if pixels > limits.most:
+        return _shrunk(height, width, math.sqrt(num_frames * height * width / limits.most), token_px)
+    if pixels < limits.least:
+        return _grown(height, width, math.sqrt(limits.least / (num_frames * height * width)), token_px)
+    return high, wide
+
+
+def read_resizing(directory: Path, model_type: str) -> QwenResizing:
+    """Returns the preprocessing of a model's directory. model_type: as in its config.json.
+
+    Raises: CheckpointError without a preprocessor_config.json (or the processor_config.json that newer versions of
+    transformers write), or where it demands what is not done here.
+    """
+    joint = _read(directory / "processor_config.json") or {}
+    image = _read(directory / "preprocessor_config.json") or joint.get("image_processor")
+    if image is None:
+        raise CheckpointError(
+            f"{directory} holds no preprocessor_config.json; fetch all files of the model again"
+        )
+    video = _read(directory / "video_preprocessor_config.json") or joint.get("video_processor")
+    return resizing_of(model_type, image, video)
+
+
+def resizing_of(
+    model_type: str, image: Mapping[str, Any], video: Mapping[str, Any] | None = None
+) -> QwenResizing:
+    """Returns the preprocessing that preprocessor_config.json and video_preprocessor_config.json state.
+
+    Without the latter the former goes for videos as well, as in transformers. Raises: CheckpointError.
+    """
+    if not image.get("do_resize", True) or not image.get("do_normalize", True):
+        raise CheckpointError("preprocessor_config.json turns resizing or normalising off, which it must not")
+    whole_videos = model_type.startswith("qwen3")
+    token_px = 32 if whole_videos else 28
+    return QwenResizing(
+        patch_px=image.get("patch_size", 14),
+        merge=image.get("merge_size", 2),
+        temporal=image.get("temporal_patch_size", 2),
+        image=_range(image, PixelRange(least=56 * 56, most=28 * 28 * 1280)),
+        video=_range(video or image, PixelRange(least=128 * token_px**2, most=768 * token_px**2)),
+        whole_videos=whole_videos,
+        mean=tuple(image.get("image_mean", _CLIP_MEAN)),
+        std=tuple(image.get("image_std", _CLIP_STD)),
+        kind=Image.Resampling(image.get("resample", Image.Resampling.BICUBIC)),
+    )
+
+
+def _range(config: Mapping[str, Any], default: PixelRange) -> PixelRange:
+    """Returns the limits in a configuration, under its newer or older names; the older ones win where they are set."""
+    size = config.get("size") or {}
+    least = config.get("min_pixels") or size.get("shortest_edge") or size.get("min_pixels")
+    most = config.get("max_pixels") or size.get("longest_edge") or size.get("max_pixels")
+    return PixelRange(least=least or default.least, most=most or default.most)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Returns a JSON file's contents, None if there is none."""
+    if not path.is_file():
+        return None
+    contents: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return contents
+
+
+def _require_aspect(height: int, width: int) -> None:
+    if max(height, width) > _MOST_ASPECT * min(height, width):
+        raise ImageShapeError(
+            f"an image of {width} x {height} px is more than {_MOST_ASPECT} times as long as it is wide: cut it up"
+        )
+
+
+def _shrunk(height: int, width: int, factor: float, token_px: int) -> Size:
+    """Returns sides divided by a factor, rounded down to whole tokens, at least one."""
+    return (
+        max(token_px, math.floor(height / factor / token_px) * token_px),
+        max(token_px, math.floor(width / factor / token_px) * token_px),
+    )
+
+
+def _grown(height: int, width: int, factor: float, token_px: int) -> Size:
+    """Returns sides multiplied by a factor, rounded up to whole tokens."""
+    return (
+        math.ceil(height * factor / token_px) * token_px,
+        math.ceil(width * factor / token_px) * token_px,
+    )
