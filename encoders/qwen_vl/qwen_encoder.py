@@ -4,14 +4,15 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from encoders.graphs.path import Tensors, Unit
+from encoders.graphs.path import Unit
 from encoders.qwen_vl.vision_forward import QwenVision
 from encoders.qwen_vl.vision_grid import Kind
 from encoders.qwen_vl.vision_paths import AXIS, QwenPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from encoders.vision_encoder import VisionEncoder
+from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 
 class QwenEncoder(VisionEncoder):
@@ -60,9 +61,7 @@ class QwenEncoder(VisionEncoder):
             for its_path, page in zip(wanted, pages, strict=True)
         ]
 
-    def assemble(
-        self, pages: Sequence[PageViews], outputs: Mapping[str, Sequence[Sequence[Tensors]]]
-    ) -> list[VisionTokens]:
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         return [
             self._tokens(page, [*image, *video])
             for page, image, video in zip(pages, outputs["image"], outputs["video"], strict=True)
@@ -73,7 +72,7 @@ class QwenEncoder(VisionEncoder):
             return self._image_path
         return self._video_path if page.local_views.size else None
 
-    def _tokens(self, page: PageViews, outputs: Sequence[Tensors]) -> VisionTokens:
+    def _tokens(self, page: PageViews, outputs: Sequence[Mapping[str, Tensor]]) -> VisionTokens:
         path = self._path_of(page)
         if path is None:
             nothing = torch.empty(0, self._vision.width, device=self.device, dtype=self._vision.dtype)

@@ -5,11 +5,18 @@ from pathlib import Path
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
 from ocr.families.family import Family
+from ocr.families.minicpm.minicpm_family import MiniCpmFamily
 from ocr.families.published.published_family import PublishedFamily
+from ocr.families.qwen_vl.qwen_family import QwenVlFamily
 from ocr.model_files.fingerprint import weights_sha256
 from ocr.model_files.locate import find_directory, read_json
 
-FAMILIES: tuple[Family, ...] = (DeepSeekFamily(), PublishedFamily())
+FAMILIES: tuple[Family, ...] = (
+    DeepSeekFamily(),
+    MiniCpmFamily(),
+    QwenVlFamily(),
+    PublishedFamily(),
+)
 
 
 def family_of(directory: Path) -> Family:

@@ -57,7 +57,12 @@ class QwenResizing:
     std: tuple[float, ...]
     kind: Image.Resampling = Image.Resampling.BICUBIC
 
-    def __call__(self, pixels: UInt8Array) -> PageViews:
+    @property
+    def most_px(self) -> int:
+        """The pixels of an image beyond which its views show no more of it."""
+        return self.image.most
+
+    def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of an image [H, W, 3] uint8 RGB. Raises ImageShapeError."""
         size = self.image_size(pixels.shape[0], pixels.shape[1])
         none = np.zeros((0, 3, 0, 0), np.uint8)

@@ -128,7 +128,7 @@ def test_versions_are_told_apart() -> None:
         {"version": 4.6},
         {"version": "2.50"},
     ):
-        with pytest.raises(CheckpointError, match="can load 2.5, 2.6, 4.0, 4.5"):
+        with pytest.raises(CheckpointError, match=r"can load 2\.5, 2\.6, 4\.0, 4\.5"):
             version_of(other)
 
 
