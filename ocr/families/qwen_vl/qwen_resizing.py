@@ -1,12 +1,10 @@
 """Resizes images and frames as Qwen-VL's processors do: sides in whole tokens, pixels within limits. Torch-free.
 
-Source: transformers, image_processing_pil_qwen2_vl.py, video_processing_qwen2_vl.py and video_processing_qwen3_vl.py
-(smart_resize). Images equal the processor without torchvision bit for bit. Frames have the sizes of the published video
+Source: transformers, image_processing_pil_qwen2_vl.py, video_processing_qwen2_vl.py and video_processing_qwen3_vl.py.
+Images equal the processor without torchvision bit for bit. Frames have the sizes of the published video
 processors, which resize with torchvision; here Pillow does, as for images. Pixels stay uint8: the encoder normalises.
 """
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,25 +15,11 @@ from PIL import Image
 
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
+from ocr.families.qwen_vl.qwen_sizes import PixelRange, Size, smart_resize, smart_resize_video
 from ocr.imaging.planes import is_grey, planes_of
 from ocr.imaging.resizing import resized
 
-Size = tuple[int, int]
-
-_MOST_ASPECT = 200
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-
-
-class ImageShapeError(ValueError):
-    """An image is too narrow for the model; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PixelRange:
-    """The least and the most pixels of what is resized."""
-
-    least: int
-    most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,45 +83,11 @@ class QwenResizing:
         return planes if len(planes) == 3 else np.repeat(planes, 3, axis=0)
 
 
-def smart_resize(height: int, width: int, token_px: int, limits: PixelRange) -> Size:
-    """Returns the (height, width) in multiples of token_px nearest to an image's, within the limits on their product.
-
-    Raises ImageShapeError for an image more than 200 times as long as it is wide, or the other way round.
-    """
-    _require_aspect(height, width)
-    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
-    if high * wide > limits.most:
-        return _shrunk(height, width, math.sqrt(height * width / limits.most), token_px)
-    if high * wide < limits.least:
-        return _grown(height, width, math.sqrt(limits.least / (height * width)), token_px)
-    return high, wide
-
-
-def smart_resize_video(
-    num_frames: int, height: int, width: int, token_px: int, temporal: int, limits: PixelRange
-) -> Size:
-    """Returns the (height, width) of each of a video's frames, with limits on the pixels of all frames together.
-
-    Raises ImageShapeError as smart_resize() does.
-    """
-    if height < token_px or width < token_px:
-        scale = max(token_px / height, token_px / width)
-        height, width = int(height * scale), int(width * scale)
-    _require_aspect(height, width)
-    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
-    pixels = round(num_frames / temporal) * temporal * high * wide
-    if pixels > limits.most:
-        return _shrunk(height, width, math.sqrt(num_frames * height * width / limits.most), token_px)
-    if pixels < limits.least:
-        return _grown(height, width, math.sqrt(limits.least / (num_frames * height * width)), token_px)
-    return high, wide
-
-
 def read_resizing(directory: Path, model_type: str) -> QwenResizing:
     """Returns the preprocessing of a model's directory. model_type: as in its config.json.
 
     Raises: CheckpointError without a preprocessor_config.json (or the processor_config.json that newer versions of
-    transformers write), or where it demands what is not done here.
+    transformers write), where it cannot be read, or where it demands what is not done here.
     """
     joint = _read(directory / "processor_config.json") or {}
     image = _read(directory / "preprocessor_config.json") or joint.get("image_processor")
@@ -182,31 +132,8 @@ def _range(config: Mapping[str, Any], default: PixelRange) -> PixelRange:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Returns a JSON file's contents, None if there is none."""
-    if not path.is_file():
-        return None
-    contents: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return contents
+    """Returns a JSON file's contents, None if there is none. Raises: CheckpointError where it cannot be read."""
+    # Only here: it brings the library of tokenizers, which processes that resize have no use for.
+    from ocr.model_files.locate import read_json
 
-
-def _require_aspect(height: int, width: int) -> None:
-    if max(height, width) > _MOST_ASPECT * min(height, width):
-        raise ImageShapeError(
-            f"an image of {width} x {height} px is more than {_MOST_ASPECT} times as long as it is wide: cut it up"
-        )
-
-
-def _shrunk(height: int, width: int, factor: float, token_px: int) -> Size:
-    """Returns sides divided by a factor, rounded down to whole tokens, at least one."""
-    return (
-        max(token_px, math.floor(height / factor / token_px) * token_px),
-        max(token_px, math.floor(width / factor / token_px) * token_px),
-    )
-
-
-def _grown(height: int, width: int, factor: float, token_px: int) -> Size:
-    """Returns sides multiplied by a factor, rounded up to whole tokens."""
-    return (
-        math.ceil(height * factor / token_px) * token_px,
-        math.ceil(width * factor / token_px) * token_px,
-    )
+    return read_json(path) if path.exists() else None

@@ -20,7 +20,6 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from encoders.vision_encoder import encode_path
 from ocr.model.random_weights import redraw
 from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.ocr.tiny import relative_error
@@ -104,7 +103,7 @@ def read_pages(
     manager.warm_up(dict(encoder.usual_axes))
     outputs, uses = {}, {}
     for path in encoder.paths:
-        outputs[path.name], found = encode_path(encoder, manager, path.name, pages)
+        outputs[path.name], found = encoder.encode(manager, path.name, pages)
         uses[path.name] = [use for page in found for use in page]
     return encoder.assemble(pages, outputs), uses
 

@@ -8,7 +8,6 @@ from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from encoders.vision_encoder import encode_path
 from tests.encoders.qwen_vl.test_vision_forward import close
 from tests.encoders.qwen_vl.tiny_qwen import draw, reference, tiny_vision
 
@@ -25,7 +24,7 @@ def video_page(frames: Tensor) -> PageViews:
 
 def encoded(encoder: QwenEncoder, pages: list[PageViews]) -> list[VisionTokens]:
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
-    outputs = {path.name: encode_path(encoder, manager, path.name, pages)[0] for path in encoder.paths}
+    outputs = {path.name: encoder.encode(manager, path.name, pages)[0] for path in encoder.paths}
     return encoder.assemble(pages, outputs)
 
 

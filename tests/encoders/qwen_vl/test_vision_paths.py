@@ -10,6 +10,7 @@ from encoders.graphs.batching.wanted import wanted_sizes
 from encoders.graphs.capturing.buffers import have_room, input_rows
 from encoders.graphs.capturing.capture import CudaGraphCapture
 from encoders.graphs.errors import UnitError
+from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
@@ -18,6 +19,7 @@ from encoders.qwen_vl.vision_forward import QwenVision
 from encoders.qwen_vl.vision_grid import Kind
 from encoders.qwen_vl.vision_paths import AXIS, QwenPath
 from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.streams import LazyTransfers
 from tests.encoders.qwen_vl.test_vision_forward import close
 from tests.encoders.qwen_vl.tiny_qwen import (
     MEAN,
@@ -189,6 +191,19 @@ def test_units_share_the_frames_memory() -> None:
     unit = path.unit(frames)
     assert unit.inputs["runs"].data_ptr() == frames.data_ptr()
     assert (unit.tokens, unit.items) == (18, 3)
+
+
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_inputs_are_staged_whole(kind: Kind) -> None:
+    """Also the one that has a length and no contents."""
+    path, transfers = QwenPath(kind, tiny_vision("qwen2_5")), LazyTransfers()
+    units = [path.unit(draw(1, 3, 4)), path.unit(draw(1, 2, 5))]
+    staged = Staging(transfers).collate(path.pieces(units), CPU)
+    transfers.compute.run(len(transfers.compute.work))
+    expected = path.collate(units, CPU)
+    assert staged.keys() == expected.keys()
+    assert all(torch.equal(staged[name], expected[name]) for name in expected)
+    assert staged["longest"].shape == (48, 0)
 
 
 def test_what_does_not_fit_is_refused() -> None:

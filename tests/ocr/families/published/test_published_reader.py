@@ -16,6 +16,7 @@ from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.published.page_inputs import Prompting
+from ocr.families.published.published_family import PublishedFamily
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.registry import family_of
 from ocr.families.whole_page import WholePage
@@ -39,7 +40,7 @@ def checkpoint(request: pytest.FixtureRequest, folders: dict[str, Path], tmp_pat
 
 
 def load(folder: Path, prompt: str | None = None) -> PublishedReader:
-    loaded: Any = family_of(folder).load(
+    loaded: Any = PublishedFamily().load(
         folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
     )
     return loaded

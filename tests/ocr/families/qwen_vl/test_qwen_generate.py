@@ -12,7 +12,6 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_forward import QwenVision
-from encoders.vision_encoder import encode_path
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generate, generation_inputs
 from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
 from ocr.families.qwen_vl.video_timing import VideoTiming
@@ -37,7 +36,7 @@ def requests_of(model: str, frames: Sequence[Tensor]) -> list[VisionRequest]:
     manager = EncoderGraphManager(encoder.paths, settings, encoder.device, Winning())
     manager.warm_up({"image": ["any"], "video": ["any"]})
     pages = [image_page(its) if len(its) == 1 else video_page(its) for its in frames]
-    outputs = {path.name: encode_path(encoder, manager, path.name, pages)[0] for path in encoder.paths}
+    outputs = {path.name: encoder.encode(manager, path.name, pages)[0] for path in encoder.paths}
     assert sum(stats.hits for stats in manager.stats().values()) == len(pages)
     requests = []
     for index, vision in enumerate(encoder.assemble(pages, outputs)):

@@ -20,7 +20,8 @@ from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize 
 from encoders.qwen_vl.vision_forward import _normalised
 from encoders.views import UInt8Array
 from ocr.errors import CheckpointError
-from ocr.families.qwen_vl.qwen_resizing import ImageShapeError, QwenResizing, read_resizing, resizing_of
+from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing, resizing_of
+from ocr.families.qwen_vl.qwen_sizes import ImageShapeError
 
 # As published with Qwen/Qwen3-VL-8B-Instruct and Qwen/Qwen2.5-VL-7B-Instruct, but for the limits of the first, which
 # are a 64th, so that random sizes meet both of them.
@@ -158,5 +159,8 @@ def test_files_of_a_model(tmp_path: Path) -> None:
     (tmp_path / "video_preprocessor_config.json").write_text(json.dumps(QWEN3_IMAGE))
     resizing = read_resizing(tmp_path, "qwen3_vl")
     assert (resizing.merge, resizing.video.most) == (4, 262144)
+    (tmp_path / "preprocessor_config.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json cannot be read"):
+        read_resizing(tmp_path, "qwen3_vl")
     with pytest.raises(CheckpointError, match="turns resizing or normalising off"):
         resizing_of("qwen3_vl", {"do_resize": False})
