@@ -1,28 +1,33 @@
 """The interface that a model family implements for its vision encoder: pages in, tokens for the language model out.
 
-What a path must say to be batched, budgeted, captured and checked is in encoders.graphs.path; this puts pages' views
-onto paths as units, and units' outputs together as a page's tokens.
+What a path must say to be batched, budgeted, captured and checked is in encoders.graphs.path; a VisionEncoder puts
+pages' views onto paths as units, and units' outputs together as a page's tokens.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import torch
 
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.path import GraphPath, Unit, Use
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 
+# Of each page on one path, those of its units, in order: tensors by name.
+PageOutputs = Sequence[Sequence[Mapping[str, Any]]]
 
-class VisionEncoder(ABC):
-    """A model's vision encoder. paths: in the order in which they run; a stage `encode_<name>` is timed for each.
 
-    usual_axes: those of each path that a run's pages mostly have, which graphs may be captured for ahead.
+class PageEncoder(ABC):
+    """A model's vision encoder, as a run uses it. path_names: its steps; a stage `encode_<name>` is timed for each.
+
+    paths: those of its steps that a graph manager runs.
     """
 
-    paths: tuple[GraphPath, ...]
+    path_names: tuple[str, ...]
+    paths: tuple[GraphPath, ...] = ()
 
     @property
     @abstractmethod
@@ -30,13 +35,35 @@ class VisionEncoder(ABC):
         """The device of its weights, which outputs lie on."""
 
     @property
-    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return {}
-
-    @property
+    @abstractmethod
     def num_bytes(self) -> int:
         """The size of its weights."""
-        return sum(weight.nbytes for path in self.paths for weight in path.watched(None))
+
+    @property
+    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
+        """The axes that pages mostly have, by path, for graphs that the user lists to be captured ahead."""
+        return {}
+
+    @abstractmethod
+    def encode(
+        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, list[list[Use]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
+
+        manager: of its paths.
+        """
+
+    @abstractmethod
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        """Returns each page's tokens in prompt order. outputs: of each path."""
+
+
+class VisionEncoder(PageEncoder):
+    """An encoder all of whose paths go through the graph manager, in the order of `paths`."""
+
+    @property
+    def path_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(path.name for path in self.paths)
 
     @abstractmethod
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
@@ -45,24 +72,14 @@ class VisionEncoder(ABC):
         Units may share the views' memory, which does not change until they are encoded.
         """
 
-    @abstractmethod
-    def assemble(
-        self, pages: Sequence[PageViews], outputs: Mapping[str, Sequence[Sequence[Tensors]]]
-    ) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order. outputs: of each path, those of each page's units."""
-
-
-def encode_path(
-    encoder: VisionEncoder, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
-) -> tuple[list[list[Tensors]], list[list[Use]]]:
-    """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
-
-    The units of all pages are batched together, so that few batches are not full.
-    """
-    units = encoder.units(path, pages)
-    encoded = iter(manager.encode({path: [unit for page in units for unit in page]})[path])
-    grouped = [list(islice(encoded, len(page))) for page in units]
-    return (
-        [[unit.outputs for unit in page] for page in grouped],
-        [[unit.use for unit in page] for page in grouped],
-    )
+    def encode(
+        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, list[list[Use]]]:
+        """Encodes the units of all pages together, so that few batches are not full."""
+        units = self.units(path, pages)
+        encoded = iter(manager.encode({path: [unit for page in units for unit in page]})[path])
+        grouped = [list(islice(encoded, len(page))) for page in units]
+        return (
+            [[unit.outputs for unit in page] for page in grouped],
+            [[unit.use for unit in page] for page in grouped],
+        )

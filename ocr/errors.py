@@ -3,3 +3,7 @@
 
 class CheckpointError(Exception):
     """A model cannot be loaded: a missing file, a config.json of another kind, or tensors that do not fit."""
+
+
+class ModelTableError(Exception):
+    """The table of published models has a key that is unknown, missing or of another type."""

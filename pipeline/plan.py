@@ -8,8 +8,8 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ocr.model_files.fingerprint import weights_sha256
-from ocr.model_files.locate import is_here
+from ocr.families.registry import model_sha256
+from ocr.model_files.locate import SHIPPED, is_here
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
@@ -50,9 +50,9 @@ def plan(config: Config, stop: Stop) -> Plan:
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    here = stop.while_doing(lambda: is_here(config.model))
+    here, name = stop.while_doing(lambda: is_here(config.model)), config.model
     config = config if here else _without_model(config)
-    weights = stop.while_doing(lambda: weights_sha256(config.model)) if here else ""
+    weights = stop.while_doing(lambda: model_sha256(config.model)) if here else ""
     # A path may be on an unreachable file server.
     files = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     with (
@@ -63,7 +63,7 @@ def plan(config: Config, stop: Stop) -> Plan:
         hash_ = settings_hash(resolved(config), weights)
         planner = _Planner(config, hash_, db, workers)
         found = asyncio.run(stop.while_awaiting(planner.run(inputs)))
-        found.model_to_fetch = None if here else config.model
+        found.model_to_fetch = None if here else name
         found.pace = None if db is None else pace(db, hash_, weights)
         return found
 
@@ -71,9 +71,8 @@ def plan(config: Config, stop: Stop) -> Plan:
 def _without_model(config: Config) -> Config:
     """Returns the configuration to plan with if its model is not on this machine: nothing was read with it so far."""
     layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
-    return config.model_copy(
-        update={"tile": config.tile.model_copy(update={"parts": "off"}), "reader": "page", **layers}
-    )
+    tile = config.tile.model_copy(update={"parts": "off"})
+    return config.model_copy(update={"model": SHIPPED, "tile": tile, "reader": "page", **layers})
 
 
 @contextmanager

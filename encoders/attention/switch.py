@@ -37,7 +37,7 @@ def give_up(kernel: str, device: torch.device, error: Exception) -> None:
     _failed.add((kernel, device))
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     logger.warning(
-        "the Triton kernel %s does not run on %s; slower operators take its place: %s", kernel, device, reason
+        "the kernel %s does not run on %s; slower operators take its place: %s", kernel, device, reason
     )
 
 

@@ -3,19 +3,18 @@
 Shapes: B views of S px, g = S/64 tokens a side, D language model width.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import islice
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, UniformPath, Unit, watch
-from encoders.types import EncodedViews
+from encoders.types import EncodedViews, VisionTokens
 from encoders.views import PageViews, UInt8Array
+from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 TILE_PX = 640
 # Example views are windows of one noise image, this far apart: drawing each on its own takes longer than encoding it.
@@ -96,70 +95,57 @@ class DeepSeekPath(UniformPath):
         """Returns the tokens: they are made from the patches, which are five times as large."""
         return {"tokens": outputs["tokens"]}
 
-    def units(self, views: Sequence[UInt8Array], readable: Sequence[bool]) -> list[Unit]:
-        """Returns units for all views [N, 3, S, S] of some pages, in order.
+    def units(self, views: UInt8Array, *, reads: bool) -> list[Unit]:
+        """Returns units for a page's views [N, 3, S, S], in order. reads: whether to read their characters.
 
-        readable: whether to read a page's characters. Units share the arrays' memory, which must not change until they
-        are encoded.
+        Units share the array's memory, which must not change until they are encoded.
         """
-        return [
-            self._unit(view[None], reads=reads)
-            for page, reads in zip(views, readable, strict=True)
-            for view in torch.from_numpy(np.ascontiguousarray(page))
-        ]
+        return [self._unit(view[None], reads=reads) for view in torch.from_numpy(np.ascontiguousarray(views))]
 
     def _unit(self, pixels: Tensor, *, reads: bool) -> Unit:
         axis = int(pixels.shape[-1])
         return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels}, note=reads)
 
 
-class PagesEncoder:
-    """Encodes pages' views through a manager, one path at a time, so that views of many pages fill batches."""
+class DeepSeekEncoder(VisionEncoder):
+    """DeepSeek-OCR's encoder with its two paths. global_px: the usual size of a global view; has_tiles: of pages."""
 
-    def __init__(
-        self, encoder: DeepEncoder, paths: tuple[DeepSeekPath, DeepSeekPath], manager: EncoderGraphManager
-    ) -> None:
-        self._encoder = encoder
-        self._global_path, self._local_path = paths
-        self._manager = manager
+    paths: tuple[DeepSeekPath, DeepSeekPath]
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's global view, and "hit", "miss" or "eager" for it.
+    def __init__(self, encoder: DeepEncoder, global_px: int = 1024, *, has_tiles: bool = True) -> None:
+        self._encoder, self._global_px, self._has_tiles = encoder, global_px, has_tiles
+        self.paths = deepseek_paths(encoder, global_px)
 
-        Characters are read where no tiles are.
-        """
-        name = self._global_path.name
-        encoded = self._manager.encode({name: self._global_units(pages)})[name]
-        return self._by_page(encoded, [1] * len(pages))
+    @property
+    def device(self) -> torch.device:
+        return self._encoder.image_newline.device
 
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's tiles, N = 0 for an untiled page, and "hit", "miss" or "eager" for each."""
-        name = self._local_path.name
-        encoded = self._manager.encode({name: self._local_units(pages)})[name]
-        return self._by_page(encoded, [page.num_tiles for page in pages])
+    @property
+    def num_bytes(self) -> int:
+        return sum(weight.nbytes for weight in self._encoder.parameters())
 
-    def _global_units(self, pages: Sequence[PageViews]) -> list[Unit]:
-        views = [page.global_view[None] for page in pages]
-        return self._global_path.units(views, readable=[page.num_tiles == 0 for page in pages])
+    @property
+    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
+        return {"global": [self._global_px]} | ({"local": [TILE_PX]} if self._has_tiles else {})
 
-    def _local_units(self, pages: Sequence[PageViews]) -> list[Unit]:
-        return self._local_path.units([page.local_views for page in pages], readable=[True] * len(pages))
+    def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
+        """Returns a page's global view, or its tiles. Characters are read where they are largest."""
+        whole, tiles = self.paths
+        if path == whole.name:
+            return [whole.units(page.global_view[None], reads=page.num_tiles == 0) for page in pages]
+        return [tiles.units(page.local_views, reads=True) for page in pages]
 
-    def _by_page(
-        self, encoded: Sequence[EncodedUnit], counts: Sequence[int]
-    ) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns the views and their uses grouped by page. counts: views of each page."""
-        units = iter(encoded)
-        pages = [list(islice(units, count)) for count in counts]
-        return [self._joined(page) for page in pages], [[unit.use for unit in page] for page in pages]
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        by_path = [[self._joined(page) for page in outputs[path.name]] for path in self.paths]
+        return self._encoder.assemble_pages(pages, by_path[0], by_path[1])
 
-    def _joined(self, units: Sequence[EncodedUnit]) -> EncodedViews:
+    def _joined(self, units: Sequence[Mapping[str, Tensor]]) -> EncodedViews:
         if not units:
             nothing = self._encoder.image_newline.new_empty(0, 0, self._encoder.config.embed_dim)
             return EncodedViews(tokens_NTD=nothing, cells=None)
-        cells = [unit.outputs["cells"] for unit in units if "cells" in unit.outputs]
+        cells = [unit["cells"] for unit in units if "cells" in unit]
         return EncodedViews(
-            tokens_NTD=torch.cat([unit.outputs["tokens"] for unit in units]),
+            tokens_NTD=torch.cat([unit["tokens"] for unit in units]),
             cells=torch.stack(cells) if cells else None,
         )
 

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.errors import UnitError
-from encoders.graphs.path import Tensors, Unit
+from encoders.graphs.path import Unit
 from encoders.minicpm.frame_views import FrameViews
 from encoders.minicpm.resampler import Resampler, ResamplerConfig
 from encoders.minicpm.siglip import SiglipVit, VitConfig
 from encoders.minicpm.slice_paths import SlicePath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from encoders.vision_encoder import VisionEncoder
+from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,7 @@ class SlicesEncoder(VisionEncoder):
         assert path == self._path.name, f"there is no path {path}"
         return [self._units(page) for page in pages]
 
-    def assemble(
-        self, pages: Sequence[PageViews], outputs: Mapping[str, Sequence[Sequence[Tensors]]]
-    ) -> list[VisionTokens]:
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         """Returns each page's tokens, those of one unit after the other. The note: Placeholders."""
         encoded = outputs[self._path.name]
         return [self._joined(page, units) for page, units in zip(pages, encoded, strict=True)]
@@ -104,7 +102,7 @@ class SlicesEncoder(VisionEncoder):
             for times, end in zip(groups, ends, strict=True)
         ]
 
-    def _joined(self, page: PageViews, units: Sequence[Tensors]) -> VisionTokens:
+    def _joined(self, page: PageViews, units: Sequence[Mapping[str, Tensor]]) -> VisionTokens:
         Q, D = self._resampler.config.num_queries, self._resampler.config.width
         tokens = [unit["tokens"].view(Q, D) for unit in units]
         is_video = not page.global_view.size

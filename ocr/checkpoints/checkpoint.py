@@ -5,16 +5,19 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from encoders.deepseek.graph_paths import DeepSeekEncoder
 from ocr.character_head.second_opinion import NUM_RESERVED
 from ocr.checkpoints.model_weights import fill
 from ocr.checkpoints.tensor_names import slots
 from ocr.errors import CheckpointError
+from ocr.imaging.tiling import MODES, Mode
 from ocr.int8 import is_quantised, stored
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from ocr.model_files.locate import (
@@ -28,6 +31,10 @@ from ocr.model_files.locate import (
     weight_files,
 )
 from ocr.transcript.confidence import Calibration
+
+if TYPE_CHECKING:
+    from ocr.decoding.cpu.slot_engine import Engine
+    from ocr.decoding.gpu.reader import PagedReader
 
 IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 
@@ -52,6 +59,42 @@ class LoadedModel:
     eos_id: int
     characters: str | None = None
     calibration: Calibration | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """The device of its weights."""
+        return self.model.device
+
+    def vision_encoder(self, mode: Mode) -> DeepSeekEncoder:
+        """Returns the vision encoder for pages tiled in a mode, its weights laid out as its device wants them."""
+        spec = MODES[mode]
+        if self.device.type == "cuda":
+            self.model.encoder.store_channels_last()
+        return DeepSeekEncoder(self.model.encoder, spec.base_px, has_tiles=spec.crop)
+
+    @property
+    def takes_drafts(self) -> bool:
+        """Whether its engine verifies drafted tokens."""
+        return True
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "Engine":
+        """Returns an engine for any device. Raises: ocr.model.prompt.PromptError."""
+        from ocr.decoding.cpu.slot_engine import Engine
+
+        return Engine(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+
+    def paged_reader(
+        self, *, slots: int, max_tokens: int, draft_pages: int | None = None
+    ) -> "PagedReader | None":
+        """Returns the engine for CUDA and a number format of 16 bits, after a trial; elsewhere None.
+
+        Raises: see ocr.decoding.gpu.reader.PagedReader.open.
+        """
+        if self.device.type != "cuda" or self.model.dtype.itemsize != 2:
+            return None
+        from ocr.decoding.gpu.reader import PagedReader
+
+        return PagedReader.open(self, slots=slots, max_tokens=max_tokens, draft_pages=draft_pages)
 
 
 def load(

@@ -25,7 +25,7 @@ LINE_FILES = tuple(
 )
 _PATTERNS = [
     "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
-    *LINE_FILES,
+    *LINE_FILES, "*.json", "*.jinja", "*.txt", "*.model",
 ]  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -165,11 +165,11 @@ def read_tokenizer(path: Path) -> Tokenizer:
         raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
 
 
-def digest(directory: Path) -> str:
+def digest(directory: Path, others: Sequence[str] = ()) -> str:
     """Returns the sha256 over all files of the directory that a reading depends on: all that a run opens.
 
     It covers the content of the files that a model must have, whatever their names, and names and content of the
-    optional ones. Raises: CheckpointError where one is missing; OSError.
+    optional ones. others: patterns of further files. Raises: CheckpointError where one is missing; OSError.
     """
     total = hashlib.sha256()
     for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
@@ -177,6 +177,8 @@ def digest(directory: Path) -> str:
     for name in (INDEX, CHARACTERS, CONFIDENCE, *LINE_FILES):
         if (directory / name).exists():
             total.update(name.encode() + file_sha256(directory / name))
+    for path in sorted({path for pattern in others for path in directory.glob(pattern)}):
+        total.update(path.name.encode() + file_sha256(path))
     return total.hexdigest()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.config.ladder_section import RetryStepConfig
-from pipeline.config.schema import Config, layer_use, tile_settings
+from pipeline.config.schema import Config, completed, layer_use, tile_settings
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, Kind
 
@@ -75,8 +75,9 @@ def _anew(first: Step, steps: Iterator[Step]) -> Iterator[Step]:
 def _plain(config: Config, kind: Kind, render: RenderSettings) -> Step:
     """Returns the step that reads a page as configured."""
     tile = tile_settings(config)
-    ngram = config.decode.pdf if kind == "pdf" else config.decode.image
-    size, window = (0, 0) if tile.lines else (ngram.size, ngram.window)
+    decode = completed(config).decode
+    ngram = decode.pdf if kind == "pdf" else decode.image
+    size, window = (0, 0) if tile.lines else (ngram.size or 0, ngram.window or 0)
     return Step(name=None, render=render, tile=tile, ngram_size=size, ngram_window=window)
 
 

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
+from ocr.families.deepseek.deepseek_family import DeepSeekFamily
+from ocr.families.family import Family, Kind
+from ocr.families.registry import family_of, family_of_model
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
@@ -83,24 +86,20 @@ class TileConfig(Section):
 
 
 class NgramConfig(Section):
-    """The no-repeat n-gram: no sequence of `size` tokens occurs twice within the last `window`; size 0 allows all."""
+    """The no-repeat n-gram: no sequence of `size` tokens occurs twice within the last `window`; size 0 allows all.
 
-    size: int = Field(default=20, ge=0)
-    window: int = Field(default=50, ge=1)
+    None: as the model's own published scripts have it.
+    """
+
+    size: int | None = Field(default=None, ge=0)
+    window: int | None = Field(default=None, ge=1)
 
     @field_validator("size")
     @classmethod
-    def _size_is_a_sequence(cls, size: int) -> int:
+    def _size_is_a_sequence(cls, size: int | None) -> int | None:
         if size == 1:
             raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
         return size
-
-
-class ImageNgramConfig(NgramConfig):
-    """The no-repeat n-gram for image files, for which upstream's defaults differ."""
-
-    size: int = Field(default=30, ge=0)
-    window: int = Field(default=90, ge=1)
 
 
 class LoopConfig(Section):
@@ -141,7 +140,7 @@ class DecodeConfig(Section):
     batch_size: int | None = Field(default=None, ge=1)
     max_tokens: int = Field(default=8192, ge=1, le=8192)
     pdf: NgramConfig = NgramConfig()
-    image: ImageNgramConfig = ImageNgramConfig()
+    image: NgramConfig = NgramConfig()
     loop: LoopConfig = LoopConfig()
     length: LengthConfig = LengthConfig()
     drafts: bool | None = None
@@ -216,6 +215,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         orientation_sha256,  # numpy and the hub's client, which few commands need
     )
 
+    config = _with_ngrams(config, DeepSeekFamily())  # those of a resolved configuration are known
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))
@@ -270,7 +270,27 @@ def layer_use(config: Config) -> LayerUse:
 def resolved(config: Config) -> Config:
     """Returns the configuration with `auto` resolved for its model: text_layer and reader. Raises: CheckpointError."""
     reader = "lines" if reads_lines(config) else "page"
-    return config.model_copy(update={"text_layer": layer_use(config), "reader": reader})
+    return completed(config).model_copy(update={"text_layer": layer_use(config), "reader": reader})
+
+
+def completed(config: Config) -> Config:
+    """Returns the configuration with the n-grams of its model's family where the user sets none.
+
+    Raises: CheckpointError.
+    """
+    return _with_ngrams(config, family_of_model(config.model))
+
+
+def _with_ngrams(config: Config, family: Family) -> Config:
+    kinds: dict[Kind, NgramConfig] = {"pdf": config.decode.pdf, "image": config.decode.image}
+    known: dict[str, NgramConfig] = {
+        kind: NgramConfig(
+            size=family.ngram(kind)[0] if own.size is None else own.size,
+            window=own.window or family.ngram(kind)[1],
+        )
+        for kind, own in kinds.items()
+    }
+    return config.model_copy(update={"decode": config.decode.model_copy(update=known)})
 
 
 def reads_lines(config: Config) -> bool:
@@ -287,6 +307,9 @@ def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
     if reads_lines(config):
         return TileSettings(lines=True)
+    directory = find_directory(config.model)
+    if (views := family_of(directory).view_maker(directory)) is not None:
+        return TileSettings(views=views)
     return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
 
 

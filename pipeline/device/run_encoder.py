@@ -9,17 +9,14 @@ from dataclasses import replace
 
 import torch
 
-from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.deepseek.graph_paths import TILE_PX, PagesEncoder, deepseek_paths
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import VisionTokens
 from encoders.views import PageViews
-from ocr.imaging.tiling import MODES
-from pipeline.config.encoder_section import config_error, graph_settings
-from pipeline.config.schema import Config
+from encoders.vision_encoder import PageEncoder, PageOutputs
+from pipeline.config.encoder_section import config_error
 from pipeline.errors import PipelineError
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -33,40 +30,34 @@ _SMALL_BYTES = 256 << 20
 class PathsEncoder:
     """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths."""
 
-    def __init__(self, encoder: DeepEncoder, pages: PagesEncoder) -> None:
-        self._encoder, self._pages = encoder, pages
-        disable_cudnn_attention(self._device)
+    def __init__(self, encoder: PageEncoder, manager: EncoderGraphManager) -> None:
+        self._encoder, self._manager = encoder, manager
+        disable_cudnn_attention(encoder.device)
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's encoded global view, and "hit", "miss" or "eager" for it."""
-        return self._pages.encode_global(pages)
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """The encoder's paths, in the order in which they run."""
+        return self._encoder.path_names
 
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        """Returns each page's encoded tiles, and "hit", "miss" or "eager" for each of them."""
-        return self._pages.encode_local(pages)
+    def encode_path(
+        self, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
+        return self._encoder.encode(self._manager, path, pages)
 
-    def assemble(
-        self,
-        pages: Sequence[PageViews],
-        global_views: Sequence[EncodedViews],
-        local_views: Sequence[EncodedViews],
-    ) -> list[VisionTokens]:
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
 
         Waits for the current stream where there are cells.
         """
-        assembled = self._encoder.assemble_pages(pages, global_views, local_views)
+        assembled = self._encoder.assemble(pages, outputs)
         self.synchronize()
         return with_cells_on_host(assembled)
 
     def synchronize(self) -> None:
         """Waits for the current stream, so that measured times are of the work and not of its launch."""
-        if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).synchronize()
-
-    @property
-    def _device(self) -> torch.device:
-        return self._encoder.image_newline.device
+        if self._encoder.device.type == "cuda":
+            torch.cuda.current_stream(self._encoder.device).synchronize()
 
 
 class RunEncoder(PathsEncoder):
@@ -75,38 +66,38 @@ class RunEncoder(PathsEncoder):
     A run starts without graphs. warm_up() captures those of the sizes that the user lists; others are captured once
     enough small batches have come that a graph could run faster: a run of full batches never waits for any. If the
     graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its work runs on the
-    current stream and waits for no other stream. Raises: ConfigError for budgets that do not fit the mode.
+    current stream and waits for no other stream. Raises: GraphSettingsError for budgets that do not fit the encoder.
     """
 
-    def __init__(self, encoder: DeepEncoder, config: Config) -> None:
-        spec = MODES[config.tile.mode]
-        self._encoder = encoder
-        if self._device.type == "cuda":
-            encoder.store_channels_last()
-        disable_cudnn_attention(self._device)
-        self._axes = {"global": [spec.base_px]} | ({"local": [TILE_PX]} if spec.crop else {})
-        self._paths = deepseek_paths(encoder, spec.base_px)
-        self._settings = replace(
-            graph_settings(config.encoder, config.tile.mode), capture_after=CAPTURE_AFTER
-        )
-        if sum(weight.nbytes for weight in encoder.parameters()) <= _SMALL_BYTES:
+    def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
+        self._settings = replace(settings, capture_after=CAPTURE_AFTER)
+        if encoder.num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
-        if isinstance(self._settings.budgets, dict) and "local" in self._settings.budgets and not spec.crop:
-            LOGGER.warning(
-                "encoder.budgets.local has no effect: tile.mode %s makes no tiles", config.tile.mode
-            )
         self._earlier: dict[str, PathStats] = {}
-        self._start(self._settings)
+        # Of paths that no manager runs.
+        self._others = {
+            name: PathStats() for name in set(encoder.path_names) - {p.name for p in encoder.paths}
+        }
+        super().__init__(encoder, _manager(encoder, self._settings))
 
     def synchronize(self) -> None:
         """Waits for the current stream while sleeping: any other wait would keep a CPU busy that the workers need.
 
         Waking up takes a little longer, which makes no difference for a batch.
         """
-        if self._device.type == "cuda":
+        if self._encoder.device.type == "cuda":
             done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-            done.record(torch.cuda.current_stream(self._device))
+            done.record(torch.cuda.current_stream(self._encoder.device))
             done.synchronize()
+
+    def encode_path(
+        self, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
+        outputs, uses = super().encode_path(path, pages)
+        if path in self._others:
+            self._others[path].eager += sum(map(len, uses))
+        return outputs, uses
 
     @property
     def capture_s(self) -> float:
@@ -114,13 +105,14 @@ class RunEncoder(PathsEncoder):
         return sum(stats.capture_seconds for stats in self.stats().values())
 
     def warm_up(self) -> None:
-        """Captures the graphs that the user lists, as far as the run's mode makes views for them.
+        """Captures the graphs that the user lists, as far as the run's pages have units for them.
 
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
         listed = self._settings.budgets if isinstance(self._settings.budgets, Mapping) else {}
+        axes = self._encoder.usual_axes
         try:
-            self._manager.warm_up({path: axes for path, axes in self._axes.items() if path in listed})
+            self._manager.warm_up({path: its for path, its in axes.items() if path in listed})
         except GraphSettingsError as error:
             raise config_error(error) from error
         except PipelineError:  # ends the run whatever the graphs are
@@ -152,7 +144,7 @@ class RunEncoder(PathsEncoder):
             if name in self._earlier
             else stats
             for name, stats in now.items()
-        }
+        } | self._others
 
     def release(self) -> bool:
         """Frees all graphs for a language model that runs out of memory; returns whether there were any."""
@@ -171,10 +163,6 @@ class RunEncoder(PathsEncoder):
         with _harmless("the encoder's graphs could not be freed"):
             self._manager.close()
 
-    def _start(self, settings: GraphSettings) -> None:
-        self._manager = EncoderGraphManager(self._paths, settings, self._device)
-        self._pages = PagesEncoder(self._encoder, self._paths, self._manager)
-
     def _go_on_eagerly(self, error: Exception) -> None:
         LOGGER.warning(
             "the encoder's graphs could not be captured: %s; going on without them, only slower; "
@@ -186,7 +174,11 @@ class RunEncoder(PathsEncoder):
     def _do_without(self) -> None:
         self.close()
         self._earlier = self.stats()
-        self._start(replace(self._settings, graphs="off"))
+        self._manager = _manager(self._encoder, replace(self._settings, graphs="off"))
+
+
+def _manager(encoder: PageEncoder, settings: GraphSettings) -> EncoderGraphManager:
+    return EncoderGraphManager(encoder.paths, settings, encoder.device)
 
 
 def disable_cudnn_attention(device: torch.device) -> None:

@@ -13,7 +13,7 @@ from ocr.imaging import planes
 from ocr.imaging.tiling import layout
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.documents.settings import VIEWS_DPI, RenderSettings, TileSettings
 
 LAYOUT_DPI = 144
 POINTS_PER_INCH = 72
@@ -90,8 +90,12 @@ def render_pdf_page(
     to_px = LAYOUT_DPI / POINTS_PER_INCH
     plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)
     if settings.dpi is None:
-        filling = _LINES_DPI / POINTS_PER_INCH if tile.lines else plan.scale(width_pt, height_pt)
-        scale = min(filling, math.sqrt(_MAX_FILL_PX / (width_pt * height_pt)))
+        filling, most_px = plan.scale(width_pt, height_pt), _MAX_FILL_PX
+        if tile.lines:
+            filling = _LINES_DPI / POINTS_PER_INCH
+        elif tile.views is not None:
+            filling, most_px = VIEWS_DPI / POINTS_PER_INCH, min(most_px, tile.views.most_px)
+        scale = min(filling, math.sqrt(most_px / (width_pt * height_pt)))
     else:
         scale = settings.dpi / POINTS_PER_INCH
         _check_size(width_pt * scale, height_pt * scale, settings)

@@ -3,11 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ocr.families.family import ViewMaker
 from ocr.imaging.tiling import Mode
 from pipeline.types import LayerUse
 
 # The most pixels of a page for the line reader: an A4 page at 460 dpi.
 MAX_GREY_PX = 20_000_000
+# The resolution of PDF pages for models whose views have no size of their own.
+VIEWS_DPI = 200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class TileSettings:
     crops: whether a page with very much or very small text is read in crops, each with tiles of its own.
     fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
     lines: whether the page goes to the line reader: as it was drawn, in grey, without views.
+    views: makes the views of a model that has others than global ones and tiles; None for DeepSeek-OCR's.
     """
 
     mode: Mode = "gundam"
@@ -60,3 +64,4 @@ class TileSettings:
     crops: bool = False
     fine: bool = False
     lines: bool = False
+    views: ViewMaker | None = None

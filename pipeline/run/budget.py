@@ -13,6 +13,8 @@ def heaviest_page_bytes(settings: TileSettings) -> int:
     """Returns the most bytes that the views of one page can take, all its crops together."""
     if settings.lines:
         return MAX_GREY_PX
+    if settings.views is not None:
+        return 3 * settings.views.most_px
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2

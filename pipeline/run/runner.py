@@ -10,12 +10,13 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ocr.model_files.fingerprint import weights_sha256
+from ocr.families.registry import model_sha256
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
+    completed,
     ingest_settings,
     own_files,
     reads_lines,
@@ -56,7 +57,7 @@ from storage.records.store import Store
 from storage.types import RunRecord
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -65,7 +66,7 @@ def run(
     config: Config,
     progress: Progress,
     stop: Stop,
-    load: "Callable[[Config], LoadedModel] | None" = None,
+    load: "Callable[[Config], PageModel] | None" = None,
     summary: RunSummary | None = None,
     when_loaded: Callable[[LoadedOn], None] | None = None,
 ) -> RunSummary:
@@ -80,11 +81,12 @@ def run(
     """
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
+    config = completed(config)
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
-    weights = stop.while_doing(lambda: weights_sha256(config.model))
+    weights = stop.while_doing(lambda: model_sha256(config.model))
     hash_ = settings_hash(resolved(config), weights)
     with contextlib.ExitStack() as closing:
         writer = closing.enter_context(Writer(config.store.database))
@@ -112,7 +114,7 @@ def run(
 
 def _model(
     config: Config,
-    load: "Callable[[Config], LoadedModel] | None",
+    load: "Callable[[Config], PageModel] | None",
     when_loaded: Callable[[LoadedOn], None] | None,
 ) -> ModelService:
     number = 1 if load is not None else num_replicas(config)

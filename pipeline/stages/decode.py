@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ocr.character_head.second_opinion import opinion_of
 from ocr.decoding.requests import PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from ocr.speculative.page_draft import drafts_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
@@ -21,14 +21,14 @@ from pipeline.types import Kind, PageResult
 from storage.types import StageTiming
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
     from pipeline.stages.decoded import Decoded
 
 _FEW_PAGES = 8
 
 
 def page_request(
-    loaded: "LoadedModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
+    loaded: "PageModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
 ) -> PageRequest | None:
     """Returns the engine's request for a page; None where the character head sees nothing on it, or only a pattern.
 
@@ -47,18 +47,20 @@ def page_request(
     return PageRequest(vision=page.tokens, settings=settings, opinion=opinion, draft=draft)
 
 
-def unread_result(loaded: "LoadedModel", page: EncodedPage) -> PageResult:
+def unread_result(loaded: "PageModel", page: EncodedPage) -> PageResult:
     """Returns the result of a page without a request: blank, or doubtful where marks are seen on it."""
     result = blank_result(page.rendered, page.timings)
     opinion = opinion_of(page.tokens, loaded.characters)
     return result if opinion is None or not opinion.num_marks else doubted(result, NONE_READ)
 
 
-def drafts_pay(loaded: "LoadedModel", config: DecodeConfig) -> bool:
+def drafts_pay(loaded: "PageModel", config: DecodeConfig) -> bool:
     """Returns whether pages get drafts. On a GPU only a small model's pages do, for when few are left (few_pages)."""
+    if not loaded.takes_drafts:
+        return False
     if config.drafts is not None:
         return config.drafts
-    return loaded.model.lm_head.weight.device.type == "cpu" or loaded.characters is not None
+    return loaded.device.type == "cpu" or loaded.characters is not None
 
 
 def few_pages(config: DecodeConfig) -> int | None:
@@ -75,11 +77,11 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
 
     step: the retry step whose limits apply, None for the configured ones.
     """
-    ngram = config.pdf if kind == "pdf" else config.image
+    ngram, published = config.pdf if kind == "pdf" else config.image, settings_for(kind)
     settings = DecodeSettings(
         max_tokens=config.max_tokens,
-        ngram_size=ngram.size,
-        ngram_window=ngram.window,
+        ngram_size=published.ngram_size if ngram.size is None else ngram.size,
+        ngram_window=ngram.window or published.ngram_window,
         loop_tokens=config.loop.tokens,
         loop_repeats=config.loop.repeats,
         loop_period=config.loop.period,
@@ -113,7 +115,7 @@ def read_page(decoded: "Decoded") -> ReadPage:
     )
 
 
-def wording_of(loaded: "LoadedModel") -> Wording:
+def wording_of(loaded: "PageModel") -> Wording:
     """Returns the parts of a model that are needed to interpret its output."""
     return Wording(tokenizer=loaded.tokenizer, characters=loaded.characters, calibration=loaded.calibration)
 

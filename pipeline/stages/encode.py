@@ -1,13 +1,14 @@
-"""Stage encode: turns the views of a batch of pages into vision tokens, one path (global, local) at a time."""
+"""Stage encode: turns the views of a batch of pages into vision tokens, one path of the encoder at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import VisionTokens
 from encoders.views import PageViews
+from encoders.vision_encoder import PageOutputs
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, least_favourable, split
 from pipeline.types import RenderedPage
@@ -24,52 +25,47 @@ class EncodedPage:
 
 
 class Encoder(Protocol):
-    """The interface of pipeline.device.run_encoder.RunEncoder that this stage needs."""
+    """The interface of pipeline.device.run_encoder.PathsEncoder that this stage needs."""
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
-
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]: ...
+    @property
+    def path_names(self) -> tuple[str, ...]: ...
+    def encode_path(
+        self, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]: ...
     def assemble(
-        self,
-        pages: Sequence[PageViews],
-        global_views: Sequence[EncodedViews],
-        local_views: Sequence[EncodedViews],
+        self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]
     ) -> list[VisionTokens]: ...
     def synchronize(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedBatch:
-    """The vision tokens of a batch of pages. *_s: seconds of each path. *_uses: each page's views' path uses."""
+    """The vision tokens of a batch of pages. seconds: of each path. uses: by path, each page's units' graph uses."""
 
     tokens: list[VisionTokens]
-    global_s: float
-    local_s: float
-    global_uses: list[list[str]]
-    local_uses: list[list[str]]
+    seconds: Mapping[str, float]
+    uses: Mapping[str, Sequence[Sequence[str]]]
 
 
 @torch.inference_mode()
 def encode_views(encoder: Encoder, views: Sequence[PageViews]) -> EncodedBatch:
     """Returns the pages' tokens, in order. Runs call it for their pages' views, and the benchmark times it.
 
-    It waits for the device after each path, so that each has a time of its own.
+    It waits for the device after each path, so that each has a time of its own; the last one's includes putting the
+    tokens together.
     """
-    global_watch, local_watch = Stopwatch(), Stopwatch()
-    with global_watch.measure():
-        global_views, global_uses = encoder.encode_global(views)
-        encoder.synchronize()
-    with local_watch.measure():
-        local_views, local_uses = encoder.encode_local(views)
-        tokens = encoder.assemble(views, global_views, local_views)
-        encoder.synchronize()
-    return EncodedBatch(
-        tokens=tokens,
-        global_s=global_watch.seconds,
-        local_s=local_watch.seconds,
-        global_uses=global_uses,
-        local_uses=local_uses,
-    )
+    watches = {path: Stopwatch() for path in encoder.path_names}
+    outputs: dict[str, PageOutputs] = {}
+    uses: dict[str, Sequence[Sequence[str]]] = {}
+    tokens: list[VisionTokens] = []
+    for path, watch in watches.items():
+        with watch.measure():
+            outputs[path], uses[path] = encoder.encode_path(path, views)
+            if len(outputs) == len(watches):
+                tokens = encoder.assemble(views, outputs)
+            encoder.synchronize()
+    seconds = {path: watch.seconds for path, watch in watches.items()}
+    return EncodedBatch(tokens=tokens, seconds=seconds, uses=uses)
 
 
 def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
@@ -79,17 +75,10 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
     replayed and others not; its timing states the least favourable of them.
     """
     batch = encode_views(encoder, [page.views for page in pages])
-    global_shares = _shares("encode_global", batch.global_s, batch.global_uses)
-    local_shares = _shares("encode_local", batch.local_s, batch.local_uses)
+    shares = [_shares(f"encode_{path}", seconds, batch.uses[path]) for path, seconds in batch.seconds.items()]
     return [
-        EncodedPage(
-            rendered=page,
-            tokens=page_tokens,
-            timings=(*render_timings(page), global_share, local_share),
-        )
-        for page, page_tokens, global_share, local_share in zip(
-            pages, batch.tokens, global_shares, local_shares, strict=True
-        )
+        EncodedPage(rendered=page, tokens=tokens, timings=(*render_timings(page), *own))
+        for page, tokens, *own in zip(pages, batch.tokens, *shares, strict=True)
     ]
 
 

@@ -73,6 +73,8 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     start = time.perf_counter()
     if settings.lines:
         page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels)
+    elif settings.views is not None:
+        page_views, grey = settings.views(image.pixels), None
     else:
         page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
     height_px, width_px, _ = image.pixels.shape

@@ -167,6 +167,17 @@ def start_reading(
 ) -> PageReading:
     """Returns the empty sequence of a page whose prompt has this many tokens, under these limits."""
     positions = int(loaded.model.language_model.config.max_position_embeddings)
+    return begin_reading(loaded.tokenizer, positions, prompt_tokens, limits, opinion)
+
+
+def begin_reading(
+    tokenizer: Tokenizer,
+    positions: int,
+    prompt_tokens: int,
+    limits: DecodeSettings,
+    opinion: SecondOpinion | None,
+) -> PageReading:
+    """Returns the empty sequence of a page. positions: the most tokens that the model takes, prompt included."""
     # Without a character head the output stays as published.
     leaders = () if opinion is None else LEADERS
     return PageReading(
@@ -174,18 +185,16 @@ def start_reading(
         ban=NgramBan(
             size=limits.ngram_size,
             window=limits.ngram_window,
-            allowed=_ids(loaded.tokenizer, ALLOWED_REPEATS),
+            allowed=_ids(tokenizer, ALLOWED_REPEATS),
         ),
-        leaders=_ids(loaded.tokenizer, leaders),
+        leaders=_ids(tokenizer, leaders),
         loops=LoopDetector(
             min_tokens=limits.loop_tokens,
             min_repeats=limits.loop_repeats,
             max_period=limits.loop_period,
             min_variety=limits.loop_variety,
         ),
-        length=LengthControl(
-            loaded.tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share
-        ),
+        length=LengthControl(tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share),
         sampler=Sampler(temperature=limits.temperature, seed=limits.seed) if limits.temperature > 0 else None,
     )
 

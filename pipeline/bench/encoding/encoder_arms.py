@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from encoders.deepseek.graph_paths import TILE_PX, PagesEncoder, deepseek_paths
+from encoders.deepseek.graph_paths import TILE_PX, DeepSeekEncoder
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
@@ -97,14 +97,10 @@ class GraphArm(Arm):
 
     def __init__(self, model: OcrModel, settings: GraphSettings, capture: Capture | None = None) -> None:
         self._settings = settings
-        self.paths = deepseek_paths(model.encoder)
-        self.manager = EncoderGraphManager(
-            self.paths,
-            settings,
-            model.encoder.image_newline.device,
-            capture,
-        )
-        self._steps = PathsEncoder(model.encoder, PagesEncoder(model.encoder, self.paths, self.manager))
+        encoder = DeepSeekEncoder(model.encoder)
+        self.paths = encoder.paths
+        self.manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
+        self._steps = PathsEncoder(encoder, self.manager)
         self._before: dict[str, dict[str, int]] = {}
 
     def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:

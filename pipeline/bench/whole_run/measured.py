@@ -76,4 +76,4 @@ class Measured:
     @property
     def at_once(self) -> int:
         """The most pages decoded at once."""
-        return decode_slots(self.config, self.model.model.device.type)
+        return decode_slots(self.config, self.model.device.type)

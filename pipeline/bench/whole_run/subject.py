@@ -35,6 +35,7 @@ from pipeline.device.startup.loading import (
     load_model,
 )
 from pipeline.documents.settings import TileSettings
+from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocr.checkpoints.checkpoint import LoadedModel
@@ -70,7 +71,14 @@ class Subject:
     def load(self, config: Config) -> "LoadedModel":
         """Returns the model on the configured device. Raises: CheckpointError, ConfigError."""
         if not self.is_random:
-            return load_model(config)
+            from ocr.checkpoints.checkpoint import LoadedModel
+
+            loaded = load_model(config)
+            if not isinstance(loaded, LoadedModel):
+                raise ConfigError(
+                    f"--model {self.model}: only models of DeepSeek-OCR's shape can be measured"
+                )
+            return loaded
         import torch
 
         from pipeline.bench.random_model import random_loaded
@@ -168,7 +176,11 @@ def _has_no_weights(directory: Path) -> bool:
 
 def _write_stand_in(folder: Path, shape: Path | None) -> None:
     """Writes the files that a run needs for its settings' hash and to decide on crops; the weights are empty."""
-    config = "{}" if shape is None else (shape / "config.json").read_text(encoding="utf-8")
+    config = (
+        '{"model_type": "deepseek_vl_v2"}'
+        if shape is None
+        else (shape / "config.json").read_text(encoding="utf-8")
+    )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(config, encoding="utf-8")
     for name in (WEIGHTS, "tokenizer.json"):

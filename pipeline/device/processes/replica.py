@@ -41,7 +41,7 @@ from pipeline.errors import ModelMemoryError
 from pipeline.types import PageResult, RenderedPage
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 # The keys and values of 256 pages take 19 GiB where there is that much, and an encoder's batch 4 GiB.
@@ -94,7 +94,7 @@ class _Replica:
         """Sends a message to the run. For any thread."""
         self._outbox.put(message)
 
-    def _load(self, config: Config) -> "LoadedModel":
+    def _load(self, config: Config) -> "PageModel":
         start = time.perf_counter()
         calm_threads()
         from pipeline.device.threads.streams import gpu_bytes, gpu_name
@@ -102,7 +102,7 @@ class _Replica:
 
         imported_at = time.perf_counter()
         loaded = load_model(config)
-        device, now = loaded.model.lm_head.weight.device, time.perf_counter()
+        device, now = loaded.device, time.perf_counter()
         if self._number and config.run.replicas is None:
             _check_room(gpu_bytes(device))
         on = LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now)

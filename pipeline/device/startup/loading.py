@@ -1,11 +1,14 @@
 """Loads the model onto its device. Imports torch, but only when there is something to read."""
 
+import importlib
 import logging
 import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ocr.families.family import NumberFormat
+from pipeline.config.encoder_section import graph_settings
 from pipeline.config.schema import Config
 from pipeline.device.sizes import decode_slots, inflight_mb
 from pipeline.device.startup.imports import first_import
@@ -15,8 +18,8 @@ from pipeline.ingest.workers.limits import keep_freed_memory
 if TYPE_CHECKING:
     import torch
 
-    from ocr.checkpoints.checkpoint import LoadedModel
     from ocr.decoding.gpu.reader import PagedReader
+    from ocr.families.page_model import PageModel
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -30,35 +33,37 @@ _REREADING_MB = 32
 _DRIVERS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
 
 
-def load_model(config: Config) -> "LoadedModel":
+def load_model(config: Config) -> "PageModel":
     """Returns the configured model. For any thread.
 
     The system reads the weights ahead while the libraries are imported. Raises: CheckpointError; ConfigError for a
     device that this machine does not have.
     """
     calm_threads()
+    from ocr.families.registry import family_of
     from ocr.model_files.locate import find_directory, read_ahead, weight_files
 
-    read_ahead(weight_files(find_directory(config.model)))
+    directory = find_directory(config.model)
+    read_ahead(weight_files(directory))
     with first_import("ocr.checkpoints.checkpoint"):
         import torch
 
         device = choose_device(config.device)
         if device == "cuda":  # in parallel to the remaining imports
             threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
-        from ocr.checkpoints import checkpoint
+        importlib.import_module("ocr.checkpoints.checkpoint")
 
     torch.set_num_threads(config.threads or available_cpus())
-    name = choose_dtype(config.dtype, device)
-    encoder_name = name if config.encoder.dtype == "auto" else config.encoder.dtype
+    dtype = choose_dtype(config.dtype, device)
     if device == "cpu":
         keep_freed_memory()
-        return _on_cpu(config.model, name, encoder_name)
-    return checkpoint.load(
-        config.model,
-        device=torch.device(device),
-        dtype=getattr(torch, name),
-        encoder_dtype=getattr(torch, encoder_name),
+    return family_of(directory).load(
+        directory,
+        name=config.model,
+        device=device,
+        dtype=dtype,
+        encoder_dtype=dtype if config.encoder.dtype == "auto" else config.encoder.dtype,
+        prompt=config.decode.prompt,
     )
 
 
@@ -72,46 +77,31 @@ def is_sure_to_read(config: Config) -> bool:
     return is_model_likely(config) and not os.path.exists(config.store.database)
 
 
-def _on_cpu(model: str, name: str, encoder_name: str) -> "LoadedModel":
-    """Returns the model in float32, with some parts multiplying in bfloat16: elsewhere that would gain nothing."""
-    import torch
-
-    from encoders.bfloat16 import multiply_in_bfloat16
-    from ocr.checkpoints import checkpoint
-
-    loaded = checkpoint.load(model, device=torch.device("cpu"), dtype=torch.float32)
-    if encoder_name == "bfloat16":
-        loaded.model.encoder.multiply_in_bfloat16()
-    if name == "bfloat16":  # all but the head, whose logits would tie
-        multiply_in_bfloat16(loaded.model.language_model.layers)
-    return loaded
-
-
-def open_encoder(loaded: "LoadedModel", config: Config) -> "RunEncoder":
+def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
     """Returns the model's encoder with a graph manager around it, not warmed up yet; the caller closes it.
 
     Raises: ConfigError for budgets that do not fit the mode.
     """
     from pipeline.device.run_encoder import RunEncoder
 
-    return RunEncoder(loaded.model.encoder, config)
+    mode = config.tile.mode
+    encoder = loaded.vision_encoder(mode)
+    for path in config.encoder.budgets if isinstance(config.encoder.budgets, dict) else ():
+        if path not in encoder.usual_axes:
+            LOGGER.warning("encoder.budgets.%s has no effect: tile.mode %s makes no views for it", path, mode)
+    return RunEncoder(encoder, graph_settings(config.encoder, mode))
 
 
-def open_paged(loaded: "LoadedModel", config: Config) -> "PagedReader | None":
-    """Returns the model's paged engine for CUDA and a 16-bit dtype, ready to read; the caller closes it.
+def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
+    """Returns the model's paged engine, ready to read, where it has one for its device; the caller closes it.
 
     Call it after everything else that stays on the GPU is there: the engine takes a share of the free memory. Returns
     None where the engine does not apply, and with a warning where it cannot be used.
     """
-    weight = loaded.model.lm_head.weight
-    if weight.device.type != "cuda" or weight.dtype.itemsize != 2:
-        return None
     try:
-        from ocr.decoding.gpu.reader import PagedReader
         from pipeline.stages.decode import few_pages
 
-        return PagedReader.open(
-            loaded,
+        return loaded.paged_reader(
             slots=decode_slots(config, "cuda"),
             max_tokens=config.decode.max_tokens,
             draft_pages=few_pages(config.decode),
@@ -155,9 +145,10 @@ def choose_device(asked: str) -> str:
     return asked
 
 
-def choose_dtype(asked: str, device: str) -> str:
+def choose_dtype(asked: str, device: str) -> NumberFormat:
     """Returns the language model's dtype on a device, "bfloat16" or "float32"."""
-    return asked if asked != "auto" else "bfloat16" if device == "cuda" else "float32"
+    is_short = asked == "bfloat16" or (asked == "auto" and device == "cuda")
+    return "bfloat16" if is_short else "float32"
 
 
 def calm_threads() -> None:

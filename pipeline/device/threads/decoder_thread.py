@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeError
 from pipeline.device.faults import page_error
@@ -20,8 +19,8 @@ from pipeline.stages.decoded import Decoded
 from storage.types import PageError
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
     from ocr.decoding.gpu.reader import PagedReader
+    from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 # How long an idle engine waits for a page before it checks whether the run is over.
@@ -53,7 +52,7 @@ class DecoderLoop:
 
     def __init__(
         self,
-        loaded: "LoadedModel",
+        loaded: "PageModel",
         paged: "PagedReader | None",
         *,
         prompt: str,
@@ -158,7 +157,7 @@ class DecoderLoop:
         if self._paged is not None and not alone and self._paged.ready():
             paged, prompt = self._paged, self._prompt
             return lambda requests: paged.read(requests, prompt, check=self._check)
-        engine = Engine(self._loaded, prompt=self._prompt, num_slots=slots, kv_bytes=self._kv_bytes)
+        engine = self._loaded.engine(prompt=self._prompt, num_slots=slots, kv_bytes=self._kv_bytes)
         return lambda requests: engine.read(requests, check=self._check)
 
     def _recover(self, failure: _Failure) -> None:

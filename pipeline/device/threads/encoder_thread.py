@@ -20,7 +20,7 @@ from pipeline.stages.decode import page_request, unread_result
 from pipeline.stages.encode import EncodedPage, encode
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -36,7 +36,7 @@ class EncoderLoop:
 
     def __init__(
         self,
-        loaded: "LoadedModel",
+        loaded: "PageModel",
         encoder: "RunEncoder",
         config: DecodeConfig,
         *,
@@ -54,7 +54,7 @@ class EncoderLoop:
     def run(self) -> None:
         """Encodes until the queue is over. Raises: DeviceLostError."""
         self.meter.start()
-        with own_stream(self._loaded.model.lm_head.weight.device):
+        with own_stream(self._loaded.device):
             while not self._incoming.is_over:
                 if tickets := self._next():
                     encoded = self._encoded(tickets)

@@ -21,7 +21,7 @@ from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
     from pipeline.device.run_encoder import RunEncoder
     from pipeline.device.threads.decoder_thread import DecoderLoop
     from pipeline.device.threads.encoder_thread import EncoderLoop
@@ -47,9 +47,7 @@ class Model(ModelService):
     load: returns the model. places: whether texts are placed here; without that, only submit() may be used for reading.
     """
 
-    def __init__(
-        self, config: Config, load: "Callable[[Config], LoadedModel]", *, places: bool = True
-    ) -> None:
+    def __init__(self, config: Config, load: "Callable[[Config], PageModel]", *, places: bool = True) -> None:
         super().__init__()
         self._config = config
         self._places = places
@@ -59,7 +57,7 @@ class Model(ModelService):
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
         self._encodes, self._decodes = Gate(), Gate()
-        self._loaded: LoadedModel | None = None
+        self._loaded: PageModel | None = None
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
@@ -158,7 +156,7 @@ class Model(ModelService):
             LOGGER.info("model loaded in %.1f s", watch.seconds)
             if self._closing.is_set():
                 return
-            device = loaded.model.lm_head.weight.device
+            device = loaded.device
             self.device = device.type
             if self._places:
                 self._open_localizer(wording_of(loaded), device.type)
@@ -173,7 +171,7 @@ class Model(ModelService):
         finally:
             encoder.close()
 
-    def _read_all(self, loaded: "LoadedModel", encoder: "RunEncoder") -> None:
+    def _read_all(self, loaded: "PageModel", encoder: "RunEncoder") -> None:
         from pipeline.device.sizes import encode_pages
         from pipeline.device.threads.encoder_thread import EncoderLoop
         from pipeline.device.threads.streams import try_device
@@ -182,7 +180,7 @@ class Model(ModelService):
         with watch.measure():
             encoder.warm_up()
             with before_any_page():
-                try_device(loaded.model.lm_head.weight.device)
+                try_device(loaded.device)
         self._encoding = EncoderLoop(
             loaded,
             encoder,
@@ -202,17 +200,17 @@ class Model(ModelService):
             self._encoded.finish()
             decoder.join()
 
-    def _decode_all(self, loaded: "LoadedModel") -> None:
+    def _decode_all(self, loaded: "PageModel") -> None:
         """Runs the decoder's thread."""
         from pipeline.device.startup.loading import threads_each
         from pipeline.device.threads.streams import own_stream, share_cpus
 
-        device = loaded.model.lm_head.weight.device
+        device = loaded.device
         share_cpus(device, self._config.threads or threads_each())
         with own_stream(device):
             self._decode(loaded)
 
-    def _decode(self, loaded: "LoadedModel") -> None:
+    def _decode(self, loaded: "PageModel") -> None:
         from pipeline.device.sizes import decode_slots, kv_bytes
         from pipeline.device.startup.loading import open_paged
         from pipeline.device.threads.decoder_thread import DecoderLoop
@@ -225,7 +223,7 @@ class Model(ModelService):
         with watch.measure():
             paged = open_paged(loaded, self._config)
             with before_any_page():
-                try_device(loaded.model.lm_head.weight.device)
+                try_device(loaded.device)
         self._decoding = DecoderLoop(
             loaded,
             paged,
@@ -272,5 +270,5 @@ class Model(ModelService):
         return thread
 
 
-def _device(loaded: "LoadedModel") -> str:
-    return loaded.model.lm_head.weight.device.type
+def _device(loaded: "PageModel") -> str:
+    return loaded.device.type

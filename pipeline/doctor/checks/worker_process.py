@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ocr.model_files.locate import SHIPPED
 from pipeline.config.schema import Config, ingest_settings, render_settings, tile_settings
 from pipeline.doctor.checks.model_files import local_directory
 from pipeline.doctor.finding import Finding, fail, ok
@@ -58,9 +59,12 @@ _REMEDY = "check that processes can be started here, with memory and semaphores 
 
 
 def _without_crops(config: Config) -> Config:
-    """Returns the configuration without crops or lines: only the model's files tell whether it reads pages that way."""
+    """Returns the configuration without crops or lines: only the model's files tell whether it reads pages that way.
+
+    They are not here; the shipped model's are.
+    """
     tile = config.tile.model_copy(update={"parts": "off"})
-    return config.model_copy(update={"tile": tile, "reader": "page"})
+    return config.model_copy(update={"model": SHIPPED, "tile": tile, "reader": "page"})
 
 
 def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) -> Finding:

@@ -8,7 +8,7 @@ import torch
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder, EncoderConfig
-from encoders.deepseek.graph_paths import PagesEncoder, deepseek_paths
+from encoders.deepseek.graph_paths import DeepSeekEncoder, deepseek_paths
 from encoders.deepseek.sam import SamConfig
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.manager import EncoderGraphManager
@@ -37,21 +37,27 @@ class Winning(EagerCapture):
         return 1.0 / self._timed
 
 
-class Through(PagesEncoder):
+class Through:
     """Whole pages: both paths, and their tokens put together."""
 
+    def __init__(self, encoder: DeepSeekEncoder, manager: EncoderGraphManager) -> None:
+        self.encoder, self.manager = encoder, manager
+
     def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
-        (global_views, _), (local_views, _) = self.encode_global(pages), self.encode_local(pages)
-        return self._encoder.assemble_pages(pages, global_views, local_views)
+        names = self.encoder.path_names
+        return self.encoder.assemble(
+            pages, {name: self.encoder.encode(self.manager, name, pages)[0] for name in names}
+        )
 
 
 def pages_encoder(
     encoder: DeepEncoder, capture: Capture | None, device: torch.device = CPU, **settings: object
 ) -> tuple[Through, EncoderGraphManager]:
-    paths = deepseek_paths(encoder, global_px=512)
-    manager = EncoderGraphManager(paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
-    manager.warm_up({"global": [512], "local": [640]})
-    return Through(encoder, paths, manager), manager
+    vision = DeepSeekEncoder(encoder, global_px=512)
+    assert vision.usual_axes == {"global": [512], "local": [640]}
+    manager = EncoderGraphManager(vision.paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
+    manager.warm_up(vision.usual_axes)
+    return Through(vision, manager), manager
 
 
 def assert_same(ours: list[VisionTokens], expected: list[VisionTokens]) -> None:
@@ -148,12 +154,12 @@ def rounding(config: EncoderConfig) -> float:
 def test_each_path_says_how_its_views_ran(reading_encoder: DeepEncoder) -> None:
     through, _ = pages_encoder(reading_encoder, Winning(), max_items=2, repeats=1)
     mixed = [random_page(0, grid=(2, 1)), random_page(1, size=640), random_page(2)]
-    global_views, global_uses = through.encode_global(mixed)
-    local_views, local_uses = through.encode_local(mixed)
+    global_views, global_uses = through.encoder.encode(through.manager, "global", mixed)
+    local_views, local_uses = through.encoder.encode(through.manager, "local", mixed)
     assert global_uses == [["hit"], ["miss"], ["hit"]], "views of 640 px were not warmed up"
     assert local_uses == [["hit", "hit"], [], []]
-    assert [views.cells is None for views in global_views] == [True, False, False]
-    assert [len(views.tokens_NTD) for views in local_views] == [2, 0, 0]
+    assert [["cells" in unit for unit in page] for page in global_views] == [[False], [True], [True]]
+    assert [len(page) for page in local_views] == [2, 0, 0]
 
 
 def test_changed_weights_are_noticed() -> None:
@@ -185,7 +191,7 @@ def test_example_views_are_windows_of_one_noise(reading_encoder: DeepEncoder) ->
 def test_units_share_the_pages_memory(reading_encoder: DeepEncoder, pages: list[PageViews]) -> None:
     path, _ = deepseek_paths(reading_encoder)
     tiles = pages[3].local_views
-    units = path.units([tiles, pages[1].local_views], [True, False])
+    units = path.units(tiles, reads=True) + path.units(pages[1].local_views, reads=False)
     assert [unit.note for unit in units] == [True] * 6 + [False] * 2
     assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data
     assert np.array_equal(units[5].inputs["pixels"][0].numpy(), tiles[5])

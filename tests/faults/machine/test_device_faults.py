@@ -29,7 +29,7 @@ from tests.pipeline.runs import changed, encode_together, rows, run_quietly
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free.")
 LOST = RuntimeError("CUDA error: an illegal memory access was encountered")
 PLACES = {
-    "encoder": (RunEncoder, "encode_global"),
+    "encoder": (RunEncoder, "encode_path"),
     "decoder": (Slots, "step"),
 }
 

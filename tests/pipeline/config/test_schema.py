@@ -128,7 +128,7 @@ def test_auto_means_the_layer_first_for_the_shipped_model_and_last_for_those_tha
 
 
 def test_what_a_model_read_with_fallback_is_done_where_auto_means_that(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     both = [load(None, [f"model={tmp_path}", f"text_layer={use}"]) for use in ("auto", "fallback")]
     assert len({settings_hash(resolved(config), WEIGHTS) for config in both}) == 1
     ours = [load(None, [f"text_layer={use}"]) for use in ("auto", "fallback")]

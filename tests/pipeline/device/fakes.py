@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import VisionTokens
 from encoders.views import PageViews
+from encoders.vision_encoder import PageOutputs
 from ocr.character_head.second_opinion import NUM_RESERVED
+from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.types import Transcript
@@ -19,6 +21,7 @@ from pipeline.stages.encode import EncodedPage
 from pipeline.types import Page, RenderedPage
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokenizer, vision
 
+CPU = torch.device("cpu")
 CHARACTERS = "abcw567"
 TEXT = "w5 w6 w7"
 
@@ -28,6 +31,11 @@ class LoadedReader(Reader):
     prompt: str = "<image>\nRead"
     characters: str | None = CHARACTERS
     calibration: Any = None
+    device: torch.device = CPU
+    takes_drafts: bool = True
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> Engine:
+        return Engine(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
 
 def loaded_reader(**changes: Any) -> Any:
@@ -96,16 +104,16 @@ class FakeEncoder:
     def begin_batch(self) -> None:
         self.num_begun += 1
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
+    path_names = ("global", "local")
+
+    def encode_path(self, path: str, pages: Sequence[PageViews]) -> tuple[PageOutputs, list[list[str]]]:
+        if path == "local":
+            return [[]] * len(pages), [[]] * len(pages)
         numbers = [int(page.global_view[0, 0, 0]) for page in pages]
         self.batches.append(numbers)
         if error := self.fault(numbers):
             raise error
-        empty = EncodedViews(tokens_NTD=torch.zeros(1, 4, VOCAB), cells=None)
-        return [empty] * len(pages), [["eager"]] * len(pages)
-
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        return [EncodedViews(tokens_NTD=torch.zeros(0, 4, VOCAB), cells=None)] * len(pages), [[]] * len(pages)
+        return [[{}]] * len(pages), [["eager"]] * len(pages)
 
     def assemble(self, pages: Sequence[PageViews], *_: object) -> list[VisionTokens]:
         numbers = [int(page.global_view[0, 0, 0]) for page in pages]

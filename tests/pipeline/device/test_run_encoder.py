@@ -41,9 +41,9 @@ def config(*sets: str) -> Config:
 
 def encode(encoder: RunEncoder) -> tuple[list[torch.Tensor], list[list[str]], list[list[str]]]:
     with torch.inference_mode():
-        whole, global_uses = encoder.encode_global(PAGES)
-        tiles, local_uses = encoder.encode_local(PAGES)
-        tokens = encoder.assemble(PAGES, whole, tiles)
+        encoded = {path: encoder.encode_path(path, PAGES) for path in encoder.path_names}
+        tokens = encoder.assemble(PAGES, {path: outputs for path, (outputs, _) in encoded.items()})
+    global_uses, local_uses = ([list(page) for page in uses] for _, uses in encoded.values())
     return [page.tokens_TD for page in tokens], global_uses, local_uses
 
 
@@ -128,11 +128,11 @@ def test_large_batches_are_captured_for_a_small_encoder_alone(
         monkeypatch.setattr(EncoderGraphManager, "_add", lambda *_: pytest.fail("captured"))
     encoder = open_encoder(loaded, config())
     pages = [random_page(seed, grid=(1, 1)) for seed in range(32)]
-    monkeypatch.setattr(type(encoder._paths[0]), "forward", _no_model)
+    monkeypatch.setattr(DeepSeekPath, "forward", _no_model)
     uses = []
     for _ in range(CAPTURE_AFTER + 2):
         encoder.begin_batch()
-        (use,) = {use for (use,) in encoder.encode_global(pages)[1]}
+        (use,) = {use for (use,) in encoder.encode_path("global", pages)[1]}
         uses.append(use)
     assert uses == ["eager"] * CAPTURE_AFTER + ["hit" if is_small else "eager"] * 2
     encoder.close()
@@ -279,5 +279,5 @@ def test_budgets_for_tiles_that_never_come_are_pointed_out(
 ) -> None:
     settings = load(None, [f"tile.mode={mode}", "encoder.budgets.local=[100]"])
     with caplog.at_level(logging.WARNING, logger="ocrbatch"):
-        RunEncoder(loaded.model.encoder, settings)
+        open_encoder(loaded, settings)
     assert caplog.text.count("encoder.budgets.local has no effect: tile.mode tiny") == warnings

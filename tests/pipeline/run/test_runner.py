@@ -294,15 +294,16 @@ def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
     docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real, sizes = RunEncoder.encode_global, []
+    real, sizes = RunEncoder.encode_path, []
 
-    def exhausts(self: RunEncoder, pages: Sequence[PageViews]) -> Any:
-        sizes.append(len(pages))
-        if len(pages) > 1:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(self, pages)
+    def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
+        if path == "global":
+            sizes.append(len(pages))
+            if len(pages) > 1:
+                raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        return real(self, path, pages)
 
-    monkeypatch.setattr(RunEncoder, "encode_global", exhausts)
+    monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
     encode_together(monkeypatch, 3)
     assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
     assert sizes == [3, 1, 2, 1, 1]
@@ -313,15 +314,16 @@ def test_graphs_give_their_memory_up_before_batches_shrink(
     docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real, sizes, held = RunEncoder.encode_local, [], [True]
+    real, sizes, held = RunEncoder.encode_path, [], [True]
 
-    def exhausts(self: RunEncoder, pages: Sequence[PageViews]) -> Any:
-        sizes.append(len(pages))
-        if held:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(self, pages)
+    def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
+        if path == "local":
+            sizes.append(len(pages))
+            if held:
+                raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        return real(self, path, pages)
 
-    monkeypatch.setattr(RunEncoder, "encode_local", exhausts)
+    monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
     monkeypatch.setattr(RunEncoder, "release", lambda self: bool(held and held.pop()))
     encode_together(monkeypatch, 3)
     assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}

@@ -165,9 +165,7 @@ def test_the_paged_engine_reads_the_same() -> None:
 def test_drafts_are_made_where_they_are_faster_or_asked_for(
     asked: bool | None, device: str, head: str | None, expected: bool, few: int | None
 ) -> None:
-    weight = SimpleNamespace(device=torch.device(device))
-    model = SimpleNamespace(lm_head=SimpleNamespace(weight=weight))
-    loaded: Any = SimpleNamespace(model=model, characters=head)
+    loaded: Any = SimpleNamespace(device=torch.device(device), takes_drafts=True, characters=head)
     config = DecodeConfig(drafts=asked)
     assert (drafts_pay(loaded, config), few_pages(config)) == (expected, few)
 

@@ -1,13 +1,14 @@
 """The encode stage: which use of the graphs each page's timings name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 import torch
 
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import VisionTokens
 from encoders.views import PageViews
+from encoders.vision_encoder import PageOutputs
 from pipeline.stages.encode import encode
 from pipeline.types import Page, RenderedPage
 
@@ -20,15 +21,14 @@ class Encoder:
     def __init__(self) -> None:
         self.waits = 0
 
-    def encode_global(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        return self._views(pages), [["miss"], *[["hit"]] * (len(pages) - 1)]
+    path_names = ("global", "local")
 
-    def encode_local(self, pages: Sequence[PageViews]) -> tuple[list[EncodedViews], list[list[str]]]:
-        return self._views(pages), USES
+    def encode_path(self, path: str, pages: Sequence[PageViews]) -> tuple[PageOutputs, list[list[str]]]:
+        uses = [["miss"], *[["hit"]] * (len(pages) - 1)] if path == "global" else USES
+        return [[{"path": torch.tensor(len(path))}] for _ in pages], uses
 
-    def assemble(
-        self, pages: Sequence[PageViews], whole: Sequence[EncodedViews], tiles: Sequence[EncodedViews]
-    ) -> list[VisionTokens]:
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        assert [int(its[0][0]["path"]) for its in outputs.values()] == [6, 5]
         return [
             VisionTokens(tokens_TD=torch.full((3, 4), index), num_local=0, grid=page.grid)
             for index, page in enumerate(pages)
@@ -36,9 +36,6 @@ class Encoder:
 
     def synchronize(self) -> None:
         self.waits += 1
-
-    def _views(self, pages: Sequence[PageViews]) -> list[EncodedViews]:
-        return [EncodedViews(tokens_NTD=torch.zeros(1, 1, 4), cells=None) for _ in pages]
 
 
 def rendered(index: int, num_tiles: int) -> RenderedPage:

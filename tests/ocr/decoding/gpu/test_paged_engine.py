@@ -60,11 +60,12 @@ def in_order(engine: PagedEngine, readings: Sequence[Item]) -> list[Transcript]:
     return [found[index] for index in range(len(readings))]
 
 
-def same(one: Sequence[Transcript], other: Sequence[Transcript]) -> None:
+def same(one: Sequence[Transcript], other: Sequence[Transcript], within: float = 1e-4) -> None:
+    """The same tokens; log probabilities up to rounding, as engines sum in different orders."""
     assert [page.token_ids for page in one] == [page.token_ids for page in other]
     assert [(page.raw, page.finish) for page in one] == [(page.raw, page.finish) for page in other]
     for ours, theirs in zip(one, other, strict=True):
-        assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
+        assert ours.logprobs == pytest.approx(theirs.logprobs, abs=within)
 
 
 def random_reader(eos_id: int, **kwargs: Any) -> Reader:
@@ -314,7 +315,8 @@ def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
     limits = [DecodeSettings(max_tokens=length, ngram_size=4, ngram_window=30) for length in (90, 60, 70)]
     expected = decode_pages(small, pages, prompt=small.prompt, settings=limits).transcripts
     engine = PagedEngine(small, EngineSettings(slots=2, lag=lag, max_tokens=128, kv_bytes=1 << 26))
-    same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected)
+    # Its logits are some 30 times as large as the tiny readers', and so is their rounding: 1.4e-4 with AVX-512.
+    same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected, within=1e-3)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pipeline.bench.whole_run.figures import Memory
 from pipeline.bench.whole_run.run_result import PipelineBenchResult
 from pipeline.bench.whole_run.subject import Subject
 from pipeline.cli.main import cli
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, completed
 from pipeline.errors import ConfigError
 from tests.ocr.tiny import TINY
 from tests.pipeline.checkpoints import READS_TEXT
@@ -101,7 +101,7 @@ def test_tiles_belong_to_the_prompt(shape: Path, tmp_path: Path) -> None:
     )
     assert config.decode.max_tokens == 903 + 2 + 100
     assert (config.tile.retry_below, config.decode.loop.tokens, config.decode.length.max_share) == (0, 0, 0)
-    assert config.decode.pdf.size == 20, "what a run does to every token it does here as well"
+    assert completed(config).decode.pdf.size == 20, "what a run does to every token it does here as well"
 
 
 def test_what_is_measured_is_reading_unless_somebody_wants_layers_in_it(reader: Path, tmp_path: Path) -> None:

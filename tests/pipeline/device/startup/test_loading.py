@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from encoders.bfloat16 import Bfloat16Linear
+from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.model_files import locate
 from pipeline.config.schema import Config
@@ -123,10 +124,20 @@ def test_the_weights_are_read_ahead_of_the_imports(reader: Path, monkeypatch: py
     locate.read_ahead([*ahead, reader / "not there"])
 
 
-def loaded_on(device: str, dtype: torch.dtype) -> Any:
-    """The part of a model that open_paged checks before it opens anything."""
-    weight = SimpleNamespace(device=torch.device(device), dtype=dtype)
-    return SimpleNamespace(model=SimpleNamespace(lm_head=SimpleNamespace(weight=weight)))
+def loaded_on(device: str, dtype: torch.dtype) -> LoadedModel:
+    """The part of a model that is checked before anything is opened."""
+    model: Any = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    unused: Any = None
+    return LoadedModel(
+        model=model,
+        tokenizer=unused,
+        name="",
+        weights_sha256="",
+        prompt="",
+        image_token_id=2,
+        bos_id=0,
+        eos_id=1,
+    )
 
 
 @pytest.mark.parametrize(("batch_size", "slots"), [(None, 256), (7, 7)])

@@ -13,7 +13,6 @@ import torch
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead
 from ocr.decoding.sequence.page_reading import DecodeError
-from pipeline.device.threads import decoder_thread
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
@@ -21,6 +20,7 @@ from pipeline.errors import DeviceLostError, PipelineError
 from pipeline.stages.decoded import Decoded
 from pipeline.types import PageResult
 from tests.ocr.tiny_reader import READ, ChainReader, RandomReader, tokenizer
+from tests.pipeline.device import fakes
 from tests.pipeline.device.fakes import TEXT, FakeReader, Fault, LoadedReader, loaded_reader, ticket
 from tests.pipeline.runs import WAIT_S, wait_until
 
@@ -95,7 +95,7 @@ class Engines:
 
 def engines(monkeypatch: pytest.MonkeyPatch, tickets: Sequence[Ticket], fault: Fault) -> Engines:
     found = Engines(tickets, fault)
-    monkeypatch.setattr(decoder_thread, "Engine", found)
+    monkeypatch.setattr(fakes, "Engine", found)
     return found
 
 
@@ -203,7 +203,7 @@ def test_an_engine_that_ends_too_early_loses_no_page(monkeypatch: pytest.MonkeyP
             reads = list(self._engine.read(requests, check))
             yield from reads[1:] if self._loses else reads
 
-    monkeypatch.setattr(decoder_thread, "Engine", EndsEarly)
+    monkeypatch.setattr(fakes, "Engine", EndsEarly)
     read_all(tickets, slots=3)
     assert [text(its) for its in tickets] == [TEXT] * 3
 
@@ -349,7 +349,7 @@ def test_an_engine_that_fails_before_it_reads_ends_the_run(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ValueError("no such prompt")
 
-    monkeypatch.setattr(decoder_thread, "Engine", broken)
+    monkeypatch.setattr(fakes, "Engine", broken)
     with pytest.raises(PipelineError, match="cannot read: ValueError: no such prompt"):
         read_all([ticket(0)])
 

@@ -202,14 +202,14 @@ def test_what_ends_the_encoder_ends_the_decoder_too(config: Config, monkeypatch:
     def lost(*_: object) -> None:
         raise PipelineError("the device is gone")
 
-    monkeypatch.setattr(RunEncoder, "encode_global", lost)
+    monkeypatch.setattr(RunEncoder, "encode_path", lost)
     model = Model(config, load_model)
     with pytest.raises(PipelineError, match="the device is gone"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
 
 
-@pytest.mark.parametrize(("owner", "name"), [(RunEncoder, "encode_global"), (Slots, "step")])
+@pytest.mark.parametrize(("owner", "name"), [(RunEncoder, "encode_path"), (Slots, "step")])
 def test_the_pages_that_were_on_a_lost_device_are_known(
     owner: type, name: str, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,105 @@
+"""Attention within sequences that lie end to end in one batch, such as the frames of videos or windows of images.
+
+Where sequences begin is read on the device alone, so that a captured graph serves any of them. Rows after the last
+sequence are padding: they change no other row, whatever they hold, and come back finite.
+
+Shapes: P rows, H heads of D; S sequences of at most L rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from encoders.attention.switch import give_up, kernel_allowed, takes
+
+_KERNEL = "varlen_attn"
+# Queries whose scores are computed at once where sequences are told apart by a mask.
+_MASKED_QUERIES = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """Sequences of a batch. offsets: int32 [S + 1], where each begins and the last ends; empty ones may follow.
+
+    longest: at least as long as any of them. Its cost is that of launching, so it may be the number of all rows.
+    """
+
+    offsets: Tensor
+    longest: int
+
+
+def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, sequences: Sequences) -> Tensor:
+    """Returns the attention of each row to all rows of its own sequence, [P, H, D]; scores scaled by D ** -0.5.
+
+    Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs: 16-bit types on NVIDIA from
+    Ampere on. Elsewhere its operators compute the same: sequences padded to equal lengths, or all rows together with a
+    mask, whichever is less work. It is known from the shapes.
+    """
+    tensors = (query_PHD, key_PHD, value_PHD)
+    if takes(tensors) and kernel_allowed(_KERNEL, query_PHD.device):
+        try:
+            return _by_kernel(*tensors, sequences)
+        except Exception as error:
+            give_up(_KERNEL, query_PHD.device, error)
+    num_sequences = sequences.offsets.shape[0] - 1
+    if num_sequences * sequences.longest**2 <= query_PHD.shape[0] ** 2:
+        return _padded(*tensors, sequences)
+    return _masked(*tensors, sequences)
+
+
+@cache
+def _varlen_attn() -> Callable[..., Any]:
+    """Returns PyTorch's function. Raises ImportError before 2.10."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn
+
+
+def _by_kernel(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
+    offsets, longest = sequences.offsets, sequences.longest
+    attended: Tensor = _varlen_attn()(query, key, value, offsets, offsets, longest, longest)
+    # The kernel leaves padding as it found the memory, which may hold NaN.
+    return attended.masked_fill(_is_padding(len(query), offsets)[:, None, None], 0)
+
+
+def _padded(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
+    """Attends in a batch of S sequences of L rows. A sequence that is shorter repeats its own last row, unattended."""
+    starts, ends = sequences.offsets[:-1], sequences.offsets[1:]
+    slots = torch.arange(sequences.longest, device=query.device, dtype=starts.dtype)
+    rows_SL = torch.minimum(starts[:, None] + slots, (ends[:, None] - 1).clamp_min(0))
+    # One key always: a softmax over none is NaN.
+    valid_SL = (slots < (ends - starts)[:, None]) | (slots == 0)
+    queries, keys, values = (tensor[rows_SL].transpose(1, 2) for tensor in (query, key, value))
+    attended = functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=valid_SL[:, None, None]
+    )
+    rows = torch.arange(len(query), device=query.device, dtype=starts.dtype)
+    owner = torch.searchsorted(ends, rows, right=True).clamp_max(len(starts) - 1)
+    slot = (rows - starts[owner]).clamp(0, sequences.longest - 1)
+    return attended.transpose(1, 2)[owner, slot]
+
+
+def _masked(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
+    """Attends to all rows with a mask, a number of queries at a time. Padding is zeros and attends to itself."""
+    padding = _is_padding(len(query), sequences.offsets)
+    query, key, value = (
+        tensor.masked_fill(padding[:, None, None], 0).transpose(0, 1) for tensor in (query, key, value)
+    )
+    rows = torch.arange(len(padding), device=padding.device, dtype=sequences.offsets.dtype)
+    owner = torch.searchsorted(sequences.offsets[1:], rows, right=True)
+    parts = []
+    for start in range(0, len(padding), _MASKED_QUERIES):
+        some = slice(start, start + _MASKED_QUERIES)
+        mask = owner[some, None] == owner
+        parts.append(functional.scaled_dot_product_attention(query[:, some], key, value, attn_mask=mask))
+    return torch.cat(parts, 1).transpose(0, 1)
+
+
+def _is_padding(num_rows: int, offsets: Tensor) -> Tensor:
+    """Returns [P], True for rows after the last sequence."""
+    return torch.arange(num_rows, device=offsets.device, dtype=offsets.dtype) >= offsets[-1]

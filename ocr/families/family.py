@@ -1,0 +1,74 @@
+"""What a run must know of a family of models before it loads one. Torch-free: workers and configuration ask."""
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from encoders.views import PageViews, UInt8Array
+
+if TYPE_CHECKING:
+    from ocr.families.page_model import PageModel
+
+Kind = Literal["pdf", "image"]
+NumberFormat = Literal["float32", "bfloat16"]
+
+
+class ViewMaker(Protocol):
+    """Makes a page's views of its pixels, in a worker process: picklable, and equal if it makes the same views.
+
+    most_px: the pixels of a page beyond which its views show no more of it.
+    """
+
+    @property
+    def most_px(self) -> int: ...
+
+    def __call__(self, pixels: UInt8Array, /) -> PageViews:
+        """Returns the views of a page, [H, W, 3] uint8 RGB."""
+
+
+class Family(ABC):
+    """Models of one architecture, or that one piece of code loads. name: how messages call it.
+
+    module: has a function `load` with the arguments of Family.load; it is imported only then, as it imports torch.
+    files: patterns of further files that a reading depends on, besides weights, config.json and tokenizer.json.
+    """
+
+    name: str
+    module: str
+    files: tuple[str, ...] = ()
+
+    @abstractmethod
+    def knows(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether it loads models with this config.json."""
+
+    @abstractmethod
+    def view_maker(self, directory: Path) -> ViewMaker | None:
+        """Returns what makes the pages' views; None for DeepSeek-OCR's global view and tiles, which have settings.
+
+        Raises: CheckpointError for a file that is missing or says nothing usable.
+        """
+
+    def load(
+        self,
+        directory: Path,
+        *,
+        name: str,
+        device: str,
+        dtype: NumberFormat,
+        encoder_dtype: NumberFormat,
+        prompt: str | None,
+    ) -> "PageModel":
+        """Returns the model in a directory. name: as the user gave it. prompt: the user's, None for the model's own.
+
+        device: "cpu" or "cuda". Raises: CheckpointError, naming the file, key or tensors and what to do.
+        """
+        loaded: PageModel = importlib.import_module(self.module).load(
+            directory, name=name, device=device, dtype=dtype, encoder_dtype=encoder_dtype, prompt=prompt
+        )
+        return loaded
+
+    def ngram(self, kind: Kind) -> tuple[int, int]:
+        """Returns size and window of the no-repeat n-gram that its published scripts use; size 0 for none."""
+        return 0, 1

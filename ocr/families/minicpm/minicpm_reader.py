@@ -1,0 +1,108 @@
+"""MiniCPM-V as a run uses it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional
+
+from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
+from ocr.decoding.requests import PageRequest
+from ocr.families.family import NumberFormat
+from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.minicpm.minicpm_files import load_minicpm
+from ocr.families.minicpm.minicpm_model import MiniCpmModel
+from ocr.families.minicpm.prompts import PagePrompt, page_prompt, stop_ids
+from ocr.imaging.tiling import Mode
+from ocr.model_files.locate import read_tokenizer
+
+# The publisher gives none for pages; docling's for general models.
+PROMPT = "Convert this page to markdown. Do not miss any text and only output the bare markdown!"
+
+
+def load(
+    directory: Path,
+    *,
+    name: str,
+    device: str,
+    dtype: NumberFormat,
+    encoder_dtype: NumberFormat,
+    prompt: str | None,
+) -> "MiniCpmReader":
+    """Returns the model; see ocr.families.family.Family.load. Raises: CheckpointError."""
+    model = load_minicpm(
+        directory,
+        device=torch.device(device),
+        dtype=getattr(torch, dtype),
+        encoder_dtype=getattr(torch, encoder_dtype),
+    )
+    tokenizer = read_tokenizer(directory / "tokenizer.json")
+    eos_ids = frozenset(stop_ids(tokenizer, model.config.version))
+    return MiniCpmReader(
+        name=name, model=model, tokenizer=tokenizer, prompt=prompt or PROMPT, eos_ids=eos_ids
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MiniCpmReader:
+    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer."""
+
+    name: str
+    model: MiniCpmModel
+    tokenizer: Tokenizer
+    prompt: str
+    eos_ids: frozenset[int]
+    characters: None = None
+    calibration: None = None
+    takes_drafts: bool = False
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = self.model.llm.device
+        return device
+
+    @property
+    def num_positions(self) -> int:
+        return int(self.model.config.language.max_position_embeddings)
+
+    def vision_encoder(self, mode: Mode) -> SlicesEncoder:
+        return self.model.vision_encoder()
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
+        return GenerateEngine(self, num_slots=num_slots)
+
+    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
+        return None
+
+    def prompt_length(self, request: PageRequest) -> int:
+        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
+        return len(self._prompt(request).ids)
+
+    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+        """Runs transformers' generate on pages together, padded on the left. controls: its other arguments."""
+        rows = [
+            self.model.inputs_embeds(self._prompt(request), request.vision.tokens_TD) for request in requests
+        ]
+        longest = max(map(len, rows))
+        self.model.llm.generate(
+            inputs_embeds=torch.stack([_padded(row, longest) for row in rows]),
+            attention_mask=torch.stack(
+                [_padded(torch.ones_like(row[:, :1]), longest)[:, 0] for row in rows]
+            ).long(),
+            eos_token_id=sorted(self.eos_ids),
+            pad_token_id=min(self.eos_ids),
+            **controls,
+        )
+
+    def _prompt(self, request: PageRequest) -> PagePrompt:
+        note = request.vision.note
+        assert isinstance(note, Placeholders), "pages of this model were encoded by it"
+        return page_prompt(self.tokenizer, self.model.config.version, self.prompt, note)
+
+
+def _padded(row_LD: Tensor, length: int) -> Tensor:
+    return functional.pad(row_LD, (0, 0, length - len(row_LD), 0))

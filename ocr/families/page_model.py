@@ -1,0 +1,58 @@
+"""The interface of a model that reads pages, as the threads of a run use it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from tokenizers import Tokenizer
+
+from encoders.vision_encoder import PageEncoder
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.imaging.tiling import Mode
+from ocr.transcript.confidence import Calibration
+
+if TYPE_CHECKING:
+    from ocr.decoding.gpu.reader import PagedReader
+
+
+class PageEngine(Protocol):
+    """Writes the texts of encoded pages, several at once."""
+
+    def read(
+        self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
+    ) -> Iterator[PageRead]:
+        """Yields each page as it is finished; ocr.decoding.cpu.slot_engine.Engine.read says what a None means."""
+
+
+class PageModel(Protocol):
+    """A loaded model. ocr.checkpoints.checkpoint.LoadedModel describes its fields."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def prompt(self) -> str: ...
+    @property
+    def characters(self) -> str | None: ...
+    @property
+    def calibration(self) -> Calibration | None: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def takes_drafts(self) -> bool:
+        """Whether its engine verifies drafted tokens."""
+
+    def vision_encoder(self, mode: Mode) -> PageEncoder:
+        """Returns its vision encoder. mode: how pages are tiled, for families whose pages are."""
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PageEngine:
+        """Returns an engine for any device. num_slots: pages at once. kv_bytes: the most for keys and values."""
+
+    def paged_reader(
+        self, *, slots: int, max_tokens: int, draft_pages: int | None = None
+    ) -> "PagedReader | None":
+        """Returns a faster engine for this model on its device, ready to read, or None if there is none.
+
+        Raises: whatever making, compiling or capturing raises.
+        """

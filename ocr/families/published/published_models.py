@@ -1,0 +1,170 @@
+"""Reads models.yaml: how the published document models are prompted and stopped, what they write, under what licence.
+
+Torch-free. A model that the table does not know is still read, with settings of the user's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import yaml
+
+from ocr.errors import ModelTableError
+
+TABLE = Path(__file__).with_name("models.yaml")
+Commercial = Literal["allowed", "restricted", "forbidden"]
+Prompting = Literal["chat", "raw", "processor"]
+Format = Literal[
+    "text", "markdown", "markdown_html_tables", "latex", "doctags", "doclang", "json_layout", "ref_det", "det"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Licence:
+    """name: SPDX where there is one. commercial: "restricted" by size of the firm, country or kind of use."""
+
+    name: str
+    commercial: Commercial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NGram:
+    """No n-gram of `size` tokens occurs twice within the last `window` generated ones."""
+
+    size: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedModel:
+    """One entry of the table.
+
+    hub: pattern of the repositories it is for, as of fnmatch, upper and lower case alike.
+    model_type: transformers' type that its weights are loaded as. published_type: another that its config.json gives.
+    prompts: by task; "page" is always there, and empty for a model that is shown the page alone.
+    prompting: "chat" puts the prompt into the chat template beside the image; "raw" gives it to the processor as it is;
+        "processor" leaves it to the processor, which writes one itself.
+    template, processor: keyword arguments of the chat template and of the processor.
+    format: markdown_html_tables has its tables as HTML; doctags and doclang are docling's markups; json_layout has
+        regions with boxes; ref_det is DeepSeek-OCR's <|ref|>label<|/ref|><|det|>[[x1, y1, x2, y2]]<|/det|> before each
+        block, det Unlimited-OCR's <|det|>label [x1, y1, x2, y2]<|/det|>.
+    front_matter: the text begins with YAML between lines of ---. keep_special_tokens: the format is made of them.
+    stop: texts to end at, besides the end token of its generation_config.json.
+    longest_px: what the page is scaled down to before the processor; None leaves it to the processor.
+    unverified: keys whose values were not found where the model is published.
+    """
+
+    name: str
+    hub: str
+    model_type: str
+    prompts: Mapping[str, str]
+    format: Format
+    max_new_tokens: int
+    licence: Licence
+    published_type: str | None = None
+    prompting: Prompting = "chat"
+    template: Mapping[str, object] = field(default_factory=dict)
+    processor: Mapping[str, object] = field(default_factory=dict)
+    front_matter: bool = False
+    keep_special_tokens: bool = False
+    stop: tuple[str, ...] = ()
+    ngram: NGram | None = None
+    longest_px: int | None = None
+    unverified: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if "page" not in self.prompts:
+            raise ModelTableError(f"{self.name}: prompts.page is missing; every model needs one, if empty")
+        unknown = set(self.unverified) - {entry.name for entry in fields(self)}
+        if unknown:
+            raise ModelTableError(f"{self.name}: unverified names {', '.join(sorted(unknown))}, no key of it")
+
+    @property
+    def verified(self) -> bool:
+        """Whether all of it was found where the model is published."""
+        return not self.unverified
+
+    def fits(self, repository: str) -> bool:
+        """Returns whether it is for this repository of the Hugging Face hub, "owner/name"."""
+        return fnmatchcase(repository.lower(), self.hub.lower())
+
+
+@cache
+def published_models() -> tuple[PublishedModel, ...]:
+    """Returns all entries in the table's order. Raises: ModelTableError."""
+    return read_table(TABLE.read_text(encoding="utf-8"))
+
+
+def find_model(repository: str) -> PublishedModel | None:
+    """Returns the first entry for a repository "owner/name", None where the table has none."""
+    return next((model for model in published_models() if model.fits(repository)), None)
+
+
+def read_table(text: str) -> tuple[PublishedModel, ...]:
+    """Returns a table's entries. Raises: ModelTableError, by the key, for one that is unknown, missing or mistyped."""
+    rows = yaml.safe_load(text)
+    if not isinstance(rows, list):
+        raise ModelTableError("the table is not a list of models; begin each with - name:")
+    models = tuple(_read(PublishedModel, row, _named(row, index)) for index, row in enumerate(rows))
+    names = [model.name for model in models]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ModelTableError(f"{', '.join(doubled)}: two models of one name; rename one")
+    return models
+
+
+def _named(row: object, index: int) -> str:
+    name = row.get("name") if isinstance(row, dict) else None
+    return str(name) if name else f"model {index}"
+
+
+def _read(kind: type[Any], row: object, where: str) -> Any:
+    """Returns the row as an instance of the dataclass `kind`."""
+    if not isinstance(row, dict):
+        raise ModelTableError(f"{where}: expected keys with values, not {row!r}")
+    hints = get_type_hints(kind)
+    unknown = [str(key) for key in row if key not in hints]
+    if unknown:
+        raise ModelTableError(f"{where}: unknown key {', '.join(unknown)}; write {', '.join(hints)}")
+    needed = [entry.name for entry in fields(kind) if _is_needed(entry) and entry.name not in row]
+    if needed:
+        raise ModelTableError(f"{where}: {', '.join(needed)} is missing")
+    return kind(**{key: _value(hints[key], value, f"{where}.{key}") for key, value in row.items()})
+
+
+def _is_needed(entry: Any) -> bool:
+    return entry.default is MISSING and entry.default_factory is MISSING
+
+
+def _value(hint: Any, value: object, where: str) -> Any:
+    """Returns a value of the type that the hint says."""
+    origin, choices = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return _checked(value in choices, value, where, f"one of {', '.join(map(str, choices))}")
+    if origin is tuple:
+        texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+        return tuple(_checked(texts, value, where, "a list of texts"))
+    if origin is Mapping:
+        return _mapping(choices[1], value, where)
+    if choices:  # a type, or none
+        return _value(choices[0], value, where)
+    if hint in (Licence, NGram):
+        return _read(hint, value, where)
+    return _checked(type(value) is hint, value, where, f"a value of type {hint.__name__}")
+
+
+def _mapping(hint: Any, value: object, where: str) -> Any:
+    texts = isinstance(value, dict) and all(isinstance(key, str) for key in value)
+    entries: dict[str, object] = _checked(texts, value, where, "keys with values")
+    if hint is object:
+        return entries
+    return {key: _value(hint, entry, f"{where}.{key}") for key, entry in entries.items()}
+
+
+def _checked(fits: bool, value: Any, where: str, expected: str) -> Any:
+    if not fits:
+        raise ModelTableError(f"{where} is {value!r}; write {expected}")
+    return value

@@ -1,0 +1,95 @@
+"""A published model as a run uses it: transformers' class and processor behind the interface of a PageModel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from ocr.decoding.requests import PageRequest
+from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.published.page_inputs import PageInputs, Prompting, together
+from ocr.families.published.processed_pages import ProcessedPages
+from ocr.families.published.published_models import PublishedModel
+from ocr.imaging.tiling import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PublishedReader:
+    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer.
+
+    model, processor: transformers'. prompt: the text that goes with a page, as given.
+    """
+
+    name: str
+    known: PublishedModel
+    model: Any
+    processor: Any
+    prompt: str
+    characters: None = None
+    calibration: None = None
+    takes_drafts: bool = False
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizers library's own, which decodes without transformers' rules."""
+        tokenizer: Tokenizer = self.processor.tokenizer.backend_tokenizer
+        return tokenizer
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = self.model.device
+        return device
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """The tokens that end a text, of the generation's configuration and of the table where these are tokens."""
+        listed = self.model.generation_config.eos_token_id
+        own = [listed] if isinstance(listed, int) else list(listed or [])
+        stops = (self.tokenizer.token_to_id(text) for text in self.known.stop)
+        ids = frozenset([*own, *(token for token in stops if token is not None)])
+        return ids or frozenset({self.processor.tokenizer.eos_token_id})
+
+    @property
+    def num_positions(self) -> int:
+        return int(self.model.config.get_text_config().max_position_embeddings)
+
+    def vision_encoder(self, mode: Mode) -> ProcessedPages:
+        prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
+        return ProcessedPages(self.model, Prompting(self.processor, self.known, prompt))
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
+        """Returns the engine; the prompt is part of what the encoder hands over."""
+        return GenerateEngine(self, num_slots=num_slots)
+
+    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
+        return None
+
+    def prompt_length(self, request: PageRequest) -> int:
+        """Returns the tokens of a page's prompt, its vision tokens included."""
+        return _inputs(request).num_tokens
+
+    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+        """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
+        pad_id = self.processor.tokenizer.pad_token_id
+        pad_id = min(self.eos_ids) if pad_id is None else pad_id
+        inputs = together([_inputs(request) for request in requests], pad_id)
+        unsampled = {
+            "temperature": None,
+            "top_p": None,
+            "top_k": None,
+        }  # else it warns of what it does not use
+        self.model.generate(
+            **inputs,
+            **controls,
+            **unsampled,
+            eos_token_id=sorted(self.eos_ids),
+            pad_token_id=pad_id,
+            num_beams=1,
+        )
+
+
+def _inputs(request: PageRequest) -> PageInputs:
+    assert isinstance(request.vision.note, PageInputs), "pages of this model were encoded by it"
+    return request.vision.note

@@ -1,0 +1,123 @@
+"""Prompts of Qwen-VL models as token ids: one user turn with an image or a video, and the beginning of the answer.
+
+Source: the models' chat templates; transformers, processing_qwen3_vl.py and processing_qwen2_5_vl.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer
+
+from encoders.qwen_vl.vision_grid import Kind, VisionGrid
+from ocr.families.qwen_vl.video_timing import VideoTiming
+from ocr.model.prompt import IMAGE_TAG, PromptError
+
+PADS: dict[Kind, str] = {"image": "<|image_pad|>", "video": "<|video_pad|>"}
+# transformers' mm_token_type_ids; text is 0.
+KIND_IDS: dict[Kind, int] = {"image": 1, "video": 2}
+_START, _END = "<|vision_start|>", "<|vision_end|>"
+_TURN_START, _TURN_END = "<|im_start|>", "<|im_end|>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatFormat:
+    """The chat template of a model.
+
+    system: the text of a system turn, None for no such turn. stamps: whether each temporal patch of a video has its
+    time before it and markers of its own. wraps: whether markers enclose such a video once more, as transformers has it
+    since 5.10; earlier versions, and vLLM with them, left them out.
+    """
+
+    system: str | None
+    stamps: bool
+    wraps: bool = True
+
+
+QWEN3_VL = ChatFormat(system=None, stamps=True)
+# olmOCR-2 and Nanonets-OCR2 as well.
+QWEN2_5_VL = ChatFormat(system="You are a helpful assistant.", stamps=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionPrompt:
+    """A prompt with room for its vision tokens.
+
+    token_ids: with as many image or video pads as there are vision tokens. kinds: of each token, 0 for text, 1 for an
+    image's, 2 for a video's.
+    """
+
+    token_ids: tuple[int, ...]
+    kinds: tuple[int, ...]
+
+
+def vision_prompt(
+    tokenizer: Tokenizer,
+    chat: ChatFormat,
+    prompt: str,
+    grid: VisionGrid,
+    *,
+    timing: VideoTiming | None = None,
+    temporal: int = 2,
+) -> VisionPrompt:
+    """Returns the token ids of a prompt about one image or video.
+
+    prompt: the user's text. The image stands where it says `<image>`, without that at its beginning. timing: of a
+    video; by default its temporal patches are full and follow each other at the default rate. temporal: frames in a
+    patch.
+
+    Raises: PromptError if `<image>` stands in it twice, or if the tokenizer is not of such a model.
+    """
+    if timing is None:
+        timing = VideoTiming.of_every_frame(grid.frames * temporal)
+    vision, counts = _vision_text(chat, grid, timing, temporal)
+    text = chat_text(chat, prompt, vision)
+    pad_id = tokenizer.token_to_id(PADS[grid.kind])
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    if pad_id is None or ids.count(pad_id) != len(counts):
+        raise PromptError(
+            f"the prompt has {0 if pad_id is None else ids.count(pad_id)} tokens {PADS[grid.kind]}, expected "
+            f"{len(counts)}: leave that text out of it, and use the tokenizer.json of the model"
+        )
+    expanded = tuple(_expanded(ids, pad_id, iter(counts)))
+    kind_id = KIND_IDS[grid.kind]
+    return VisionPrompt(
+        token_ids=expanded, kinds=tuple(kind_id if token_id == pad_id else 0 for token_id in expanded)
+    )
+
+
+def chat_text(chat: ChatFormat, prompt: str, vision: str) -> str:
+    """Returns the turns as text. vision: stands for the image. Raises: PromptError if `<image>` stands in it twice."""
+    pieces = prompt.split(IMAGE_TAG)
+    if len(pieces) > 2:
+        raise PromptError(
+            f"the prompt {prompt!r} holds {IMAGE_TAG} {len(pieces) - 1} times; write it once, or not at all to have "
+            "the image first"
+        )
+    content = vision + prompt if len(pieces) == 1 else vision.join(pieces)
+    system = "" if chat.system is None else f"{_TURN_START}system\n{chat.system}{_TURN_END}\n"
+    return f"{system}{_TURN_START}user\n{content}{_TURN_END}\n{_TURN_START}assistant\n"
+
+
+def _vision_text(
+    chat: ChatFormat, grid: VisionGrid, timing: VideoTiming, temporal: int
+) -> tuple[str, list[int]]:
+    """Returns the text that stands for the image or video, and for how many tokens each of its pads stands.
+
+    Raises: PromptError for a timing of another number of frames.
+    """
+    pad = PADS[grid.kind]
+    if grid.kind == "image" or not chat.stamps:
+        return f"{_START}{pad}{_END}", [grid.num_tokens]
+    stamps = timing.stamps(temporal)
+    if len(stamps) != grid.frames:
+        raise PromptError(
+            f"a video of {grid.frames} patches in time with the times of {len(timing.indices)} frames"
+        )
+    patches = "".join(f"<{stamp:.1f} seconds>{_START}{pad}{_END}" for stamp in stamps)
+    return f"{_START}{patches}{_END}" if chat.wraps else patches, [grid.frame_tokens] * grid.frames
+
+
+def _expanded(ids: list[int], pad_id: int, counts: Iterator[int]) -> Iterator[int]:
+    """Yields the ids with each pad repeated as often as its count says."""
+    for token_id in ids:
+        yield from [pad_id] * next(counts) if token_id == pad_id else [token_id]

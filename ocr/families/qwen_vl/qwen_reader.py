@@ -1,0 +1,104 @@
+"""Qwen-VL as a run uses it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from encoders.qwen_vl.qwen_encoder import QwenEncoder
+from encoders.qwen_vl.vision_grid import VisionGrid
+from ocr.decoding.requests import PageRequest
+from ocr.families.family import NumberFormat
+from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.published.published_family import known_model
+from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
+from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
+from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
+from ocr.imaging.tiling import Mode
+from ocr.model_files.locate import read_json
+
+
+def load(
+    directory: Path,
+    *,
+    name: str,
+    device: str,
+    dtype: NumberFormat,
+    encoder_dtype: NumberFormat,
+    prompt: str | None,
+) -> "QwenReader":
+    """Returns the model; see ocr.families.family.Family.load. encoder_dtype is dtype for these models.
+
+    Raises: CheckpointError.
+    """
+    loaded = load_qwen(directory, device=torch.device(device), dtype=getattr(torch, dtype))
+    if prompt is None:
+        prompt = known_model(name, read_json(directory / "config.json")).prompts["page"]
+    return QwenReader(name=name, loaded=loaded, prompt=prompt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QwenReader:
+    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer."""
+
+    name: str
+    loaded: LoadedQwen
+    prompt: str
+    characters: None = None
+    calibration: None = None
+    takes_drafts: bool = False
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.loaded.tokenizer
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        return frozenset(self.loaded.end_ids)
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = self.loaded.model.device
+        return device
+
+    @property
+    def num_positions(self) -> int:
+        return int(self.loaded.model.config.text_config.max_position_embeddings)
+
+    def vision_encoder(self, mode: Mode) -> QwenEncoder:
+        return self.loaded.encoder()
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
+        return GenerateEngine(self, num_slots=num_slots)
+
+    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
+        return None
+
+    def prompt_length(self, request: PageRequest) -> int:
+        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
+        return len(self._prompt(request).token_ids)
+
+    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+        """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
+        asked = [VisionRequest(prompt=self._prompt(its), vision=its.vision) for its in requests]
+        inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
+        unsampled = {
+            "temperature": None,
+            "top_p": None,
+            "top_k": None,
+        }  # else it warns of what it does not use
+        self.loaded.model.generate(
+            **inputs,
+            **controls,
+            **unsampled,
+            pad_token_id=self.loaded.pad_id,
+            eos_token_id=sorted(self.eos_ids),
+        )
+
+    def _prompt(self, request: PageRequest) -> VisionPrompt:
+        note = request.vision.note
+        assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
+        return vision_prompt(self.tokenizer, self.loaded.chat, self.prompt, note)

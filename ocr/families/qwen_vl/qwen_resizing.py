@@ -1,0 +1,139 @@
+"""Resizes images and frames as Qwen-VL's processors do: sides in whole tokens, pixels within limits. Torch-free.
+
+Source: transformers, image_processing_pil_qwen2_vl.py, video_processing_qwen2_vl.py and video_processing_qwen3_vl.py.
+Images equal the processor without torchvision bit for bit. Frames have the sizes of the published video
+processors, which resize with torchvision; here Pillow does, as for images. Pixels stay uint8: the encoder normalises.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from encoders.views import PageViews, UInt8Array
+from ocr.errors import CheckpointError
+from ocr.families.qwen_vl.qwen_sizes import PixelRange, Size, smart_resize, smart_resize_video
+from ocr.imaging.planes import is_grey, planes_of
+from ocr.imaging.resizing import resized
+
+_CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QwenResizing:
+    """The preprocessing of one model: called with an image, it returns the image's views.
+
+    patch_px, merge, temporal: side of a patch, patches a side of a token, frames in a patch. image: pixels of an image.
+    video: pixels of one frame (Qwen2.5-VL), or of all frames together if whole_videos (Qwen3-VL). mean, std: of each
+    channel for pixels from 0 to 1, which the encoder normalises with. kind: Pillow's filter.
+    """
+
+    patch_px: int
+    merge: int
+    temporal: int
+    image: PixelRange
+    video: PixelRange
+    whole_videos: bool
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    kind: Image.Resampling = Image.Resampling.BICUBIC
+
+    @property
+    def most_px(self) -> int:
+        """The pixels of an image beyond which its views show no more of it."""
+        return self.image.most
+
+    def __call__(self, pixels: UInt8Array, /) -> PageViews:
+        """Returns the views of an image [H, W, 3] uint8 RGB. Raises ImageShapeError."""
+        size = self.image_size(pixels.shape[0], pixels.shape[1])
+        none = np.zeros((0, 3, 0, 0), np.uint8)
+        return PageViews(global_view=self._resized(pixels, size), local_views=none, grid=(1, 1))
+
+    def video_views(self, frames: UInt8Array) -> PageViews:
+        """Returns the views of a video's frames [T, H, W, 3] uint8 RGB. Raises ImageShapeError.
+
+        The encoder repeats the last frame where their number is odd.
+        """
+        size = self.video_size(*frames.shape[:3])
+        views = np.stack([self._resized(frame, size) for frame in frames])
+        return PageViews(global_view=np.zeros((3, 0, 0), np.uint8), local_views=views, grid=(1, 1))
+
+    def image_size(self, height: int, width: int) -> Size:
+        """Returns the (height, width) that an image is resized to. Raises ImageShapeError."""
+        return smart_resize(height, width, self.patch_px * self.merge, self.image)
+
+    def video_size(self, num_frames: int, height: int, width: int) -> Size:
+        """Returns the (height, width) that frames are resized to. Raises ImageShapeError.
+
+        A single frame counts as two, as it fills a patch; the published processor refuses it.
+        """
+        token_px = self.patch_px * self.merge
+        if not self.whole_videos:
+            return smart_resize(height, width, token_px, self.video)
+        return smart_resize_video(
+            max(num_frames, self.temporal), height, width, token_px, self.temporal, self.video
+        )
+
+    def _resized(self, image: UInt8Array, size: Size) -> UInt8Array:
+        """Returns [3, h, w] of an image [H, W, 3]."""
+        planes = resized(planes_of(image[..., 0] if is_grey(image) else image), size[1], size[0], self.kind)
+        return planes if len(planes) == 3 else np.repeat(planes, 3, axis=0)
+
+
+def read_resizing(directory: Path, model_type: str) -> QwenResizing:
+    """Returns the preprocessing of a model's directory. model_type: as in its config.json.
+
+    Raises: CheckpointError without a preprocessor_config.json (or the processor_config.json that newer versions of
+    transformers write), where it cannot be read, or where it demands what is not done here.
+    """
+    joint = _read(directory / "processor_config.json") or {}
+    image = _read(directory / "preprocessor_config.json") or joint.get("image_processor")
+    if image is None:
+        raise CheckpointError(
+            f"{directory} holds no preprocessor_config.json; fetch all files of the model again"
+        )
+    video = _read(directory / "video_preprocessor_config.json") or joint.get("video_processor")
+    return resizing_of(model_type, image, video)
+
+
+def resizing_of(
+    model_type: str, image: Mapping[str, Any], video: Mapping[str, Any] | None = None
+) -> QwenResizing:
+    """Returns the preprocessing that preprocessor_config.json and video_preprocessor_config.json state.
+
+    Without the latter the former goes for videos as well, as in transformers. Raises: CheckpointError.
+    """
+    if not image.get("do_resize", True) or not image.get("do_normalize", True):
+        raise CheckpointError("preprocessor_config.json turns resizing or normalising off, which it must not")
+    whole_videos = model_type.startswith("qwen3")
+    token_px = 32 if whole_videos else 28
+    return QwenResizing(
+        patch_px=image.get("patch_size", 14),
+        merge=image.get("merge_size", 2),
+        temporal=image.get("temporal_patch_size", 2),
+        image=_range(image, PixelRange(least=56 * 56, most=28 * 28 * 1280)),
+        video=_range(video or image, PixelRange(least=128 * token_px**2, most=768 * token_px**2)),
+        whole_videos=whole_videos,
+        mean=tuple(image.get("image_mean", _CLIP_MEAN)),
+        std=tuple(image.get("image_std", _CLIP_STD)),
+        kind=Image.Resampling(image.get("resample", Image.Resampling.BICUBIC)),
+    )
+
+
+def _range(config: Mapping[str, Any], default: PixelRange) -> PixelRange:
+    """Returns the limits in a configuration, under its newer or older names; the older ones win where they are set."""
+    size = config.get("size") or {}
+    least = config.get("min_pixels") or size.get("shortest_edge") or size.get("min_pixels")
+    most = config.get("max_pixels") or size.get("longest_edge") or size.get("max_pixels")
+    return PixelRange(least=least or default.least, most=most or default.most)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Returns a JSON file's contents, None if there is none. Raises: CheckpointError where it cannot be read."""
+    # Only here: it brings the library of tokenizers, which processes that resize have no use for.
+    from ocr.model_files.locate import read_json
+
+    return read_json(path) if path.exists() else None

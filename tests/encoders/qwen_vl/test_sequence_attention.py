@@ -1,0 +1,125 @@
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from encoders.attention.switch import plain_only
+from encoders.qwen_vl import sequence_attention as attention
+from encoders.qwen_vl.sequence_attention import Sequences
+
+# Lengths, and rows of padding after them.
+CASES = [([7], 0), ([5, 5, 5], 0), ([9, 1, 4], 3), ([1, 1, 1, 1], 2), ([12], 20), ([3, 8, 2, 8], 11), ([], 6)]
+
+
+class NoHostReads(TorchDispatchMode):
+    """Fails where the host looks at a value, which a graph's capture would refuse, or at how many there are."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.name()
+        assert not name.startswith(("aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero")), name
+        assert name not in (
+            "aten::masked_select",
+            "aten::unique_consecutive",
+            "aten::repeat_interleave.Tensor",
+        )
+        return func(*args, **(kwargs or {}))
+
+
+def by_definition(query: Tensor, key: Tensor, value: Tensor, ends: list[int]) -> Tensor:
+    """One sequence after the other, in float64."""
+    parts = []
+    for start, end in pairwise([0, *ends]):
+        q, k, v = (tensor[start:end].double() for tensor in (query, key, value))
+        scores = torch.einsum("qhd,khd->hqk", q, k) * q.shape[-1] ** -0.5
+        parts.append(torch.einsum("hqk,khd->qhd", scores.softmax(-1), v))
+    return torch.cat([*parts, query[:0].double()])
+
+
+def problem(
+    lengths: list[int], padding: int, empty: int = 0, dtype: torch.dtype = torch.float32
+) -> tuple[list[Tensor], Sequences, list[int]]:
+    """Queries, keys and values, whose padding is NaN; sequences with empty ones behind; and their ends."""
+    ends = torch.tensor(lengths, dtype=torch.int64).cumsum(0).tolist()
+    used = ends[-1] if ends else 0
+    generator = torch.Generator().manual_seed(used + padding)
+    tensors = [torch.randn(used + padding, 2, 16, generator=generator).to(dtype) for _ in range(3)]
+    for tensor in tensors:
+        tensor[used:] = torch.nan
+    offsets = torch.tensor([0, *ends, *[used] * (empty or not ends)], dtype=torch.int32)
+    return tensors, Sequences(offsets, max(lengths, default=1)), ends
+
+
+@pytest.mark.parametrize("way", ["_padded", "_masked"])
+@pytest.mark.parametrize("empty", [0, 3])
+@pytest.mark.parametrize(("lengths", "padding"), CASES)
+def test_each_sequence_attends_to_itself_alone(
+    monkeypatch: pytest.MonkeyPatch, lengths: list[int], padding: int, empty: int, way: str
+) -> None:
+    monkeypatch.setattr(attention, "_MASKED_QUERIES", 4)
+    tensors, sequences, ends = problem(lengths, padding, empty)
+    with NoHostReads():
+        ours = getattr(attention, way)(*tensors, sequences)
+    used = sum(lengths)
+    assert torch.allclose(ours[:used].double(), by_definition(*tensors, ends), atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["_padded", "_masked"])
+def test_longest_may_be_more_than_needed(way: str) -> None:
+    tensors, sequences, ends = problem([4, 6, 3], 5)
+    ours = getattr(attention, way)(*tensors, Sequences(sequences.offsets, 18))
+    assert torch.allclose(ours[:13].double(), by_definition(*tensors, ends), atol=1e-6)
+
+
+def test_padding_of_finite_rows_is_finite() -> None:
+    tensors, sequences, _ = problem([4, 6], 9, empty=2)
+    finite = [tensor.nan_to_num(5.0) for tensor in tensors]
+    for way in (attention._padded, attention._masked):
+        assert way(*finite, sequences).isfinite().all()
+    assert attention._masked(*tensors, sequences).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "way"), [([8, 8, 8], "_padded"), ([30, 1, 1, 1], "_masked"), ([9], "_padded")]
+)
+def test_takes_the_way_of_less_work(monkeypatch: pytest.MonkeyPatch, lengths: list[int], way: str) -> None:
+    tensors, sequences, ends = problem(lengths, 0)
+    taken = []
+    for name in ("_padded", "_masked"):
+        function = getattr(attention, name)
+        monkeypatch.setattr(
+            attention, name, lambda *a, name=name, function=function: taken.append(name) or function(*a)
+        )
+    ours = attention.sequence_attention(*tensors, sequences)
+    assert taken == [way]
+    assert torch.allclose(ours.double(), by_definition(*tensors, ends), atol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dim", [64, 72, 80])
+def test_pytorchs_kernel_computes_the_same(dim: int) -> None:
+    """In a graph, with memory full of NaN where the kernel writes nothing."""
+    device = torch.device("cuda")
+    generator = torch.Generator(device).manual_seed(0)
+    tensors = [
+        torch.randn(300, 4, dim, generator=generator, device=device).to(torch.bfloat16) for _ in range(3)
+    ]
+    offsets = torch.tensor([0, 100, 101, 256, 256, 256], dtype=torch.int32, device=device)
+    sequences = Sequences(offsets, 300)
+    attention.sequence_attention(*tensors, sequences)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        ours = attention.sequence_attention(*tensors, sequences)
+    offsets.copy_(torch.tensor([0, 30, 190, 250, 270, 270], dtype=torch.int32))
+    graph.replay()
+    with plain_only():
+        plain = attention.sequence_attention(*tensors, sequences)
+    expected = by_definition(*tensors, [30, 190, 250, 270])
+    for result in (ours, plain):
+        assert result.isfinite().all()
+        assert (result[:270].double() - expected).abs().max() < 2e-2
+    assert torch.equal(ours[270:], torch.zeros_like(ours[270:]))

@@ -1,0 +1,245 @@
+"""Both paths through one graph manager: replayed on padded buffers, and eagerly."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from encoders.graphs.batching.wanted import wanted_sizes
+from encoders.graphs.capturing.buffers import have_room, input_rows
+from encoders.graphs.capturing.capture import CudaGraphCapture
+from encoders.graphs.errors import UnitError
+from encoders.graphs.inputs.staging import Staging
+from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
+from encoders.graphs.path import Tensors, Unit
+from encoders.graphs.settings import GraphSettings
+from encoders.qwen_vl.qwen_encoder import QwenEncoder
+from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.qwen_vl.vision_grid import Kind
+from encoders.qwen_vl.vision_paths import AXIS, QwenPath
+from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.streams import LazyTransfers
+from tests.encoders.qwen_vl.test_vision_forward import close
+from tests.encoders.qwen_vl.tiny_qwen import (
+    MEAN,
+    MODELS,
+    STD,
+    draw,
+    reference,
+    sharpen,
+    tiny_module,
+    tiny_vision,
+)
+
+CPU = torch.device("cpu")
+BUDGETS = {"image": [16, 64], "video": [16, 64]}
+
+
+def manager_of(vision: QwenVision, max_frames: int = 8) -> tuple[EncoderGraphManager, dict[str, QwenPath]]:
+    """A manager with warm graphs of 16 and 64 tokens for each path; they always win."""
+    encoder = QwenEncoder(vision, max_frames=max_frames, least_tokens=4)
+    settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=1)
+    manager = EncoderGraphManager(encoder.paths, settings, CPU, Winning())
+    manager.warm_up({"image": [AXIS], "video": [AXIS]})
+    return manager, {path.name: path for path in encoder.paths if isinstance(path, QwenPath)}
+
+
+def encode(
+    manager: EncoderGraphManager, paths: dict[str, QwenPath], frames: dict[Kind, list[Tensor]]
+) -> dict[str, list[EncodedUnit]]:
+    return manager.encode({kind: [paths[kind].unit(its) for its in units] for kind, units in frames.items()})
+
+
+def assert_equal(vision: QwenVision, encoded: Sequence[EncodedUnit], frames: Sequence[Tensor]) -> None:
+    for unit, expected in zip(encoded, reference(vision.module, frames), strict=True):
+        assert close(unit.outputs["tokens"], expected)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_both_modalities_through_one_manager(model: str) -> None:
+    """Larger and smaller batches in turn: what one leaves in the buffers must not reach the next."""
+    vision = tiny_vision(model)
+    manager, paths = manager_of(vision)
+    rounds: list[dict[Kind, list[Tensor]]] = [
+        {"image": [draw(1, 7, 8), draw(1, 2, 3)], "video": [draw(8, 4, 4)]},
+        {"image": [draw(1, 1, 1, 1)], "video": [draw(2, 1, 2), draw(3, 2, 2)]},
+        {"image": [draw(1, 3, 3), draw(1, 5, 7), draw(1, 2, 2), draw(1, 1, 6)], "video": [draw(9, 3, 2)]},
+        {"image": [], "video": [draw(5, 2, 3), draw(4, 3, 3), draw(1, 1, 1)]},
+    ]
+    for frames in rounds:
+        encoded = encode(manager, paths, frames)
+        for kind, units in frames.items():
+            assert [unit.use for unit in encoded[kind]] == ["hit"] * len(units)
+            if units:
+                assert_equal(vision, encoded[kind], units)
+    stats = manager.stats()
+    for kind in ("image", "video"):
+        assert stats[kind].budgets == {AXIS: [16, 64]}
+        assert (stats[kind].nan_traps, stats[kind].parity_failures, stats[kind].stale_graphs) == (0, 0, 0)
+        assert stats[kind].padding_tokens > 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_padding_may_hold_anything(model: str, kind: Kind) -> None:
+    """vLLM #57136: poison in every input behind the units, and the same tokens to the bit."""
+    vision = tiny_vision(model)
+    path = QwenPath(kind, vision, max_frames=6, least_tokens=4)
+    frames = [draw(3, 3, 2), draw(2, 2, 2)] if kind == "video" else [draw(1, 3, 2), draw(1, 2, 2)]
+    units = [path.unit(its) for its in frames]
+    clean, dirty = written(path, units), written(path, units)
+    rows = input_rows(path, units)
+    for name, buffer in dirty.items():
+        if name.startswith("cu_"):
+            assert (buffer[rows[name] :] == buffer[rows[name] - 1]).all(), "no sequence may follow the last"
+        elif name == "tap_weights":
+            buffer[rows[name] :] = torch.nan
+        else:
+            buffer[rows[name] :] = 250 if name == "runs" else 5
+    used = sum(unit.tokens for unit in units)
+    first, second = (path.forward(inputs)["tokens"][:used] for inputs in (clean, dirty))
+    assert torch.equal(first, second)
+    assert close(first, torch.cat(reference(vision.module, frames)))
+
+
+def written(path: QwenPath, units: Sequence[Unit]) -> Tensors:
+    """Buffers of 40 tokens with the units at their front."""
+    buffers = path.buffers(AXIS, 40, CPU)
+    for name, pieces in path.pieces(units).items():
+        content = torch.cat(pieces)
+        buffers[name][: len(content)] = content
+        path.pad(name, buffers[name], len(content), len(content))
+    return buffers
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_more_frames_than_a_graph_has_room_for_run_eagerly(model: str) -> None:
+    """vllm-omni #7650: an overflow of frames raised. The other path, and fewer frames, still find their graphs."""
+    vision = tiny_vision(model)
+    manager, paths = manager_of(vision, max_frames=3)
+    frames: dict[Kind, list[Tensor]] = {
+        "image": [draw(1, 2, 2, seed) for seed in range(5)],
+        "video": [draw(7, 2, 2), draw(40, 1, 1)],
+    }
+    encoded = encode(manager, paths, frames)
+    assert [unit.use for unit in encoded["image"]] == ["miss"] * 5
+    assert [unit.use for unit in encoded["video"]] == ["miss", "miss"]
+    for kind, units in frames.items():
+        assert_equal(vision, encoded[kind], units)
+    few: dict[Kind, list[Tensor]] = {"image": frames["image"][:3], "video": [draw(6, 2, 2)]}
+    again = encode(manager, paths, few)
+    for kind, units in few.items():
+        assert {unit.use for unit in again[kind]} == {"hit"}
+        assert_equal(vision, again[kind], units)
+
+
+def test_more_windows_than_a_graph_has_room_for_run_eagerly() -> None:
+    """Images one token wide: a window holds 3 tokens, where it has room for 9."""
+    vision = tiny_vision("qwen2_5")
+    manager, paths = manager_of(vision, max_frames=1)
+    (thin,) = encode(manager, paths, {"image": [draw(1, 1, 63)]})["image"]
+    assert thin.use == "miss"
+    assert_equal(vision, [thin], [draw(1, 1, 63)])
+
+
+def test_units_beyond_the_largest_graph_run_alone() -> None:
+    vision = tiny_vision("qwen3")
+    manager, paths = manager_of(vision)
+    frames = [draw(1, 3, 3), draw(1, 9, 10), draw(1, 2, 3)]
+    encoded = encode(manager, paths, {"image": frames})["image"]
+    assert [unit.use for unit in encoded] == ["hit", "miss", "hit"]
+    assert_equal(vision, encoded, frames)
+
+
+def test_changed_weights_are_noticed() -> None:
+    vision = tiny_vision("qwen3")
+    manager, paths = manager_of(vision)
+    frames: dict[Kind, list[Tensor]] = {"image": [draw(1, 3, 4)]}
+    before = encode(manager, paths, frames)["image"]
+    sharpen(vision.module, seed=7)
+    after = encode(manager, paths, frames)["image"]
+    assert_equal(vision, after, frames["image"])
+    assert not torch.allclose(before[0].outputs["tokens"], after[0].outputs["tokens"], atol=0.1)
+    assert manager.stats()["image"].recaptures == 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_examples_fit_the_graph_that_they_time(model: str, kind: Kind) -> None:
+    path = QwenPath(kind, tiny_vision(model), max_frames=8)
+    for tokens in (64, 192, 1000, 4096):
+        units = path.examples(AXIS, tokens)
+        assert 0.9 * tokens <= sum(unit.tokens for unit in units) <= tokens
+        assert have_room(path.buffers(AXIS, tokens, torch.device("meta")), input_rows(path, units))
+        for unit in units:
+            path.check(unit)
+
+
+def test_sizes_to_capture() -> None:
+    """A CPU gains nothing from batches; the user's sizes hold anywhere."""
+    path = QwenPath("image", tiny_vision("qwen3"))
+    assert wanted_sizes(path, AXIS, GraphSettings(), None) == [64]
+    large = QwenPath("image", tiny_vision("qwen3"), max_tokens=8192)
+    assert wanted_sizes(large, AXIS, GraphSettings(), None) == [64 << power for power in range(8)]
+    assert wanted_sizes(path, AXIS, GraphSettings(), [128, 4096]) == [128, 4096]
+
+
+def test_units_share_the_frames_memory() -> None:
+    path = QwenPath("video", tiny_vision("qwen2_5"))
+    frames = draw(5, 2, 3)
+    unit = path.unit(frames)
+    assert unit.inputs["runs"].data_ptr() == frames.data_ptr()
+    assert (unit.tokens, unit.items) == (18, 3)
+
+
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_inputs_are_staged_whole(kind: Kind) -> None:
+    """Also the one that has a length and no contents."""
+    path, transfers = QwenPath(kind, tiny_vision("qwen2_5")), LazyTransfers()
+    units = [path.unit(draw(1, 3, 4)), path.unit(draw(1, 2, 5))]
+    staged = Staging(transfers).collate(path.pieces(units), CPU)
+    transfers.compute.run(len(transfers.compute.work))
+    expected = path.collate(units, CPU)
+    assert staged.keys() == expected.keys()
+    assert all(torch.equal(staged[name], expected[name]) for name in expected)
+    assert staged["longest"].shape == (48, 0)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    path = QwenPath("image", tiny_vision("qwen3"))
+    with pytest.raises(UnitError, match=r"1 frames of 24 x 20 px; sides must be multiples of 8"):
+        path.unit(torch.zeros(1, 3, 20, 24, dtype=torch.uint8))
+    unit = path.unit(draw(1, 2, 2))
+    wrong = Unit(tokens=5, axis=AXIS, inputs=unit.inputs)
+    with pytest.raises(UnitError, match=r"5 tokens in 1 items of 16 patches"):
+        path.check(wrong)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("model", MODELS)
+def test_graphs_on_a_gpu_equal_transformers(model: str) -> None:
+    """bfloat16, as PyTorch's kernel for sequences wants it; over and over, compared with float32."""
+    device = torch.device("cuda")
+    exact = tiny_module(model)
+    vision = QwenVision(tiny_module(model).to(device, torch.bfloat16), mean=MEAN, std=STD)
+    encoder = QwenEncoder(vision, max_frames=8, least_tokens=4)
+    settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=3, parity_every=3)
+    manager = EncoderGraphManager(encoder.paths, settings, device, CudaGraphCapture(device, poison=True))
+    manager.warm_up({"image": [AXIS], "video": [AXIS]})
+    paths = {path.name: path for path in encoder.paths if isinstance(path, QwenPath)}
+    for turn in range(4):
+        frames: dict[Kind, list[Tensor]] = {
+            "image": [draw(1, 3 + turn, 4, turn), draw(1, 2, 3, turn)],
+            "video": [draw(3 + turn, 3, 3, turn)],
+        }
+        encoded = encode(manager, paths, frames)
+        for kind, units in frames.items():
+            for unit, expected in zip(encoded[kind], reference(exact, units), strict=True):
+                ours = unit.outputs["tokens"].float().cpu()
+                assert (ours - expected).norm() < 3e-2 * expected.norm()
+    for stats in manager.stats().values():
+        assert stats.hits > 0
+        assert (stats.nan_traps, stats.parity_failures, stats.stale_graphs) == (0, 0, 0)
+    manager.close()

@@ -1,0 +1,168 @@
+"""Published models behind the interface of a run: what they read is what transformers' own generate writes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.types import VisionTokens
+from encoders.views import PageViews
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.errors import CheckpointError
+from ocr.families.published.page_inputs import Prompting
+from ocr.families.published.published_family import PublishedFamily
+from ocr.families.published.published_reader import PublishedReader
+from ocr.families.registry import family_of
+from ocr.families.whole_page import WholePage
+from tests.ocr.families.published.tiny_published import TYPES, save
+
+NEW = 10
+SIZES = ((280, 200), (150, 260), (90, 90))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {}
+
+
+@pytest.fixture
+def checkpoint(request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path_factory: Any) -> Path:
+    name = request.param
+    if name not in folders:
+        folders[name] = save(name, tmp_path_factory.mktemp(name))
+    return folders[name]
+
+
+def load(folder: Path, prompt: str | None = None) -> PublishedReader:
+    loaded: Any = PublishedFamily().load(
+        folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
+    )
+    return loaded
+
+
+def pages() -> list[PageViews]:
+    random = np.random.default_rng(0)
+    return [
+        WholePage(most_px=10**6)(random.integers(0, 256, (height, width, 3), np.uint8))
+        for height, width in SIZES
+    ]
+
+
+@torch.inference_mode()
+def encoded(reader: PublishedReader, views: list[PageViews]) -> list[VisionTokens]:
+    encoder = reader.vision_encoder("gundam")
+    manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
+    outputs, uses = encoder.encode(manager, "image", views)
+    assert uses == [["eager"]] * len(views)
+    return encoder.assemble(views, {"image": outputs})
+
+
+def requests(tokens: list[VisionTokens], **changes: Any) -> list[PageRequest]:
+    off = {"ngram_size": 0, "loop_tokens": 0, **changes}
+    return [
+        PageRequest(vision=its, settings=DecodeSettings(max_tokens=its.note.num_tokens + NEW, **off))  # type: ignore[attr-defined]
+        for its in tokens
+    ]
+
+
+def read(reader: PublishedReader, asked: list[PageRequest], slots: int) -> list[PageRead]:
+    found = {page.index: page for page in reader.engine(prompt="", num_slots=slots).read(asked)}
+    return [found[index] for index in range(len(asked))]
+
+
+def generated(reader: PublishedReader, views: PageViews) -> list[int]:
+    """What transformers writes of a page alone, pixels and all, in one call."""
+    inputs = Prompting(reader.processor, reader.known, None)(views)
+    ends = sorted(reader.eos_ids)
+    output = reader.model.generate(**inputs, max_new_tokens=NEW, do_sample=False, eos_token_id=ends)
+    tokens: list[int] = output[0, inputs["input_ids"].shape[1] :].tolist()
+    return tokens[:-1] if tokens[-1] in ends else tokens
+
+
+@pytest.mark.parametrize("checkpoint", TYPES, indirect=True)
+def test_tokens_are_those_of_transformers_own_generate(checkpoint: Path) -> None:
+    reader = load(checkpoint)
+    views = pages()
+    expected = [generated(reader, page) for page in views]
+    if (
+        checkpoint.name.rstrip("0123456789") != "granite_docling"
+    ):  # this tiny one writes the same whatever it sees
+        assert len({tuple(tokens) for tokens in expected}) > 1, "else the pages would make no difference"
+    asked = requests(encoded(reader, views))
+    for slots in (1, 3):
+        found = read(reader, asked, slots)
+        assert [list(page.transcript.token_ids) for page in found] == expected
+        assert all(page.prefill_s > 0 for page in found)
+
+
+@pytest.mark.parametrize("checkpoint", ["lighton_ocr"], indirect=True)
+def test_limits_of_a_page_hold_within_generate(checkpoint: Path) -> None:
+    reader = load(checkpoint)
+    tokens = encoded(reader, pages())
+    free, banned = (read(reader, requests(tokens, ngram_size=size, ngram_window=99), 3) for size in (0, 2))
+    for page in banned:
+        pairs = list(zip(page.transcript.token_ids, page.transcript.token_ids[1:], strict=False))
+        assert len(set(pairs)) == len(pairs), "no pair of tokens occurs twice"
+    assert [page.transcript.token_ids for page in free] != [page.transcript.token_ids for page in banned]
+    drawn = [read(reader, requests(tokens, temperature=5.0, seed=seed), 3) for seed in (1, 1, 2)]
+    texts = [[page.transcript.token_ids for page in its] for its in drawn]
+    assert texts[0] == texts[1] != texts[2]
+    short = [PageRequest(vision=tokens[0], settings=DecodeSettings(max_tokens=1))]
+    (page,) = read(reader, short, 1)
+    assert (page.transcript.finish, page.transcript.token_ids) == ("length", ())
+
+
+@pytest.mark.parametrize("checkpoint", ["qwen3_vl"], indirect=True)
+def test_a_users_prompt_stands_where_the_user_puts_the_page(checkpoint: Path) -> None:
+    reader = load(checkpoint, "Look:\n<image>")
+    views = pages()[0]
+    text = reader.tokenizer.decode(
+        Prompting(reader.processor, reader.known, reader.prompt)(views)["input_ids"][0].tolist(),
+        skip_special_tokens=False,
+    )
+    assert "user\nLook:<|vision_start|><|image_pad|>" in text
+    own = encoded(load(checkpoint), [views])[0].note
+    assert own.inputs["input_ids"].shape != encoded(reader, [views])[0].note.inputs["input_ids"].shape  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("checkpoint", ["lighton_ocr"], indirect=True)
+def test_the_type_that_is_published_is_not_the_class_that_holds_the_weights(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    """LightOnOCR's config.json says mistral3, whose class would leave the vision encoder at random."""
+    for path in checkpoint.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "mistral3"}))
+    one, other = (encoded(load(folder), pages()[:1])[0].tokens_TD for folder in (checkpoint, tmp_path))
+    assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("checkpoint", ["qwen2_5_vl"], indirect=True)
+def test_weights_that_are_missing_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    for path in checkpoint.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    weights = load_file(tmp_path / "model.safetensors")
+    gone = next(name for name in weights if "visual" in name or "vision" in name)
+    del weights[gone]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(CheckpointError, match="1 tensors of qwen2_5_vl are missing"):
+        load(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
+    with pytest.raises(CheckpointError, match="fetch all of the model's files again"):
+        load(tmp_path)
+
+
+def test_an_unknown_type_is_told_what_is_known(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(CheckpointError, match=r"model_type is 'gpt2'.*DeepSeek-OCR.*models\.yaml"):
+        family_of(tmp_path)

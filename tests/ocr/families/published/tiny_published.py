@@ -1,0 +1,275 @@
+"""Tiny random checkpoints of published document models, saved as they are published: config, weights, processor."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoModelForImageTextToText, PreTrainedTokenizerFast
+
+# Config, image processor, tokenizer, chat template, name of the processor's class.
+Made = tuple[Any, Any, Any, str | None, str]
+QWEN = (
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+    "<|video_pad|>",
+)  # fmt: skip
+TEXT: dict[str, Any] = {
+    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 8192,
+}  # fmt: skip
+VISION: dict[str, Any] = {
+    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "patch_size": 14,
+}  # fmt: skip
+
+
+def rope(*mrope: int, **more: Any) -> dict[str, Any]:
+    return {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": list(mrope), **more}
+
+
+def tokenizer(
+    specials: Sequence[str], roles: dict[str, str] | None = None, eos: str = "<|im_end|>", **named: str
+) -> Any:
+    """Byte-level BPE without merges: 256 bytes, then the special tokens."""
+    raw = Tokenizer(
+        models.BPE(
+            vocab={sign: place for place, sign in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))},
+            merges=[],
+        )
+    )
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    raw.add_special_tokens(list(specials))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw,
+        extra_special_tokens=roles or {},
+        padding_side="left",
+        eos_token=eos,
+        **{"pad_token": "<|endoftext|>", **named},
+    )
+
+
+def template(image: str, start: str = "<|im_start|>", end: str = "<|im_end|>\n", prefix: str = "") -> str:
+    return (
+        f"{prefix}{{% for m in messages %}}{start}{{{{ m.role }}}}\n{{% for c in m.content %}}"
+        f"{{% if c.type == 'image' %}}{image}{{% else %}}{{{{ c.text }}}}{{% endif %}}{{% endfor %}}{end}{{% endfor %}}"
+        f"{{% if add_generation_prompt %}}{start}assistant\n{{% endif %}}"
+    )
+
+
+def paddleocr_vl() -> Made:
+    marks = ("<|IMAGE_START|>", "<|IMAGE_END|>", "<|IMAGE_PLACEHOLDER|>")
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", *marks], roles={"image_token": marks[2]})
+    start, end, image = tok.convert_tokens_to_ids(list(marks))
+    config = transformers.PaddleOCRVLConfig(
+        vision_config={**VISION, "image_size": 56},
+        text_config={**TEXT, "head_dim": 16, "pad_token_id": 256, "rope_parameters": rope(2, 3, 3)},
+        image_token_id=image,
+        vision_start_token_id=start,
+        vision_end_token_id=end,
+        video_token_id=299,
+    )
+    pictures = transformers.PaddleOCRVLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
+    return config, pictures, tok, template("".join((marks[0], marks[2], marks[1]))), "PaddleOCRVLProcessor"
+
+
+def glm_ocr() -> Made:
+    marks = [
+        "<|begin_of_image|>", "<|end_of_image|>", "<|image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|video|>"
+    ]  # fmt: skip
+    tok = tokenizer(
+        ["<|endoftext|>", "[gMASK]", "<sop>", "<|user|>", "<|assistant|>", *marks], eos="<|endoftext|>"
+    )
+    start, end, image, video_start, video_end, video = tok.convert_tokens_to_ids(marks)
+    config = transformers.GlmOcrConfig(
+        vision_config={
+            "depth": 2, "hidden_size": 32, "num_heads": 2, "image_size": 56, "patch_size": 14, "out_hidden_size": 32,
+            "intermediate_size": 48,
+        },
+        text_config={**TEXT, "pad_token_id": 256, "rope_parameters": rope(1, 1, 2)},
+        image_token_id=image, video_token_id=video, image_start_token_id=start, image_end_token_id=end,
+        video_start_token_id=video_start, video_end_token_id=video_end,
+    )  # fmt: skip
+    pictures = transformers.Glm46VImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 31360})
+    chat = template(
+        "<|begin_of_image|><|image|><|end_of_image|>", start="<|user|>", end="", prefix="[gMASK]<sop>"
+    )
+    return config, pictures, tok, chat, "Glm46VProcessor"
+
+
+def lighton_ocr() -> Made:
+    roles = {
+        "image_token": "<|image_pad|>", "image_break_token": "<|vision_start|>", "image_end_token": "<|vision_end|>"
+    }  # fmt: skip
+    tok = tokenizer(QWEN, roles=roles)
+    config = transformers.LightOnOcrConfig(
+        vision_config={
+            **VISION, "model_type": "pixtral", "head_dim": 16, "image_size": 140,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        },
+        text_config={**TEXT, "model_type": "qwen3", "head_dim": 16},
+        image_token_id=tok.convert_tokens_to_ids("<|image_pad|>"),
+    )  # fmt: skip
+    pictures = transformers.PixtralImageProcessorPil(
+        size={"longest_edge": 140}, patch_size={"height": 28, "width": 28}
+    )
+    return config, pictures, tok, template("<|image_pad|>"), "LightOnOcrProcessor"
+
+
+def hunyuan_vl() -> Made:
+    marks = ["<|image_start|>", "<|image_end|>", "<|image|>", "<|image_nl|>"]
+    tok = tokenizer(
+        ["<|pad|>", "<|bos|>", "<|eos|>", *marks],
+        roles={"image_token": marks[2], "image_start_token": marks[0], "image_end_token": marks[1]},
+        eos="<|eos|>",
+        pad_token="<|pad|>",
+        bos_token="<|bos|>",
+    )
+    start, end, image, newline = tok.convert_tokens_to_ids(marks)
+    config = transformers.HunYuanVLConfig(
+        vision_config={**VISION, "patch_size": 16, "out_hidden_size": 32, "max_image_size": 256},
+        text_config={
+            **TEXT, "head_dim": 16, "rope_parameters": rope(2, 2, 2, 2), "pad_token_id": 256, "bos_token_id": 257,
+            "eos_token_id": 258,
+        },
+        image_token_id=image, im_start_id=start, im_end_id=end, im_newline_id=newline,
+    )  # fmt: skip
+    pictures = transformers.HunYuanVLImageProcessorPil(size={"shortest_edge": 4096, "longest_edge": 36864})
+    chat = template("<|image_start|><|image|><|image_end|>", start="<|bos|>", end="")
+    return config, pictures, tok, chat, "HunYuanVLProcessor"
+
+
+def granite_docling() -> Made:
+    marks = ("<fake_token_around_image>", "<image>", "<global-img>")
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", *marks])
+    config = transformers.GraniteDoclingConfig(
+        vision_config={
+            **VISION, "num_hidden_layers": 3, "image_size": 128, "patch_size": 16, "out_hidden_size": 32,
+            "scale_factor": 4, "deepstack_visual_indexes": [0, 1], "use_fine_route": True,
+        },
+        text_config={**TEXT, "pad_token_id": 256, "bos_token_id": 256, "eos_token_id": 258},
+        image_token_id=tok.convert_tokens_to_ids("<image>"),
+        pad_token_id=256,
+        tie_word_embeddings=False,  # else it repeats what it is given
+    )  # fmt: skip
+    pictures = transformers.GraniteDoclingImageProcessorPil(size={"height": 128, "width": 128}, max_patches=4)
+    return config, pictures, tok, template("<image>"), "GraniteDoclingProcessor"
+
+
+def minicpmv4_7() -> Made:
+    roles = {
+        "image_token": "<|image_pad|>", "video_token": "<|video_pad|>", "image_start_token": "<image>",
+        "image_end_token": "</image>", "slice_start_token": "<slice>", "slice_end_token": "</slice>",
+        "image_id_start_token": "<image_id>", "image_id_end_token": "</image_id>",
+    }  # fmt: skip
+    tok = tokenizer([*QWEN, *list(roles.values())[2:]], roles=roles)
+
+    def number(name: str) -> int:
+        return int(tok.convert_tokens_to_ids(roles[name]))
+
+    text = {
+        **TEXT, "model_type": "qwen3_5_text", "head_dim": 16, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
+        "linear_num_key_heads": 2, "linear_num_value_heads": 4, "layer_types": ["linear_attention", "full_attention"],
+        "rope_parameters": rope(1, 1, 0, partial_rotary_factor=0.25),
+    }  # fmt: skip
+    config = transformers.MiniCPMV4_7Config(
+        vision_config={**VISION, "num_hidden_layers": 3, "image_size": 112},
+        text_config=text,
+        insert_layer_id=1,
+        downsample_mode="16x",
+        image_token_id=number("image_token"),
+        video_token_id=number("video_token"),
+        image_start_id=number("image_start_token"),
+        image_end_id=number("image_end_token"),
+        slice_start_id=number("slice_start_token"),
+        slice_end_id=number("slice_end_token"),
+        newline_id=tok("\n", add_special_tokens=False).input_ids[0],
+    )
+    pictures = transformers.MiniCPMV4_6ImageProcessorPil(scale_resolution=112, max_slice_nums=4)
+    return config, pictures, tok, template("<|image_pad|>"), "MiniCPMV4_7Processor"
+
+
+def qwen3_vl() -> Made:
+    tok = tokenizer(QWEN)
+    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
+    config = transformers.Qwen3VLConfig(
+        vision_config={
+            "depth": 3, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 16,
+            "out_hidden_size": 32, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1],
+        },
+        text_config={**TEXT, "head_dim": 16, "rope_parameters": rope(4, 2, 2)},
+        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
+    )  # fmt: skip
+    pictures = transformers.Qwen2VLImageProcessorPil(
+        size={"shortest_edge": 4096, "longest_edge": 20480}, patch_size=16
+    )
+    return config, pictures, tok, template("<|vision_start|><|image_pad|><|vision_end|>"), "Qwen3VLProcessor"
+
+
+def qwen2_5_vl() -> Made:
+    tok = tokenizer(QWEN)
+    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
+    config = transformers.Qwen2_5_VLConfig(
+        vision_config={
+            "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 14,
+            "out_hidden_size": 32, "window_size": 56, "fullatt_block_indexes": [1],
+        },
+        text_config={**TEXT, "rope_parameters": rope(1, 1, 2)},
+        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
+    )  # fmt: skip
+    pictures = transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
+    return (
+        config,
+        pictures,
+        tok,
+        template("<|vision_start|><|image_pad|><|vision_end|>"),
+        "Qwen2_5_VLProcessor",
+    )
+
+
+def got_ocr2() -> Made:
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<imgpad>"])
+    config = transformers.GotOcr2Config(
+        vision_config={
+            "hidden_size": 32, "output_channels": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "image_size": 1024, "patch_size": 16, "window_size": 14, "global_attn_indexes": [1], "mlp_dim": 48,
+        },
+        text_config={**TEXT, "model_type": "qwen2"},
+        image_token_index=tok.convert_tokens_to_ids("<imgpad>"),
+    )  # fmt: skip
+    pictures = transformers.GotOcr2ImageProcessorPil(size={"height": 1024, "width": 1024})
+    return config, pictures, tok, None, "GotOcr2Processor"
+
+
+TYPES: dict[str, Callable[[], Made]] = {
+    made.__name__: made
+    for made in (
+        paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2
+    )
+}  # fmt: skip
+
+
+# Tokens of a picture, which these processors are told.
+SEQUENCES = {"granite_docling": {"image_seq_len": 4}}
+
+
+def save(model_type: str, folder: Path) -> Path:
+    """Saves a checkpoint whose weights are large enough for its tokens to depend on the page; returns its folder."""
+    config, pictures, tok, chat, processor_class = TYPES[model_type]()
+    torch.manual_seed(0)
+    model = AutoModelForImageTextToText.from_config(config).eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in model.parameters():
+            spread = 0.2 if weight.ndim < 2 else 1.5 * weight[0].numel() ** -0.5
+            mean = 1 if weight.ndim == 1 and weight.mean() > 0.5 else 0
+            weight.copy_(torch.randn(weight.shape, generator=generator) * spread + mean)
+    model.save_pretrained(folder)
+    tok.chat_template = chat
+    tok.save_pretrained(folder)
+    pictures.save_pretrained(folder)
+    settings = {"processor_class": processor_class} | SEQUENCES.get(model_type, {})
+    (folder / "processor_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return folder

@@ -1,0 +1,161 @@
+"""Token by token: generate() from our vision tokens, and transformers' own from pixels."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import LogitsProcessorList, MinNewTokensLengthLogitsProcessor, StoppingCriteriaList
+
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.qwen_vl.qwen_encoder import QwenEncoder
+from encoders.qwen_vl.vision_forward import QwenVision
+from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generate, generation_inputs
+from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
+from ocr.families.qwen_vl.video_timing import VideoTiming
+from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.qwen_vl.test_qwen_encoder import image_page, video_page
+from tests.encoders.qwen_vl.tiny_qwen import MEAN, MODELS, STD, draw, patchified
+from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
+
+CHATS = {"qwen3": QWEN3_VL, "qwen2_5": QWEN2_5_VL}
+PROMPTS = ["Read it.", "<image>\nAll the text, please, from top to bottom.", "What does <image> say?"]
+STEPS = 16
+TIMING = {
+    frames: VideoTiming(rate=6.0, total=4 * frames, indices=tuple(range(0, 4 * frames, 4)))
+    for frames in (3, 4, 5)
+}
+
+
+def requests_of(model: str, frames: Sequence[Tensor]) -> list[VisionRequest]:
+    """Encoded through graphs, all in one call. One frame is an image."""
+    encoder = QwenEncoder(QwenVision(tiny_model(model).model.visual, mean=MEAN, std=STD), least_tokens=4)
+    settings = GraphSettings(budgets={"image": [64], "video": [64]}, repeats=1)
+    manager = EncoderGraphManager(encoder.paths, settings, encoder.device, Winning())
+    manager.warm_up({"image": ["any"], "video": ["any"]})
+    pages = [image_page(its) if len(its) == 1 else video_page(its) for its in frames]
+    outputs = {path.name: encoder.encode(manager, path.name, pages)[0] for path in encoder.paths}
+    assert sum(stats.hits for stats in manager.stats().values()) == len(pages)
+    requests = []
+    for index, vision in enumerate(encoder.assemble(pages, outputs)):
+        timing = TIMING.get(len(frames[index]))
+        prompt = vision_prompt(
+            tiny_tokenizer(),
+            CHATS[model],
+            PROMPTS[index % len(PROMPTS)],
+            vision.note,
+            timing=timing,  # type: ignore[arg-type]
+        )
+        seconds = None if timing is None else timing.seconds_per_patch(2)
+        requests.append(VisionRequest(prompt=prompt, vision=vision, seconds_per_patch=seconds))
+    return requests
+
+
+def transformers_own(
+    model: str, requests: Sequence[VisionRequest], frames: Sequence[Tensor], **options: Any
+) -> list[list[int]]:
+    """The tokens of its own generate(), from pixels, in one batch."""
+    whole = tiny_model(model)
+    longest = max(len(request.prompt.token_ids) for request in requests)
+    rows = [(request.prompt, longest - len(request.prompt.token_ids)) for request in requests]
+    inputs: dict[str, Any] = {
+        "input_ids": torch.tensor([[PAD] * short + list(prompt.token_ids) for prompt, short in rows]),
+        "attention_mask": torch.tensor([[0] * short + [1] * (longest - short) for _, short in rows]),
+        "mm_token_type_ids": torch.tensor([[0] * short + list(prompt.kinds) for prompt, short in rows]),
+    }
+    for kind, pixels in (("image", "pixel_values"), ("video", "pixel_values_videos")):
+        chosen = [its for its in frames if (len(its) == 1) == (kind == "image")]
+        if chosen:
+            inputs[pixels] = torch.cat([patchified(its)[0] for its in chosen])
+            inputs[f"{kind}_grid_thw"] = torch.tensor([patchified(its)[1] for its in chosen])
+    if "video_grid_thw" in inputs and model == "qwen2_5":
+        seconds = [request.seconds_per_patch for request in requests if request.seconds_per_patch is not None]
+        inputs["second_per_grid_ts"] = torch.tensor(seconds)
+    with torch.no_grad():
+        rows_out = whole.generate(**inputs, pad_token_id=PAD, **options)[:, longest:].tolist()
+    return [row[: row.index(TURN_END) + 1] if TURN_END in row else row for row in rows_out]
+
+
+BATCHES = {
+    "an image": [draw(1, 4, 5)],
+    "a video": [draw(4, 3, 3)],
+    "a video of an odd number of frames": [draw(5, 2, 4)],
+    "images": [draw(1, 4, 5), draw(1, 2, 3), draw(1, 6, 2)],
+    "videos": [draw(4, 2, 3), draw(3, 4, 2), draw(5, 2, 2)],
+    "images and videos": [draw(1, 4, 5, 1), draw(5, 2, 3), draw(1, 2, 3, 1)],
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_greedy_tokens_equal_transformers(model: str, batch: str) -> None:
+    frames = BATCHES[batch]
+    requests = requests_of(model, frames)
+    options = {"max_new_tokens": STEPS, "do_sample": False}
+    ours = generate(tiny_model(model), requests, pad_id=PAD, **options)
+    assert ours == transformers_own(model, requests, frames, **options)
+    assert max(map(len, ours)) > STEPS // 2, "an answer that ends at once shows little"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_by_one_as_in_a_batch(model: str) -> None:
+    """Left padding changes nothing; and the pixels matter."""
+    frames = BATCHES["images and videos"]
+    requests = requests_of(model, frames)
+    together = generate(tiny_model(model), requests, pad_id=PAD, max_new_tokens=STEPS, do_sample=False)
+    for request, expected in zip(requests, together, strict=True):
+        alone = generate(tiny_model(model), [request], pad_id=PAD, max_new_tokens=STEPS, do_sample=False)
+        assert alone == [expected]
+    others = requests_of(model, [255 - its for its in frames])
+    assert generate(tiny_model(model), others, pad_id=PAD, max_new_tokens=STEPS, do_sample=False) != together
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_sampling_equals_transformers(model: str) -> None:
+    frames = BATCHES["images"]
+    requests = requests_of(model, frames)
+    options = {"max_new_tokens": STEPS, "do_sample": True, "temperature": 0.7, "top_p": 0.9}
+    torch.manual_seed(4)
+    ours = generate(tiny_model(model), requests, pad_id=PAD, **options)
+    torch.manual_seed(4)
+    assert ours == transformers_own(model, requests, frames, **options)
+
+
+def test_what_an_engine_adds_reaches_the_decoding() -> None:
+    """A processor that forbids the end, and a criterion that stops after 5 tokens."""
+    requests = requests_of("qwen3", BATCHES["images"])
+    length = max(len(request.prompt.token_ids) for request in requests)
+    patience = MinNewTokensLengthLogitsProcessor(length, 4, TURN_END, device="cpu")
+    stop = [lambda ids, scores, **_: torch.full((len(ids),), ids.shape[1] >= length + 5)]
+    ours = generate(
+        tiny_model("qwen3"), requests, pad_id=PAD, max_new_tokens=STEPS, do_sample=False,
+        logits_processor=LogitsProcessorList([patience]), stopping_criteria=StoppingCriteriaList(stop),
+    )  # fmt: skip
+    assert [len(answer) for answer in ours] == [5, 5, 5]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_features_are_those_of_the_model(model: str) -> None:
+    """Each of transformers' own features, by name: tokens a unit, and the levels of deepstack."""
+    frames = [draw(3, 3, 3), draw(4, 2, 5)]
+    requests = requests_of(model, frames)
+    whole = tiny_model(model)
+    grids = torch.tensor([patchified(its)[1] for its in frames])
+    with torch.no_grad():
+        expected = whole.get_video_features(torch.cat([patchified(its)[0] for its in frames]), grids)
+    ours = encoder_output(whole, [request.vision for request in requests])
+    for mine, its in zip(ours.pooler_output, expected.pooler_output, strict=True):
+        assert torch.allclose(mine, its, atol=1e-5, rtol=1e-5)
+    levels = expected.get("deepstack_features", [])
+    assert len(levels) == (2 if model == "qwen3" else 0)
+    for mine, its in zip(ours.get("deepstack_features", []), levels, strict=True):
+        assert len(mine) == 2
+        for one, other in zip(mine, its, strict=True):
+            assert torch.allclose(one, other, atol=1e-5, rtol=1e-5)
+    assert ("second_per_grid_ts" in generation_inputs(whole, requests, PAD)) == (model == "qwen2_5")
+
+
+def test_nothing_to_read() -> None:
+    assert generate(tiny_model("qwen3"), [], pad_id=PAD) == []
