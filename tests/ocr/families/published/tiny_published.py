@@ -216,7 +216,7 @@ def qwen2_5_vl() -> Made:
             "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 14,
             "out_hidden_size": 32, "window_size": 56, "fullatt_block_indexes": [1],
         },
-        text_config={**TEXT, "rope_parameters": rope(1, 1, 2)},
+        text_config={**TEXT, "bos_token_id": 256, "eos_token_id": 258, "rope_parameters": rope(1, 1, 2)},
         image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
     )  # fmt: skip
     pictures = transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
