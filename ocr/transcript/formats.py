@@ -7,9 +7,11 @@ from typing import Protocol
 
 from tokenizers import Tokenizer
 
-from ocr.transcript import det, grounding, html_tables, json_layout, paragraphs
+from ocr.transcript import grounding
 from ocr.transcript.docling import doclang, doctags
 from ocr.transcript.kept_text import KeptText
+from ocr.transcript.layouts import det, json_layout
+from ocr.transcript.prose import html_tables, running_text
 from ocr.transcript.special_tokens import special_spans
 from ocr.types import Format, OutputFormat, ParsedText
 
@@ -62,7 +64,7 @@ def parse(
 def _parsed(raw: str, name: Format, width_px: int, height_px: int, page_number: int) -> ParsedText:
     if name in _WITH_REGIONS:
         return _WITH_REGIONS[name](raw, width_px=width_px, height_px=height_px, page_number=page_number)
-    return html_tables.parse(raw) if name == "markdown_html_tables" else paragraphs.parse(raw)
+    return html_tables.parse(raw) if name == "markdown_html_tables" else running_text.parse(raw)
 
 
 def _kept(raw: str, output_format: OutputFormat, tokenizer: Tokenizer) -> KeptText:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ocr.transcript.docling.otsl import CELLS
 from ocr.transcript.docling.tree import Tag, tree
 from ocr.transcript.docling.tree_regions import Sheet, regions
-from ocr.transcript.regions import page_text
+from ocr.transcript.layouts.regions import page_text
 from ocr.types import ParsedText
 
 _RESOLUTION = 512

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ocr.transcript import paragraphs
 from ocr.transcript.grounding import LABELS, tidy
-from ocr.transcript.html_tables import plain_tables
-from ocr.transcript.regions import Region, box_around, headed, label_of, page_text
+from ocr.transcript.layouts.regions import Region, box_around, headed, label_of, page_text
+from ocr.transcript.prose import running_text
+from ocr.transcript.prose.html_tables import plain_tables
 from ocr.types import ParsedText
 
 _BOXES = ("bbox", "bbox_2d", "box", "box_2d", "block_bbox")
@@ -55,7 +55,7 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     """
     items = list(_items(raw))
     if not any(item.values for item in items):
-        return paragraphs.parse(raw)
+        return running_text.parse(raw)
     scale = _scale([_box(item.values) for item in items if item.values], width_px, height_px)
     regions = (_region(item, scale, width_px, height_px) for item in items)
     return page_text((region for region in regions if region is not None), page_number)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from ocr.transcript.entities import unescaped
 from ocr.transcript.grounding import tidy
-from ocr.transcript.paragraphs import paragraphs
+from ocr.transcript.prose.entities import unescaped
+from ocr.transcript.prose.running_text import paragraphs
 from ocr.types import Block, ParsedText
 
 _TABLE = re.compile(r"<(/?)table(?:\s[^<>]*+)?>", re.IGNORECASE)
