@@ -11,8 +11,8 @@ from ocr.transcript import grounding
 from ocr.transcript.docling import doclang, doctags
 from ocr.transcript.kept_text import KeptText
 from ocr.transcript.layouts import det, json_layout
-from ocr.transcript.prose import html_tables, running_text
 from ocr.transcript.special_tokens import special_spans
+from ocr.transcript.untagged import html_tables, running_text
 from ocr.types import Format, OutputFormat, ParsedText
 
 _FRONT_MATTER = re.compile(r"\s*+---[^\S\n]*+\n(?:[^\S\n]*+(?:[\w-]++:[^\n]*+)?+\n)*+---[^\S\n]*+(?:\n|\Z)")

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ocr.transcript.docling.flow import Writing, code_of, span_of, text_of
 from ocr.transcript.docling.otsl import CELLS, Cell, table
 from ocr.transcript.docling.tree import INLINE, TABLES, Element, Run
+from ocr.transcript.docling.writing import Writing, code_of, span_of, text_of
 from ocr.transcript.layouts.regions import Region, box_around
 
 _TEXTS = {

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from ocr.transcript.grounding import LABELS, read_boxes, strip_tags, tidy, to_pixels
 from ocr.transcript.layouts.regions import Region, headed, page_text
-from ocr.transcript.prose.html_tables import plain_tables
-from ocr.transcript.prose.running_text import paragraphs
+from ocr.transcript.untagged.html_tables import plain_tables
+from ocr.transcript.untagged.running_text import paragraphs
 from ocr.types import ParsedText
 
 _REGION = re.compile(r"<\|det\|>(?P<label>(?:(?!<\|)[^\[])*+)(?P<boxes>(?:(?!<\|)[\s\S])*+)<\|/det\|>")

@@ -17,8 +17,8 @@ from typing import Any
 
 from ocr.transcript.grounding import LABELS, tidy
 from ocr.transcript.layouts.regions import Region, box_around, headed, label_of, page_text
-from ocr.transcript.prose import running_text
-from ocr.transcript.prose.html_tables import plain_tables
+from ocr.transcript.untagged import running_text
+from ocr.transcript.untagged.html_tables import plain_tables
 from ocr.types import ParsedText
 
 _BOXES = ("bbox", "bbox_2d", "box", "box_2d", "block_bbox")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from ocr.transcript.grounding import tidy
-from ocr.transcript.prose.entities import unescaped
-from ocr.transcript.prose.running_text import paragraphs
+from ocr.transcript.untagged.entities import unescaped
+from ocr.transcript.untagged.running_text import paragraphs
 from ocr.types import Block, ParsedText
 
 _TABLE = re.compile(r"<(/?)table(?:\s[^<>]*+)?>", re.IGNORECASE)
@@ -30,9 +30,12 @@ def plain_tables(markdown: str) -> str:
     parts = []
     at = 0
     for start, end in _tables(markdown):
-        parts += [markdown[at:start], _table_text(markdown[start:end])]
+        parts += [markdown[at:start].rstrip(" "), _table_text(markdown[start:end])]
         at = end
-    return "".join((*parts, markdown[at:]))
+    text = ""
+    for part in filter(None, (*parts, markdown[at:])):
+        text += ("\n" if text and not text.endswith("\n") and not part.startswith("\n") else "") + part
+    return text
 
 
 def _tables(text: str) -> Iterator[tuple[int, int]]:
@@ -52,7 +55,7 @@ def _tables(text: str) -> Iterator[tuple[int, int]]:
 
 def _table_text(table: str) -> str:
     text = _BREAK.sub(" ", _PART.sub("", table))
-    text = unescaped(_TAG.sub("", _NEXT_ROW.sub("\n", _NEXT_CELL.sub("\t", text))))
+    text = unescaped(_TAG.sub(" ", _NEXT_ROW.sub("\n", _NEXT_CELL.sub("\t", text))))
     return "\n".join(filter(None, (line.strip(" ") for line in text.split("\n"))))
 
 

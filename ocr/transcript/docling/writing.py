@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ocr.transcript.docling.otsl import CELLS
 from ocr.transcript.docling.tree import INLINE, Element, Run
-from ocr.transcript.prose.entities import unescaped
+from ocr.transcript.untagged.entities import unescaped
 
 _AROUND = {
     "bold": ("**", "**"),
