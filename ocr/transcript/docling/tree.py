@@ -24,7 +24,9 @@ INLINE = frozenset(
     {"formula", "code", "content", "checkbox", "marker", "key", "value", "hint", "smiles", *_STYLES}
 )
 # All else within code is code, such as a tag of HTML.
-_IN_CODE = frozenset({"code", "content", "location", "language", "label", "caption", "cdata", "property"})
+_IN_CODE = frozenset(
+    {"code", "content", "location", "language", "label", "caption", "cdata", "property", *_STYLES}
+)
 _DEEPEST = 40
 
 
@@ -86,6 +88,8 @@ class _Builder:
         name = self._open[-1].name
         if tag.name in ("class", "language"):
             return name in (("picture", "chart") if tag.name == "class" else ("code",))
+        if tag.name in ("code", "content") and tag.name == name:
+            return tag.kind == "close"
         return name not in ("code", "content") or tag.name in _IN_CODE
 
     def text(self, raw: str, start: int, end: int) -> None:

@@ -131,10 +131,7 @@ class _Regions:
         return self._region(element, "equation", f"$${plain}$$" if plain else "", plain)
 
     def _code(self, element: Element) -> Iterator[Region]:
-        captions = (
-            child for child in element.children if isinstance(child, Element) and child.name == "caption"
-        )
-        for caption in captions:
+        for caption in _captions(element):
             yield self._text(caption, "code_caption")
         code = code_of(element, self._plain)
         if code:
@@ -198,6 +195,13 @@ def _is_no_item(child: Element | Run) -> bool:
 
 def _is_cell(child: Element | Run) -> bool:
     return isinstance(child, Element) and (child.name in CELLS or child.name == "nl")
+
+
+def _captions(element: Element) -> Iterator[Element]:
+    """Yields the captions in an element, wherever they are."""
+    for child in element.children:
+        if isinstance(child, Element):
+            yield from [child] if child.name == "caption" else _captions(child)
 
 
 def _shares(children: Iterable[Element | Run]) -> list[float]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ocr.transcript.docling.otsl import CELLS
 from ocr.transcript.docling.tree import INLINE, Element, Run
@@ -86,7 +86,8 @@ def _flow(element: Element, writing: Writing, without: frozenset[str]) -> Iterat
 
 
 def _styled(element: Element, writing: Writing) -> str:
-    inner = "".join(_flow(element, writing, frozenset()))
+    is_verbatim = element.name in ("code", "formula")
+    inner = "".join(_flow(element, replace(writing, markdown=False) if is_verbatim else writing, frozenset()))
     text = inner.strip()
     if not writing.markdown or not text:
         return inner

@@ -83,6 +83,9 @@ def test_tables_charts_code_and_fields() -> None:
     [
         ("<doclang><text>Cut of", "Cut of"),
         ('<text><location value="1', '<location value="1'),
+        ("<text>Or <code>a <bold>b</bold></code>.</text>", "Or `a b`."),
+        ("<code>a <bold>b</bold></code>", "```\na b\n```"),
+        ("<code><content>a<caption>b", "b\n\n```\na\n```"),
         ("<code><![CDATA[x = 1", "```\nx = 1\n```"),
         ('<heading level="99999999999">a</heading>', "# a"),
         ("<fcel/>a<fcel/>b<nl/>", "| a | b |\n| --- | --- |"),

@@ -188,6 +188,7 @@ def test_cells_hold_whatever_a_page_does() -> None:
         ("<text>vector<int> & <map> &amp; <_x_></text>", [("text", "vector<int> & <map> &amp; <_x_>", None)]),
         ("<otsl><loc_0><loc_0><loc_5><loc_5></otsl>", [("table", "", (0, 0, 10, 20))]),
         ("<page_break> \n</doctag>", []),
+        ("<code><code>a</text><caption>b", [("code_caption", "b", None), ("code", "```\n<code>a</text>\n```", None)]),
     ],
 )  # fmt: skip
 def test_broken_or_odd_markup_costs_structure_and_never_text(
