@@ -14,6 +14,7 @@ from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import DEFAULT_PROMPT, OcrModel
 from ocr.model_files.locate import find_directory
 from ocr.transcript.confidence import Calibration, Curve
+from ocr.types import OutputFormat
 from tests.ocr.tiny import TINY, relative_error, tiny_model, tiny_tokenizer
 
 
@@ -68,6 +69,7 @@ def test_loads_what_was_saved(checkpoint: Path, model: OcrModel) -> None:
         assert torch.equal(parameter, model.get_parameter(name)), name
         assert not parameter.requires_grad
     assert not loaded.model.training
+    assert loaded.output_format == OutputFormat(name="ref_det", keeps_special_tokens=True)
     assert (loaded.image_token_id, loaded.bos_id, loaded.eos_id) == (2, 0, 1)
     assert (loaded.name, loaded.prompt) == (str(checkpoint), DEFAULT_PROMPT)
 

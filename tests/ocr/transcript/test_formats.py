@@ -86,6 +86,14 @@ def test_special_tokens_are_left_out_as_by_the_tokenizers_own_decoding() -> None
     assert [raw[slice(*span)] for span in spans if span] == ["Total: 5<pad><tool>", "naïve"]
 
 
+def test_deepseeks_output_is_parsed_as_it_stands() -> None:
+    raw = "one<pad>\n\n<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n<table><tr><td>a</td></tr></table><|im_end|>"
+    parsed = page(raw, "ref_det", keeps=True)
+    expected = grounding.parse(raw, width_px=100, height_px=200, page_number=3)
+    assert parsed == expected
+    assert [block.raw_span for block in parsed.blocks] == [block.raw_span for block in expected.blocks]
+
+
 @pytest.mark.parametrize("name", ["ref_det", "det"])
 def test_formats_of_special_tokens_keep_all_of_them(name: Format) -> None:
     raw = "<table><tr><td>a</td></tr></table> <pad>"

@@ -75,4 +75,5 @@ def test_the_prompt_is_the_users_if_there_is_one(tmp_path: Path) -> None:
             tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
         )
         prompts.append(reader.prompt)
+        assert reader.output_format.name == "markdown"
     assert prompts == [PROMPT, "Read <image>"]

@@ -7,6 +7,7 @@ import yaml
 
 from ocr.errors import ModelTableError
 from ocr.families.published.published_models import PublishedModel, find_model, published_models, read_table
+from ocr.types import OutputFormat
 
 ENTRY = {
     "name": "Some",
@@ -69,6 +70,8 @@ def test_what_differs_from_other_models_is_said() -> None:
     assert (got.prompting, got.processor, got.stop) == ("processor", {"format": True}, ("<|im_end|>",))
     assert (olm.front_matter, olm.longest_px, olm.prompts["page"].count("\n")) == (True, 1288, 2)
     assert hunyuan.licence.commercial == "restricted"
+    assert doctags.output_format == OutputFormat(name="doctags", keeps_special_tokens=True)
+    assert olm.output_format == OutputFormat(name="markdown_html_tables", front_matter=True)
 
 
 def test_transformers_has_a_class_for_every_type() -> None:

@@ -30,6 +30,7 @@ def test_a_batch_of_pages_reads_as_transformers_does(model_type: str, tmp_path: 
     reader: Any = family.load(
         tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt=QUESTION
     )
+    assert reader.output_format.name == "markdown"
     random = np.random.default_rng(0)
     images = [random.integers(0, 256, (*size, 3), np.uint8) for size in ((280, 200), (150, 260), (99, 70))]
     maker = family.view_maker(tmp_path)
