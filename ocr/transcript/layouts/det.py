@@ -10,8 +10,7 @@ import re
 from itertools import pairwise
 
 from ocr.transcript.grounding import LABELS, read_boxes, strip_tags, tidy, to_pixels
-from ocr.transcript.layouts.regions import Region, headed, page_text
-from ocr.transcript.untagged.html_tables import plain_tables
+from ocr.transcript.layouts.regions import Region, headed, page_text, unmarked
 from ocr.transcript.untagged.running_text import paragraphs
 from ocr.types import ParsedText
 
@@ -44,7 +43,7 @@ def _region(raw: str, start: int, end: int, width_px: int, height_px: int) -> Re
     return Region(
         label=label or "text",
         markdown=headed(label, body),
-        plain=plain_tables(body),
+        plain=unmarked(label, body),
         box_px=to_pixels(box, width_px, height_px),
         raw_span=(match.end() if body else start, end),
     )

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ocr.transcript.grounding import LABELS, tidy
-from ocr.transcript.layouts.regions import Region, box_around, headed, label_of, page_text
+from ocr.transcript.layouts.regions import Region, box_around, headed, is_label, label_of, page_text, unmarked
 from ocr.transcript.untagged import running_text
-from ocr.transcript.untagged.html_tables import plain_tables
 from ocr.types import ParsedText
 
 _BOXES = ("bbox", "bbox_2d", "box", "box_2d", "block_bbox")
@@ -127,26 +126,32 @@ def _region(item: _Item, scale: tuple[float, float] | None, width_px: int, heigh
     """Returns an item as a region, None where there is nothing in it."""
     values = item.values or {}
     box, text = _box(values), _text(values)
-    if not values or (box is None and not text):
+    if text is None or (box is None and not text):
         text = tidy(item.text)
         return Region(label="text", markdown=text, plain=text, raw_span=item.span) if text else None
     kind = next((values[name] for name in _KINDS if isinstance(values.get(name), str)), "text")
     label = label_of(kind, LABELS)
+    if not text and not is_label(kind, LABELS):
+        text = _whole(kind)
     shares = [number / scale[place % 2] for place, number in enumerate(box)] if box and scale else []
     return Region(
         label=label,
         markdown=_formula(text) if label == "equation" else headed(label, text),
-        plain=plain_tables(text),
+        plain=unmarked(label, text),
         box_px=box_around(shares, width_px, height_px),
         raw_span=item.span,
     )
 
 
-def _text(values: Mapping[str, Any]) -> str:
-    """Returns an item's text. Half of a character of two, which JSON can hold and a file cannot, is replaced."""
-    found = (values[name] for name in _TEXTS if values.get(name) is not None)
-    texts = (text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in found)
-    return "\n".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
+def _text(values: Mapping[str, Any]) -> str | None:
+    """Returns an item's text, "" where it has none; None where it is something else than text."""
+    found = [values[name] for name in _TEXTS if values.get(name) is not None]
+    return _whole("\n".join(found)) if all(isinstance(text, str) for text in found) else None
+
+
+def _whole(text: str) -> str:
+    """Returns text without halves of characters, which JSON can hold and a file cannot."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
 
 
 def _formula(text: str) -> str:

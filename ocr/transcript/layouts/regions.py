@@ -1,8 +1,10 @@
 """Regions of a page, whichever format they were written in, and the text that they make together."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ocr.transcript.untagged.html_tables import plain_tables
 from ocr.types import Block, ParsedText
 
 # What document models call a region, where LABELS (ocr.transcript.grounding) has another word for it.
@@ -26,6 +28,7 @@ _LABELS = {
     "vision_footnote": "footnote",
 }
 _HEADINGS = {"title": "# ", "sub_title": "## "}
+_SIGN = re.compile(r"^#{1,6}[^\S\n]++", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +86,18 @@ def box_around(shares: Sequence[float], width_px: int, height_px: int) -> tuple[
 
 def label_of(name: str, known: frozenset[str]) -> str:
     """Returns the label for a model's name of a kind of region: one of those known, "text" for what is not."""
-    words = "_".join(name.lower().replace("-", " ").split())
-    label = _LABELS.get(words, words)
+    label = _label(name)
     return label if label in known else "text"
+
+
+def is_label(name: str, known: frozenset[str]) -> bool:
+    """Returns whether it is a name of a kind of region, and not a text in its place."""
+    return _label(name) in known
+
+
+def _label(name: str) -> str:
+    words = "_".join(name.lower().replace("-", " ").split())
+    return _LABELS.get(words, words)
 
 
 def headed(label: str, text: str) -> str:
@@ -93,3 +105,8 @@ def headed(label: str, text: str) -> str:
     if label not in _HEADINGS or not text or text.startswith("#"):
         return text
     return _HEADINGS[label] + " ".join(text.split())
+
+
+def unmarked(label: str, text: str) -> str:
+    """Returns a region's text without the sign of a heading, if it is one, and with plain tables."""
+    return plain_tables(_SIGN.sub("", text) if label in _HEADINGS else text)

@@ -46,6 +46,7 @@ def test_boxes_are_those_of_deepseeks_own_format() -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
+        ("<|det|>title [1, 2, 3, 4]<|/det|># One", "One"),
         ("<|det|>malformed text hello", "malformed text hello"),
         ("one\n\ntwo<|det|>text [1, 2, 3, 4]<|/det|>three", "one\n\ntwo\n\nthree"),
         ("one<|det|>text [1, 2, 3", "one"),

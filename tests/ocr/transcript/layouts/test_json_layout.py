@@ -36,7 +36,7 @@ def test_a_layout_in_pixels() -> None:
         ("table", "<table><tr><td>a</td><td>b</td></tr></table>", (441, 1400, 2103, 1453)),
     ]
     assert "![](images/1_0.jpg)\n\nFigure 7" in parsed.markdown
-    assert parsed.text.endswith("4.2 Results\n\nE = mc^2\n\na\tb")
+    assert parsed.text.endswith("\n\n4.2 Results\n\nE = mc^2\n\na\tb")
 
 
 def test_coordinates_outside_the_page_are_of_another_picture() -> None:
@@ -67,7 +67,10 @@ def test_an_object_around_the_list_and_text_around_the_object() -> None:
         ('[{"bbox": [1, 2, 3, 4], "text": "$\\epsilon \\sum \\n x \\\\ y"}, {"text": "\\alpha"}]',
          ["$\\epsilon \\sum \n x \\ y", "\\alpha"]),
         ('{"bbox": [1, 2, 3, 4], "text": "one"}', ["one"]),
-        ('[{"bbox": [1, 2, 3, 4], "text": ["a", 5]}, {"Total": "5"}]', ['["a", 5]', '{"Total": "5"}']),
+        ('[{"bbox": [1, 2, 3, 4], "text": ["a", 5]}, {"Total": "5"}]',
+         ['{"bbox": [1, 2, 3, 4], "text": ["a", 5]}', '{"Total": "5"}']),
+        ('[{"bbox_2d": [1, 2, 3, 4], "label": "Total 5"}, {"bbox_2d": [1, 2, 3, 4], "label": "Text"}]',
+         ["Total 5", ""]),
         ('[{"bbox": [1e999, NaN, true, 4], "text": "one"}] two ```', ["one", "two ```"]),
         ('[{"bbox": [1, 2, 3, 4], "text": "\\ud800one"}]', ["\ufffdone"]),
         ("No JSON [1, 2] {x} here.\n\nReally.", ["No JSON [1, 2] {x} here.", "Really."]),
