@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
 from ocr.families.family import Family, Kind
-from ocr.families.registry import family_of, family_of_model
+from ocr.families.registry import family_of, family_of_model, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
@@ -221,6 +221,10 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
+    for rung in settings["ladder"]["rungs"]:  # keys that came later count only where they are used
+        for key in ("model", "below"):
+            if rung[key] is None:
+                del rung[key]
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     lines = {"reader": "lines"} if config.reader == "lines" else {}
@@ -271,6 +275,33 @@ def resolved(config: Config) -> Config:
     """Returns the configuration with `auto` resolved for its model: text_layer and reader. Raises: CheckpointError."""
     reader = "lines" if reads_lines(config) else "page"
     return completed(config).model_copy(update={"text_layer": layer_use(config), "reader": reader})
+
+
+def other_models(config: Config) -> tuple[str, ...]:
+    """Returns the models that retry steps name, each once."""
+    return tuple(dict.fromkeys(rung.model for rung in config.ladder.rungs if rung.model is not None))
+
+
+def with_model(config: Config, model: str) -> Config:
+    """Returns the configuration for a retry step's model: whole pages, the model's own prompt, one process."""
+    return config.model_copy(
+        update={
+            "model": model,
+            "reader": "page",
+            "decode": config.decode.model_copy(update={"prompt": None}),
+            "run": config.run.model_copy(update={"replicas": 1}),
+        }
+    )
+
+
+def models_sha256(config: Config) -> tuple[str, str]:
+    """Returns the sha256 of the configured model's files, and that of all models that a reading may depend on.
+
+    Raises: CheckpointError.
+    """
+    own = model_sha256(config.model)
+    others = [model_sha256(name) for name in other_models(config)]
+    return own, hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
 
 def completed(config: Config) -> Config:
