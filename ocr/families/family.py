@@ -69,6 +69,13 @@ class Family(ABC):
         )
         return loaded
 
+    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
+        """Returns what a model's licence says against commercial use, None if nothing is known against it.
+
+        name: as the user gave it. config: its config.json.
+        """
+        return None
+
     def ngram(self, kind: Kind) -> tuple[int, int]:
         """Returns size and window of the no-repeat n-gram that its published scripts use; size 0 for none."""
         return 0, 1
