@@ -1,0 +1,129 @@
+"""Models of other families go through a run as DeepSeek-OCR does: the same rows, stages, retries and hashes."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from ocr.decoding.requests import PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.families.registry import family_of
+from ocr.transcript import grounding
+from pipeline.config import sources
+from pipeline.config.schema import Config
+from storage.database import open_for_reading
+from storage.queries.statistics import status
+from tests.ocr.families.minicpm import tiny_minicpm
+from tests.ocr.families.published import tiny_published
+from tests.pipeline.conftest import MakePdf
+from tests.pipeline.runs import changed, rows, run_quietly
+
+# Prompts of the tiny models are of many bytes, each a token.
+MAX_TOKENS = 260
+
+
+def _minicpm(version: str) -> Callable[[Path], Path]:
+    def save(folder: Path) -> Path:
+        config = tiny_minicpm.config_json(version)
+        tiny_minicpm.save(tiny_minicpm.plain_model(version, config), config, folder)
+        tiny_minicpm.tokenizer().save(str(folder / "tokenizer.json"))
+        return folder
+
+    return save
+
+
+def _published(model_type: str) -> Callable[[Path], Path]:
+    return lambda folder: tiny_published.save(model_type, folder)
+
+
+MODELS = {
+    "MiniCPM-V 2.5": (_minicpm("2.5"), {"slices"}),
+    "MiniCPM-V 4.5": (_minicpm("4.5"), {"slices"}),
+    "Qwen3-VL": (_published("qwen3_vl"), {"image", "video"}),
+    "Qwen2.5-VL": (_published("qwen2_5_vl"), {"image", "video"}),
+    "LightOnOCR": (_published("lighton_ocr"), {"image"}),
+    "PaddleOCR-VL": (_published("paddleocr_vl"), {"image"}),
+    "HunyuanOCR": (_published("hunyuan_vl"), {"image"}),
+}
+
+
+def config_of(model: Path, docs: Path, database: str) -> Config:
+    off = ["text_layer=ignore", "ladder.rungs=[]", "decode.loop.tokens=0", "device=cpu", "threads=1"]
+    values = {
+        "ingest": {"paths": [str(docs)]},
+        "store": {"database": database, "doubtful_below": 0.0},
+        "model": str(model),
+        "decode": {"max_tokens": MAX_TOKENS, "prompt": "<image>Read"},
+    }
+    return sources.load(None, off, [("test", values)])
+
+
+@torch.inference_mode()
+def read_apart(model: Path, pixels: np.ndarray[Any, Any]) -> str:
+    """Returns the text of a page that is read alone, without a run."""
+    family = family_of(model)
+    loaded: Any = family.load(
+        model, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="<image>Read"
+    )
+    maker = family.view_maker(model)
+    assert maker is not None
+    views, encoder = [maker(pixels)], loaded.vision_encoder("gundam")
+    manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
+    outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
+    (tokens,) = encoder.assemble(views, outputs)
+    settings = DecodeSettings(max_tokens=MAX_TOKENS, ngram_size=0, loop_tokens=0)
+    (read,) = loaded.engine(prompt="", num_slots=1).read([PageRequest(vision=tokens, settings=settings)])
+    height, width, _ = pixels.shape
+    return grounding.parse(read.transcript.raw, width_px=width, height_px=height).text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pages_become_rows_with_the_texts_of_the_model(
+    name: str, docs: Path, database: str, make_pdf: MakePdf, tmp_path: Path
+) -> None:
+    save, paths = MODELS[name]
+    model = save(tmp_path / "model")
+    random = np.random.default_rng(0)
+    pictures = [random.integers(0, 256, (*size, 3), np.uint8) for size in ((120, 90), (70, 140))]
+    for number, pixels in enumerate(pictures):
+        Image.fromarray(pixels).save(docs / f"{number}.png")
+    make_pdf(docs / "a.pdf", ["one", ""])
+    config = config_of(model, docs, database)
+
+    summary = run_quietly(config)
+
+    assert sum(summary.pages.values()) == 4
+    assert summary.pages["blank"] >= 1
+    found = {(Path(row["path"]).name, row["page"]): row for row in rows(database)}
+    for number, pixels in enumerate(pictures):
+        assert found[f"{number}.png", 1]["text"].strip() == read_apart(model, pixels).strip()
+    stages = {f"encode_{path}" for path in paths} | {"decode_prefill", "decode_generate", "render", "place"}
+    assert stages <= set(found["0.png", 1]["timings"])
+    assert {status for _, status in ((key, row["status"]) for key, row in found.items())} <= {
+        "ok", "blank", "truncated", "doubtful",
+    }  # fmt: skip
+    with closing(open_for_reading(database)) as db:
+        assert set(status(db).runs[0].encoder or {}) == paths
+    assert run_quietly(config).pages["blank"] == 0, "only what was cut short is tried again"
+    again = run_quietly(changed(config, decode={"prompt": "<image>Again"}))
+    assert sum(again.pages.values()) == 4, "another prompt reads all of them"
+
+
+@pytest.mark.parametrize("file", ["preprocessor_config.json", "tokenizer_config.json"])
+def test_what_a_processor_reads_decides_whether_pages_were_read(
+    file: str, docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = tiny_published.save("lighton_ocr", tmp_path / "model")
+    Image.new("L", (90, 120), 255).save(docs / "a.png")  # blank, so that it is done at once
+    config = config_of(model, docs, database)
+    assert [sum(run_quietly(config).pages.values()) for _ in range(2)] == [1, 0]
+    path = model / file
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert sum(run_quietly(config).pages.values()) == 1
