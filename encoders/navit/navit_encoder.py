@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from encoders.graphs.path import Unit
+from encoders.qwen_vl.grid_plans import PatchGeometry
 from encoders.qwen_vl.patch_vision import PatchVision
 from encoders.qwen_vl.vision_paths import AXIS, QwenPath
 from encoders.types import VisionTokens
@@ -38,6 +39,10 @@ class NavitEncoder(VisionEncoder):
     @property
     def device(self) -> torch.device:
         return self._vision.device
+
+    @property
+    def geometry(self) -> PatchGeometry:
+        return self._vision.geometry
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
