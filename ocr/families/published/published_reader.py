@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from ocr.decoding.requests import PageRequest
 from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.published.navit_pages import NavitPages, navit_encoder
 from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages
 from ocr.families.published.published_models import PublishedModel
@@ -57,7 +58,11 @@ class PublishedReader:
 
     def vision_encoder(self, mode: Mode) -> ProcessedPages:
         prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
-        return ProcessedPages(self.model, Prompting(self.processor, self.known, prompt))
+        prompting = Prompting(self.processor, self.known, prompt)
+        encoder = navit_encoder(self.model, self.processor)
+        if encoder is None:
+            return ProcessedPages(self.model, prompting)
+        return NavitPages(self.model, prompting, encoder)
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
         """Returns the engine; the prompt is part of what the encoder hands over."""
