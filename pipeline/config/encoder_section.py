@@ -75,7 +75,8 @@ class EncoderConfig(Section):
 def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
     """Returns the graph manager's settings. Raises: ConfigError for budgets that this mode's views do not fill.
 
-    Whether the model has such a path is known once it is loaded. Whether memory_limit has room for a budget is checked at warm-up, as it matters only on a device with graphs.
+    Whether the model has such a path is known once it is loaded; whether memory_limit has room for a budget is checked
+    at warm-up, as it matters only on a device with graphs.
     """
     tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
     try:

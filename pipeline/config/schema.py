@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.family import Family, Kind
+from ocr.families.family import Family, Kind, VideoMaker
 from ocr.families.registry import family_of, family_of_model, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
@@ -35,6 +35,7 @@ class IngestConfig(Section):
     pages: str | None = None
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
+    video: bool = False
     probe_timeout_s: float = Field(default=120.0, gt=0)
     password_env: str | None = None
     password_file: str | None = None
@@ -228,8 +229,11 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     lines = {"reader": "lines"} if config.reader == "lines" else {}
+    video = {"video": True} if config.ingest.video else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
-    text = json.dumps({**settings, **layer, **lines, **turns, "weights": weights_sha256}, sort_keys=True)
+    text = json.dumps(
+        {**settings, **layer, **lines, **video, **turns, "weights": weights_sha256}, sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -241,6 +245,7 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
         exclude=tuple(ingest.exclude),
         max_image_pixels=ingest.max_image_pixels,
         passwords=passwords,
+        video=ingest.video,
     )
 
 
@@ -336,12 +341,23 @@ def reads_lines(config: Config) -> bool:
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
+    video = _video_maker(config) if config.ingest.video else None
     if reads_lines(config):
         return TileSettings(lines=True)
     directory = find_directory(config.model)
     if (views := family_of(directory).view_maker(directory)) is not None:
-        return TileSettings(views=views)
+        return TileSettings(views=views, video=video)
     return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
+
+
+def _video_maker(config: Config) -> VideoMaker:
+    directory = find_directory(config.model)
+    maker = family_of(directory).video_maker(directory)
+    if maker is None:
+        raise CheckpointError(
+            f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
+        )
+    return maker
 
 
 def _reads_crops(config: Config) -> bool:
