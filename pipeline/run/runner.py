@@ -194,6 +194,7 @@ class _Run:
         Discovery and rendering share the workers; time that these waited for room in the budget counts for rendering.
         """
         workers = render_workers(self._config)
+        names = {rung.model: rung.name for rung in self._config.ladder.rungs}
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
         idle = max(0.0, 1 - discover.busy - render.busy)
@@ -204,7 +205,7 @@ class _Run:
             *([] if self._lines is None else [self._lines.use(wall_s)]),
             *self._model.stages(wall_s),
             *(
-                dataclasses.replace(use, name=f"{use.name} ({name})")
+                dataclasses.replace(use, name=f"{use.name} ({names[name]})")
                 for name, model in self._others.items()
                 for use in model.stages(wall_s)
             ),

@@ -66,7 +66,7 @@ def test_pages_in_doubt_go_to_the_other_model(
         run = status(db).runs[0]
         assert run.counts["pages_sent_up"] == 2
         names = [stage["name"] for stage in run.flow["stages"]] if run.flow else []
-    assert {f"encode ({other})", "encode"} <= set(names)
+    assert {"encode (large)", "encode"} <= set(names)
     assert all("encode_image" in row["timings"] for row in rows(database) if row["rung"] == "large")
 
 
