@@ -19,6 +19,7 @@ from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.families.minicpm.prompts import PagePrompt, page_prompt, stop_ids
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_tokenizer
+from ocr.types import OutputFormat
 
 # The publisher gives none for pages; docling's for general models.
 PROMPT = "Convert this page to markdown. Do not miss any text and only output the bare markdown!"
@@ -59,6 +60,11 @@ class MiniCpmReader:
     characters: None = None
     calibration: None = None
     takes_drafts: bool = False
+
+    @property
+    def output_format(self) -> OutputFormat:
+        """What PROMPT asks for."""
+        return OutputFormat(name="markdown")
 
     @property
     def device(self) -> torch.device:

@@ -14,6 +14,7 @@ from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages
 from ocr.families.published.published_models import PublishedModel
 from ocr.imaging.tiling import Mode
+from ocr.types import OutputFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +38,10 @@ class PublishedReader:
         """The tokenizers library's own, which decodes without transformers' rules."""
         tokenizer: Tokenizer = self.processor.tokenizer.backend_tokenizer
         return tokenizer
+
+    @property
+    def output_format(self) -> OutputFormat:
+        return self.known.output_format
 
     @property
     def device(self) -> torch.device:

@@ -19,6 +19,7 @@ from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
 from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_json
+from ocr.types import OutputFormat
 
 
 def load(
@@ -35,9 +36,13 @@ def load(
     Raises: CheckpointError.
     """
     loaded = load_qwen(directory, device=torch.device(device), dtype=getattr(torch, dtype))
-    if prompt is None:
-        prompt = known_model(name, read_json(directory / "config.json")).prompts["page"]
-    return QwenReader(name=name, loaded=loaded, prompt=prompt)
+    known = known_model(name, read_json(directory / "config.json"))
+    return QwenReader(
+        name=name,
+        loaded=loaded,
+        prompt=known.prompts["page"] if prompt is None else prompt,
+        output_format=known.output_format,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +52,7 @@ class QwenReader:
     name: str
     loaded: LoadedQwen
     prompt: str
+    output_format: OutputFormat
     characters: None = None
     calibration: None = None
     takes_drafts: bool = False

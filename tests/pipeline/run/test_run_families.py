@@ -1,5 +1,6 @@
 """Models of other families go through a run as DeepSeek-OCR does: the same rows, stages, retries and hashes."""
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tokenizers import Tokenizer
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
@@ -16,7 +18,7 @@ from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.registry import family_of
-from ocr.transcript import grounding
+from ocr.transcript import formats
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from storage.database import open_for_reading
@@ -81,7 +83,8 @@ def read_apart(model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_
     settings = DecodeSettings(max_tokens=max_tokens, ngram_size=0, loop_tokens=0)
     (read,) = loaded.engine(prompt="", num_slots=1).read([PageRequest(vision=tokens, settings=settings)])
     height, width, _ = pixels.shape[-3:]
-    return grounding.parse(read.transcript.raw, width_px=width, height_px=height).text
+    raw = read.transcript.raw
+    return formats.parse(raw, loaded.output_format, loaded.tokenizer, width_px=width, height_px=height).text
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -114,6 +117,53 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     assert run_quietly(config).pages["blank"] == 0, "only what was cut short is tried again"
     again = run_quietly(changed(config, decode={"prompt": "<image>Again"}))
     assert sum(again.pages.values()) == 4, "another prompt reads all of them"
+
+
+def renamed(model: Path, names: dict[int, str]) -> Path:
+    """Has tokens of a tiny model, each a byte that no prompt holds, stand for other texts."""
+    path = model / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    spelled = {token: name.replace(" ", "Ġ").replace("\n", "Ċ") for token, name in names.items()}
+    vocab = content["model"]["vocab"]
+    content["model"]["vocab"] = {spelled.get(token, sign): token for sign, token in vocab.items()}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return model
+
+
+def read_one(model: Path, docs: Path, database: str) -> dict[str, Any]:
+    """Returns the row of a page of noise, 90 x 120 px."""
+    pixels = np.random.default_rng(0).integers(0, 256, (120, 90, 3), np.uint8)
+    Image.fromarray(pixels).save(docs / "a.png")
+    run_quietly(config_of(model, docs, database))
+    (row,) = rows(database)
+    return row
+
+
+def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = _published("granite_docling")(tmp_path / "model")
+    tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}  # what it begins with
+    row = read_one(renamed(model, tags), docs, database)
+    title = row["text"]
+    assert set(title) == {"c"}, "what it goes on with"
+    assert row["markdown"] == f"# {title}"
+    (block,) = row["blocks"]
+    assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", [0, 0, 45, 120])
+
+
+def test_what_a_format_has_besides_text_does_not_reach_the_rows(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = _published("qwen2_5_vl")(tmp_path / "allenai" / "olmOCR-2-tiny")  # a name that models.yaml knows
+    begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
+    row = read_one(renamed(model, begins), docs, database)
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    assert row["markdown"].startswith("<table><tr><td>one</td></tr></table>")
+    assert row["text"].startswith("one")
+    assert not [token for token in (*special, "<td>") if token in row["text"]]
+    assert row["blocks"][0]["label"] == "table"
 
 
 @pytest.mark.parametrize("file", ["preprocessor_config.json", "tokenizer_config.json"])
