@@ -2,7 +2,7 @@
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["pdf", "image"]
 NumberFormat = Literal["float32", "bfloat16"]
+# Makes the views of a video's frames, [T, H, W, 3] uint8 RGB, all of which the model is shown.
+VideoMaker = Callable[[UInt8Array], PageViews]
 
 
 class ViewMaker(Protocol):
@@ -49,6 +51,13 @@ class Family(ABC):
 
         Raises: CheckpointError for a file that is missing or says nothing usable.
         """
+
+    def video_maker(self, directory: Path) -> VideoMaker | None:
+        """Returns what makes the views of videos; None for models that read pages alone.
+
+        Raises: CheckpointError as view_maker() does.
+        """
+        return None
 
     def load(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocr.families.family import Family
+from ocr.families.family import Family, VideoMaker
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.model_files.locate import read_json
 
@@ -21,3 +21,6 @@ class QwenVlFamily(Family):
 
     def view_maker(self, directory: Path) -> QwenResizing:
         return read_resizing(directory, str(read_json(directory / "config.json").get("model_type")))
+
+    def video_maker(self, directory: Path) -> VideoMaker:
+        return self.view_maker(directory).video_views
