@@ -25,9 +25,11 @@ _STUB = {
 }  # fmt: skip
 
 
-def deepseek2(device: torch.device, dtype: torch.dtype) -> EncoderSubject:
-    """Returns the encoder; a stub stands for the language model."""
-    model = _model()
+def deepseek2(
+    device: torch.device, dtype: torch.dtype, size: EncoderV2Config | None = None
+) -> EncoderSubject:
+    """Returns the encoder; a stub stands for the language model. size: the published one by default."""
+    model = _model(size or EncoderV2Config())
     draw(model, device, dtype)
     return EncoderSubject(
         encoder=DeepSeek2VisionEncoder(encoder_of(model)),
@@ -36,15 +38,18 @@ def deepseek2(device: torch.device, dtype: torch.dtype) -> EncoderSubject:
     )
 
 
-def _model() -> Any:
+def _model(size: EncoderV2Config) -> Any:
     """Returns transformers' model on the meta device."""
     from transformers import DeepseekOcr2Config
     from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
 
-    size = EncoderV2Config()
-    queries = size.queries
+    sam, queries = size.sam, size.queries
     vision = {
-        "sam_config": {"downsample_channels": list(size.sam.downsample_channels), "mlp_dim": size.sam.mlp_dim},
+        "sam_config": {
+            "hidden_size": sam.width, "num_hidden_layers": sam.num_layers, "num_attention_heads": sam.num_heads,
+            "mlp_dim": sam.mlp_dim, "global_attn_indexes": list(sam.global_layers),
+            "output_channels": sam.neck_channels, "downsample_channels": list(sam.downsample_channels),
+        },
         "encoder_config": {
             "hidden_size": queries.width, "intermediate_size": queries.mlp_dim,
             "num_hidden_layers": queries.num_layers, "num_attention_heads": queries.num_heads,
@@ -71,9 +76,7 @@ class LargerTiles:
     def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
         height, width, _ = pixels.shape
-        scale = tiling.TILE_PX / TILE_PX
-        # The grid depends on the page's size in tiles alone.
-        columns, rows = tiling.choose_grid(round(width * scale), round(height * scale), self.max_tiles)
+        columns, rows = tiling.choose_grid(width, height, self.max_tiles, TILE_PX)
         whole = tiling.views(pixels, "gundam", self.max_tiles, grid=(1, 1))
         if (columns, rows) == (1, 1):
             return whole

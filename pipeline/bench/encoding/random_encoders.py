@@ -20,7 +20,6 @@ from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
-from ocr.model.random_weights import redraw
 from pipeline.bench.encoding.drawn_weights import draw
 from pipeline.bench.encoding.published_sizes import PublishedSize
 from pipeline.bench.encoding.random_deepseek2 import deepseek2
@@ -40,8 +39,7 @@ def random_deepseek(device: torch.device, dtype: torch.dtype) -> OcrModel:
     )  # fmt: skip
     with torch.device("meta"):
         model = OcrModel.from_config(OcrConfig(language=stub))
-    model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
-    redraw(model)
+    draw(model, device, dtype)
     if device.type == "cuda":
         model.encoder.store_channels_last()
     return model
