@@ -64,10 +64,10 @@ output_json_option = click.option(
 )
 @click.option(
     "--budgets",
-    type=click.Choice(["default", "auto"]),
+    type=click.Choice(["default", "auto", "fitted"]),
     default="default",
     show_default=True,
-    help="Graph sizes: doubling, or chosen by measurements on this machine.",
+    help="Graph sizes: doubling, chosen by measurements on this machine, or those that pad the requests least.",
 )
 @click.option(
     "--buckets",

@@ -1,21 +1,18 @@
 """Defines the encoders to compare: transformers' classes, ours, and ours through graphs."""
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
-from encoders.graphs.batching.packing import Bounds, pack
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.path import GraphPath, Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
-from encoders.vision_encoder import VisionEncoder
 from ocr.model.deepseek_ocr import OcrModel
+from pipeline.bench.encoding.batch_sizes import batch_sizes
 from pipeline.bench.encoding.subject import EncoderSubject, Reference, deepseek_subject
 from pipeline.device.run_encoder import PathsEncoder
 from pipeline.stages.encode import encode_views
@@ -136,7 +133,7 @@ class GraphArm(ManagedArm):
 
     def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
         """Captures the graphs of all axes that occur. Budgets that are "auto" are chosen for just these batches."""
-        seen = self._histogram(batches)
+        seen = batch_sizes(self._encoder, batches, self._settings.max_items)
         for name, axis in sorted(seen, key=str):
             self._axes.setdefault(name, []).append(axis)
         self.manager.warm_up(self._axes, seen if self._settings.budgets == "auto" else None)
@@ -146,34 +143,6 @@ class GraphArm(ManagedArm):
             name: stats | {"axes_are_px": all(isinstance(axis, int) for axis in self._axes.get(name, ()))}
             for name, stats in self._counted().items()
         }
-
-    def _histogram(
-        self, batches: Sequence[Sequence[PageViews]]
-    ) -> dict[tuple[str, Hashable], Mapping[int, int]]:
-        """Returns how often batches of each number of tokens will be encoded, by path and axis."""
-        seen: dict[tuple[str, Hashable], Counter[int]] = {}
-        for pages in batches:
-            for path, axis, units in self._grouped(pages):
-                bounds = Bounds(
-                    max_tokens=path.most_tokens(axis, self._settings.max_items),
-                    max_items=self._settings.max_items,
-                )
-                packed = pack([unit.tokens for unit in units], bounds, items=[unit.items for unit in units])
-                # A unit beyond the bounds runs by itself, eagerly.
-                inside = [batch.tokens for batch in packed if batch.tokens <= bounds.max_tokens]
-                seen.setdefault((path.name, axis), Counter()).update(inside)
-        return dict(seen)
-
-    def _grouped(self, pages: Sequence[PageViews]) -> Iterator[tuple[GraphPath, Hashable, list[Unit]]]:
-        """Yields the pages' units by path and axis."""
-        assert isinstance(self._encoder, VisionEncoder), "only such encoders have paths"
-        for path in self.paths:
-            by_axis: dict[Hashable, list[Unit]] = {}
-            for page in self._encoder.units(path.name, pages):
-                for unit in page:
-                    by_axis.setdefault(unit.axis, []).append(unit)
-            for axis, units in by_axis.items():
-                yield path, axis, units
 
 
 def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, Any]:

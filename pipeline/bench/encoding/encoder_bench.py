@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -12,6 +12,7 @@ from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.families.family import NumberFormat
+from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.latency_table import ArmTimes
 from pipeline.bench.encoding.load_encoder import load_encoder
@@ -28,6 +29,8 @@ from pipeline.errors import ConfigError
 
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
 _COMPARED = 32
+# The most graphs of a path whose sizes are fitted to the requests.
+_FITTED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,8 @@ class BenchSettings:
     """The settings of `ocrbatch bench encoder`. pages: a folder; None draws random images from the buckets.
 
     batch_size: requests that are encoded at once, with their views pooled; they share the time equally.
-    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests. frames: of a video, in
+    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests by measured
+    latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
     place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit.
     """
 
@@ -49,7 +53,7 @@ class BenchSettings:
     max_tiles: int = 6
     batch_size: int = 1
     max_items: int = 32
-    budgets: Literal["default", "auto"] = "default"
+    budgets: Literal["default", "auto", "fitted"] = "default"
     buckets: dict[Size, float]
     pages: str | None = None
     frames: int = 0
@@ -106,11 +110,7 @@ def bench(
     if not chosen:
         raise ConfigError(f"--arms {','.join(settings.arms)}: {'; '.join(missing.values())}; add eager")
     requests = _requests(settings, subject)
-    graphs = GraphSettings(
-        max_items=settings.max_items,
-        budgets="auto" if settings.budgets == "auto" else None,
-        memory_limit=settings.memory_limit,
-    )
+    graphs = _graph_settings(settings, subject, requests)
     measured: list[ArmTimes] = []
     outputs: dict[str, list[torch.Tensor]] = {}
     for name in chosen:
@@ -127,6 +127,19 @@ def bench(
         parity=parity(outputs),
         missing=missing,
     )
+
+
+def _graph_settings(
+    settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
+) -> GraphSettings:
+    graphs = GraphSettings(max_items=settings.max_items, memory_limit=settings.memory_limit)
+    if settings.budgets == "auto":
+        return replace(graphs, budgets="auto")
+    if settings.budgets == "fitted":
+        batches = [_views(batch) for batch in _batches(requests, settings.batch_size)]
+        seen = batch_sizes(subject.encoder, batches, settings.max_items)
+        return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
+    return graphs
 
 
 def _requests(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
