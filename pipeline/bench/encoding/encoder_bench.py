@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 
 from encoders.graphs.capturing.capture import Capture
+from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.families.family import NumberFormat
@@ -160,7 +161,10 @@ def _measure(
 ) -> ArmTimes:
     times = ArmTimes(name=arm.name)
     batches = list(_batches(requests, settings.batch_size))
-    arm.prepare([_views(batch) for batch in batches])
+    try:
+        arm.prepare([_views(batch) for batch in batches])
+    except GraphSettingsError as error:  # of sizes that the memory limit has no room for
+        raise ConfigError(f"--memory-limit and --budgets: {error}") from error
     for batch in batches[: settings.num_warmups]:
         arm.encode(_views(batch))
     arm.start()

@@ -132,6 +132,8 @@ def test_a_memory_limit_bounds_the_graphs(tmp_path: Path) -> None:
     limit = free["graph_bytes"] // 2
     bounded = measured(model, memory_limit=limit).arms[-1].statistics["slices"]
     assert 0 < bounded["graph_bytes"] <= limit < free["graph_bytes"]
+    with pytest.raises(ConfigError, match="--memory-limit"):
+        measured(model, memory_limit=100, budgets="fitted")
 
 
 def test_videos_are_refused_for_models_without(tmp_path: Path) -> None:
