@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_grid import VisionGrid
+from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
 from ocr.families.generation.generate_engine import GenerateEngine
@@ -17,6 +19,7 @@ from ocr.families.published.published_family import known_model
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
 from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
 from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
+from ocr.families.qwen_vl.qwen_reference import features
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_json
 from ocr.types import OutputFormat
@@ -76,6 +79,11 @@ class QwenReader:
 
     def vision_encoder(self, mode: Mode) -> QwenEncoder:
         return self.loaded.encoder()
+
+    def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        """Returns the pages' or videos' vision tokens as transformers' own class computes them."""
+        resizing = self.loaded.resizing
+        return features(self.loaded.model.model.visual, pages, mean=resizing.mean, std=resizing.std)
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
         return GenerateEngine(self, num_slots=num_slots)
