@@ -28,6 +28,21 @@ class ViewMaker(Protocol):
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
 
 
+class VideoMaker(Protocol):
+    """Makes the views of a video, in a worker process: picklable. most_px: of all its frames together, as views.
+
+    most_frames: it is shown at most so many, at even distances.
+    """
+
+    @property
+    def most_px(self) -> int: ...
+    @property
+    def most_frames(self) -> int: ...
+
+    def __call__(self, frames: UInt8Array, /) -> PageViews:
+        """Returns the views of frames [T, H, W, 3] uint8 RGB."""
+
+
 class Family(ABC):
     """Models of one architecture, or that one piece of code loads. name: how messages call it.
 
@@ -50,6 +65,10 @@ class Family(ABC):
         Raises: CheckpointError for a file that is missing or says nothing usable.
         """
 
+    def video_maker(self, directory: Path) -> VideoMaker | None:
+        """Returns what makes the views of videos; None for a model that reads none. Raises: CheckpointError."""
+        return None
+
     def load(
         self,
         directory: Path,
@@ -68,6 +87,13 @@ class Family(ABC):
             directory, name=name, device=device, dtype=dtype, encoder_dtype=encoder_dtype, prompt=prompt
         )
         return loaded
+
+    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
+        """Returns what a model's licence says against commercial use, None if nothing is known against it.
+
+        name: as the user gave it. config: its config.json.
+        """
+        return None
 
     def ngram(self, kind: Kind) -> tuple[int, int]:
         """Returns size and window of the no-repeat n-gram that its published scripts use; size 0 for none."""

@@ -70,18 +70,18 @@ def layout(width_px: int, height_px: int, mode: Mode, max_tiles: int) -> Layout:
     return Layout(grid=grid, canvas_px=(spec.base_px, spec.base_px), stretch=stretch)
 
 
-def choose_grid(width_px: int, height_px: int, max_tiles: int) -> Grid:
+def choose_grid(width_px: int, height_px: int, max_tiles: int, tile_px: int = TILE_PX) -> Grid:
     """Returns (columns, rows): the grid whose aspect is nearest the page's; (1, 1) if the page is not tiled.
 
     On a tie the later (larger) grid wins if the page has more than half the pixels of its canvas.
     """
-    if width_px <= TILE_PX and height_px <= TILE_PX:
+    if width_px <= tile_px and height_px <= tile_px:
         return (1, 1)
     aspect, area_px = width_px / height_px, width_px * height_px
     best, best_distance = (1, 1), float("inf")
     for columns, rows in grids(max_tiles):
         distance = abs(aspect - columns / rows)
-        fills = area_px > 0.5 * TILE_PX * TILE_PX * columns * rows
+        fills = area_px > 0.5 * tile_px * tile_px * columns * rows
         if distance < best_distance or (distance == best_distance and fills):
             best, best_distance = (columns, rows), distance
     return best

@@ -34,7 +34,13 @@ output_json_option = click.option(
 
 
 @bench.command("encoder")
-@model_option
+@click.option(
+    "--model",
+    metavar="M",
+    default="small",
+    show_default=True,
+    help='"small", a directory or a hub id, of any family; "random:NAME": published sizes with random weights.',
+)
 @device_option
 @dtype_option
 @click.option(
@@ -58,10 +64,10 @@ output_json_option = click.option(
 )
 @click.option(
     "--budgets",
-    type=click.Choice(["default", "auto"]),
+    type=click.Choice(["default", "auto", "fitted"]),
     default="default",
     show_default=True,
-    help="Graph sizes: doubling, or chosen by measurements on this machine.",
+    help="Graph sizes: doubling, chosen by measurements on this machine, or those that pad the requests least.",
 )
 @click.option(
     "--buckets",
@@ -71,16 +77,40 @@ output_json_option = click.option(
     help="Random images: (height, width) and their probability.",
 )
 @click.option("--pages", metavar="DIR", help="Use pages of the documents in this folder instead.")
+@click.option(
+    "--frames",
+    type=click.IntRange(1),
+    help="Use random videos of so many frames instead, in the sizes of --buckets.",
+)
+@click.option(
+    "--memory-limit",
+    "memory_limit_mib",
+    type=click.IntRange(1),
+    metavar="MIB",
+    help="Most memory for graphs and their buffers.  [default: no limit]",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
-def bench_encoder(buckets: str, output_json: str | None, verbose: bool, **options: Any) -> None:
+def bench_encoder(
+    buckets: str,
+    frames: int | None,
+    memory_limit_mib: int | None,
+    output_json: str | None,
+    verbose: bool,
+    **options: Any,
+) -> None:
     """Time the vision encoder with and without graphs against transformers' own, in the table of vLLM's benchmark."""
     start_logging(verbose)
     from pipeline.bench.encoding import encoder_report
     from pipeline.bench.encoding.requests import parse_buckets
 
-    result = encoder_report.run(buckets=parse_buckets(buckets), **options)
+    result = encoder_report.run(
+        buckets=parse_buckets(buckets),
+        frames=frames or 0,
+        memory_limit=memory_limit_mib << 20 if memory_limit_mib else None,
+        **options,
+    )
     _show(encoder_report.lines(result), result, output_json)
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocr.families.family import Family
+from ocr.families.family import Family, VideoMaker
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.versions import MODEL_TYPE
+from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.model_files.locate import read_json
 
 
@@ -19,3 +20,6 @@ class MiniCpmFamily(Family):
 
     def view_maker(self, directory: Path) -> SlicingRule:
         return SlicingRule.from_json(read_json(directory / "config.json"))
+
+    def video_maker(self, directory: Path) -> VideoMaker | None:
+        return video_slicing(read_json(directory / "config.json"))

@@ -7,16 +7,19 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_grid import VisionGrid
+from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.generation.generate_engine import GeneratingModel
 from ocr.families.published.published_family import known_model
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
 from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
 from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
+from ocr.families.qwen_vl.qwen_reference import features
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_json
 from ocr.types import OutputFormat
@@ -46,16 +49,13 @@ def load(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QwenReader:
-    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer."""
+class QwenReader(GeneratingModel):
+    """Implements ocr.families.page_model.PageModel."""
 
     name: str
     loaded: LoadedQwen
     prompt: str
     output_format: OutputFormat
-    characters: None = None
-    calibration: None = None
-    takes_drafts: bool = False
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -77,11 +77,10 @@ class QwenReader:
     def vision_encoder(self, mode: Mode) -> QwenEncoder:
         return self.loaded.encoder()
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
-        return GenerateEngine(self, num_slots=num_slots)
-
-    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
-        return None
+    def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        """Returns the pages' or videos' vision tokens as transformers' own class computes them."""
+        resizing = self.loaded.resizing
+        return features(self.loaded.model.model.visual, pages, mean=resizing.mean, std=resizing.std)
 
     def prompt_length(self, request: PageRequest) -> int:
         """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
@@ -91,15 +90,9 @@ class QwenReader:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
         asked = [VisionRequest(prompt=self._prompt(its), vision=its.vision) for its in requests]
         inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
-        unsampled = {
-            "temperature": None,
-            "top_p": None,
-            "top_k": None,
-        }  # else it warns of what it does not use
         self.loaded.model.generate(
             **inputs,
             **controls,
-            **unsampled,
             pad_token_id=self.loaded.pad_id,
             eos_token_id=sorted(self.eos_ids),
         )

@@ -1,23 +1,19 @@
 """Defines the encoders to compare: transformers' classes, ours, and ours through graphs."""
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from encoders.deepseek.graph_paths import TILE_PX, DeepSeekEncoder
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
-from ocr.checkpoints import checkpoint
-from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
-from ocr.model.random_weights import redraw
-from pipeline.bench.model_names import RANDOM
-from pipeline.bench.reference import load_reference, page_tokens
+from ocr.model.deepseek_ocr import OcrModel
+from pipeline.bench.encoding.batch_sizes import batch_sizes
+from pipeline.bench.encoding.encoder_subject import EncoderSubject, Reference, deepseek_subject
 from pipeline.device.run_encoder import PathsEncoder
 from pipeline.stages.encode import encode_views
 
@@ -58,61 +54,42 @@ class Arm:
 
 
 class ReferenceArm(Arm):
-    """Runs transformers' classes with the same weights: one forward for the global views and one for any tiles."""
+    """Runs transformers' classes with the same weights."""
 
     name = "reference"
 
-    def __init__(self, model: OcrModel) -> None:
-        self.model = load_reference(model)
+    def __init__(self, subject: EncoderSubject) -> None:
+        assert subject.open_reference is not None, "the caller asks for arms that there are"
+        self.reference: Reference | None = subject.open_reference()
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        self._calls += 1 + any(page.num_tiles for page in pages)
-        return page_tokens(self.model, pages)
+        assert self.reference is not None, "it is open"
+        self._calls += self.reference.num_forwards(pages)
+        return self.reference.features(pages)
 
     def close(self) -> None:
-        self.model = None
+        self.reference = None
 
 
-class EagerArm(Arm):
-    """Runs our own forward, with the views of all pages pooled in batches as large as the largest graph's."""
+class ManagedArm(Arm):
+    """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views)."""
 
-    name = "eager"
-
-    def __init__(self, model: OcrModel, settings: GraphSettings) -> None:
-        self._encoder = model.encoder
-        self._max_items = settings.max_items
-
-    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        self._calls += sum(-(-count // self._max_items) for count in views_by_axis(pages).values())
-        return [page.tokens_TD for page in self._encoder.encode(pages, max_views=self._max_items)]
-
-
-class GraphArm(Arm):
-    """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views).
-
-    capture: how graphs are captured; by default CUDA graphs on a CUDA device, else none.
-    """
-
-    name = "graph"
-
-    def __init__(self, model: OcrModel, settings: GraphSettings, capture: Capture | None = None) -> None:
-        self._settings = settings
-        encoder = DeepSeekEncoder(model.encoder)
+    def __init__(
+        self, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None
+    ) -> None:
+        encoder = subject.encoder
         self.paths = encoder.paths
         self.manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
+        self._encoder, self._settings = encoder, settings
         self._steps = PathsEncoder(encoder, self.manager)
         self._before: dict[str, dict[str, int]] = {}
 
-    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
-        """Captures the graphs of all sizes of views that occur, tiles included."""
-        sizes = {page.global_view.shape[-1] for batch in batches for page in batch}
-        histogram = self._histogram(batches) if self._settings.budgets == "auto" else None
-        self.manager.warm_up({"global": sorted(sizes), "local": [TILE_PX]}, histogram)
-
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        self._calls += len(pages)
         return [page.tokens_TD for page in encode_views(self._steps, pages).tokens]
 
     def start(self) -> None:
+        super().start()
         self._before = {
             name: {key: getattr(stats, key) for key in _COUNTED}
             for name, stats in self.manager.stats().items()
@@ -120,32 +97,51 @@ class GraphArm(Arm):
 
     @property
     def calls(self) -> int:
-        counted = self.statistics().values()
-        return sum(stats["replays"] + stats["eager_batches"] for stats in counted)
+        """The number of batches; of pages for an encoder that takes them one by one, without a manager."""
+        counted = self._counted().values()
+        return sum(its["replays"] + its["eager_batches"] for its in counted) if self.paths else self._calls
 
-    def statistics(self) -> dict[str, dict[str, Any]]:
+    def close(self) -> None:
+        self.manager.close()
+
+    def _counted(self) -> dict[str, dict[str, Any]]:
         return {
             name: path_statistics(stats, self._before.get(name, {}))
             for name, stats in self.manager.stats().items()
         }
 
-    def close(self) -> None:
-        self.manager.close()
 
-    def _histogram(
-        self, batches: Sequence[Sequence[PageViews]]
-    ) -> dict[tuple[str, Hashable], Mapping[int, int]]:
-        """Returns how often batches of each number of tokens will be encoded, by path and axis."""
-        by_name = {path.name: path for path in self.paths}
-        most = self._settings.max_items
-        seen: dict[tuple[str, Hashable], Counter[int]] = {}
-        for batch in batches:
-            for (name, axis), count in views_by_axis(batch).items():
-                unit = by_name[name].unit_tokens(axis)
-                full, rest = divmod(count, most)
-                seen.setdefault((name, axis), Counter()).update({most * unit: full, rest * unit: 1})
+class EagerArm(ManagedArm):
+    """Runs our own forward, with the views of all pages pooled in batches as large as the largest graph's."""
+
+    name = "eager"
+
+    def __init__(self, subject: EncoderSubject, settings: GraphSettings) -> None:
+        super().__init__(subject, replace(settings, graphs="off"))
+
+
+class GraphArm(ManagedArm):
+    """Runs our forward through graphs. capture: how; by default CUDA graphs on a CUDA device, else none."""
+
+    name = "graph"
+
+    def __init__(
+        self, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None
+    ) -> None:
+        super().__init__(subject, settings, capture)
+        self._axes: dict[str, list[Hashable]] = {}
+
+    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
+        """Captures the graphs of all axes that occur. Budgets that are "auto" are chosen for just these batches."""
+        seen = batch_sizes(self._encoder, batches, self._settings.max_items)
+        for name, axis in sorted(seen, key=str):
+            self._axes.setdefault(name, []).append(axis)
+        self.manager.warm_up(self._axes, seen if self._settings.budgets == "auto" else None)
+
+    def statistics(self) -> dict[str, dict[str, Any]]:
         return {
-            key: {tokens: n for tokens, n in found.items() if tokens and n} for key, found in seen.items()
+            name: stats | {"axes_are_px": all(isinstance(axis, int) for axis in self._axes.get(name, ()))}
+            for name, stats in self._counted().items()
         }
 
 
@@ -156,40 +152,12 @@ def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, An
     return stats.as_dict() | counted | {"hit_rate": since.hit_rate, "padding_share": since.padding_share}
 
 
-def views_by_axis(pages: Sequence[PageViews]) -> dict[tuple[str, int], int]:
-    """Returns how many views the pages have on each path and axis, without entries of zero."""
-    counts = Counter(("global", int(page.global_view.shape[-1])) for page in pages)
-    if tiles := sum(page.num_tiles for page in pages):
-        counts["local", TILE_PX] = tiles
-    return dict(counts)
-
-
-def load_model(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
-    """Returns the model; "random" is DeepSeek-OCR's encoder at full size with random weights.
-
-    The language model of "random" is a stub, as it is not measured here.
-    """
-    random = name == RANDOM
-    model = _random(device, dtype) if random else checkpoint.load(name, device=device, dtype=dtype).model
-    if device.type == "cuda":
-        model.encoder.store_channels_last()
-    return model
-
-
-def build(name: str, model: OcrModel, settings: GraphSettings, capture: Capture | None = None) -> Arm:
-    """Returns the arm with this name, one of ARMS."""
+def build(
+    name: str, subject: EncoderSubject | OcrModel, settings: GraphSettings, capture: Capture | None = None
+) -> Arm:
+    """Returns the arm with this name, one of ARMS that the subject does not lack."""
+    if isinstance(subject, OcrModel):
+        subject = deepseek_subject(subject)
     if name == "eager":
-        return EagerArm(model, settings)
-    return GraphArm(model, settings, capture) if name == "graph" else ReferenceArm(model)
-
-
-def _random(device: torch.device, dtype: torch.dtype) -> OcrModel:
-    stub = LanguageConfig(
-        vocab_size=96, intermediate_size=64, num_hidden_layers=1, num_attention_heads=10, n_routed_experts=2,
-        num_experts_per_tok=1, moe_intermediate_size=64,
-    )  # fmt: skip
-    with torch.device("meta"):
-        model = OcrModel.from_config(OcrConfig(language=stub))
-    model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
-    redraw(model)
-    return model
+        return EagerArm(subject, settings)
+    return GraphArm(subject, settings, capture) if name == "graph" else ReferenceArm(subject)

@@ -3,16 +3,35 @@
 import platform
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
 
+from encoders.graphs.capturing.capture import Capture
+from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
-from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build, load_model
+from ocr.families.family import NumberFormat
+from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
+from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
+from pipeline.bench.encoding.encoder_subject import EncoderSubject
 from pipeline.bench.encoding.latency_table import ArmTimes
-from pipeline.bench.encoding.requests import Request, Size, page_requests, random_requests
+from pipeline.bench.encoding.load_encoder import load_encoder
+from pipeline.bench.encoding.parity import parity, relative_errors
+from pipeline.bench.encoding.requests import (
+    Request,
+    Size,
+    page_requests,
+    random_requests,
+    video_requests,
+)
+from pipeline.errors import ConfigError
+
+# Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
+_COMPARED = 32
+# The most graphs of a path whose sizes are fitted to the requests.
+_FITTED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +39,14 @@ class BenchSettings:
     """The settings of `ocrbatch bench encoder`. pages: a folder; None draws random images from the buckets.
 
     batch_size: requests that are encoded at once, with their views pooled; they share the time equally.
-    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests.
+    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests by measured
+    latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
+    place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit.
     """
 
     model: str = "small"
     device: str = "cpu"
-    dtype: str = "float32"
+    dtype: NumberFormat = "float32"
     arms: tuple[str, ...] = ARMS
     num_prompts: int = 32
     num_warmups: int = 3
@@ -33,16 +54,19 @@ class BenchSettings:
     max_tiles: int = 6
     batch_size: int = 1
     max_items: int = 32
-    budgets: Literal["default", "auto"] = "default"
+    budgets: Literal["default", "auto", "fitted"] = "default"
     buckets: dict[Size, float]
     pages: str | None = None
+    frames: int = 0
+    memory_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchResult:
     """The result of `ocrbatch bench encoder`. arms: their times. errors: of each arm relative to the first.
 
-    machine: what they were measured on. grids: (columns, rows) of the tiles of each request.
+    machine: what they were measured on. grids: (columns, rows) of the tiles of each request. parity: the largest
+    relative differences between arms. missing: arms that the model lacks, with the reason.
     """
 
     settings: BenchSettings
@@ -50,6 +74,8 @@ class BenchResult:
     errors: dict[str, float]
     machine: dict[str, str]
     grids: tuple[tuple[int, int], ...]
+    parity: dict[str, float] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the result as JSON values."""
@@ -62,43 +88,72 @@ class BenchResult:
             "settings": asked,
             "machine": self.machine,
             "relative_errors": self.errors,
+            "parity": self.parity,
+            "missing_arms": self.missing,
             "grids": [list(grid) for grid in self.grids],
             "arms": [arm.to_json() for arm in self.arms],
         }
 
 
 @torch.inference_mode()
-def bench(settings: BenchSettings) -> BenchResult:
-    """Measures every arm on the same requests. Raises: CheckpointError, ConfigError."""
+def bench(
+    settings: BenchSettings, subject: EncoderSubject | None = None, capture: Capture | None = None
+) -> BenchResult:
+    """Measures every arm that the model has on the same requests. Raises: CheckpointError, ConfigError.
+
+    subject: the model, where it is loaded already. capture: of graphs; by default the device's.
+    """
     device = torch.device(settings.device)
-    model = load_model(settings.model, device, getattr(torch, settings.dtype))
-    requests = (
-        random_requests(settings.buckets, settings.num_prompts, settings.seed, settings.max_tiles)
-        if settings.pages is None
-        else page_requests(settings.pages, settings.num_prompts, settings.max_tiles)
-    )
-    graphs = GraphSettings(
-        max_items=settings.max_items, budgets="auto" if settings.budgets == "auto" else None
-    )
+    if subject is None:
+        subject = load_encoder(settings.model, device, settings.dtype)
+    missing = {name: why for name, why in subject.missing().items() if name in settings.arms}
+    chosen = [name for name in settings.arms if name not in missing]
+    if not chosen:
+        raise ConfigError(f"--arms {','.join(settings.arms)}: {'; '.join(missing.values())}; add eager")
+    requests = _requests(settings, subject)
+    graphs = _graph_settings(settings, subject, requests)
     measured: list[ArmTimes] = []
-    errors: dict[str, float] = {}
-    expected: list[torch.Tensor] | None = None
-    for name in settings.arms:
-        arm = build(name, model, graphs)
+    outputs: dict[str, list[torch.Tensor]] = {}
+    for name in chosen:
+        arm = build(name, subject, graphs, capture)
         measured.append(_measure(arm, requests, settings, device))
-        outputs = arm.encode([request.views for request in requests[: settings.batch_size]])
+        outputs[name] = _outputs(arm, requests, settings)
         arm.close()
-        if expected is None:
-            expected = outputs
-        else:
-            errors[name] = max(map(_error, outputs, expected))
     return BenchResult(
         settings=settings,
         arms=tuple(measured),
-        errors=errors,
+        errors=relative_errors(outputs),
         machine=_machine(device),
         grids=tuple(request.views.grid for request in requests),
+        parity=parity(outputs),
+        missing=missing,
     )
+
+
+def _graph_settings(
+    settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
+) -> GraphSettings:
+    graphs = GraphSettings(max_items=settings.max_items, memory_limit=settings.memory_limit)
+    if settings.budgets == "auto":
+        return replace(graphs, budgets="auto")
+    if settings.budgets == "fitted":
+        batches = [_views(batch) for batch in _batches(requests, settings.batch_size)]
+        seen = batch_sizes(subject.encoder, batches, settings.max_items)
+        return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
+    return graphs
+
+
+def _requests(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
+    count, seed, tiles = settings.num_prompts, settings.seed, settings.max_tiles
+    if not settings.frames:
+        if settings.pages is None:
+            return random_requests(settings.buckets, count, seed, tiles, subject.view_maker)
+        return page_requests(settings.pages, count, tiles, subject.view_maker)
+    if settings.pages is not None:
+        raise ConfigError("--frames and --pages exclude each other: pages are no videos")
+    if subject.video_maker is None:
+        raise ConfigError(f"--frames {settings.frames}: {settings.model} takes no videos; leave it out")
+    return video_requests(settings.buckets, count, seed, settings.frames, subject.video_maker)
 
 
 def _measure(
@@ -106,7 +161,10 @@ def _measure(
 ) -> ArmTimes:
     times = ArmTimes(name=arm.name)
     batches = list(_batches(requests, settings.batch_size))
-    arm.prepare([_views(batch) for batch in batches])
+    try:
+        arm.prepare([_views(batch) for batch in batches])
+    except GraphSettingsError as error:  # of sizes that the memory limit has no room for
+        raise ConfigError(f"--memory-limit and --budgets: {error}") from error
     for batch in batches[: settings.num_warmups]:
         arm.encode(_views(batch))
     arm.start()
@@ -122,6 +180,16 @@ def _measure(
     return times
 
 
+def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[torch.Tensor]:
+    """Returns the tokens of the first requests, in host memory."""
+    compared = requests[: max(_COMPARED // settings.batch_size, 1) * settings.batch_size]
+    return [
+        tokens.cpu()
+        for batch in _batches(compared, settings.batch_size)
+        for tokens in arm.encode(_views(batch))
+    ]
+
+
 def _views(batch: Sequence[Request]) -> list[PageViews]:
     return [request.views for request in batch]
 
@@ -135,10 +203,6 @@ def _finish(device: torch.device) -> None:
     """Waits for the device, so that measured times are of the work and not of its launch."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def _error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    return float((found.float() - expected.float()).norm() / expected.float().norm())
 
 
 def _machine(device: torch.device) -> dict[str, str]:

@@ -26,7 +26,7 @@ def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult"
 
 
 def lines(result: "BenchResult") -> Iterator[str]:
-    """Yields the report's lines: a table for every arm, then the arms side by side, and their graphs."""
+    """Yields the report's lines: a table for every arm, then the arms side by side, their graphs and differences."""
     from pipeline.bench.encoding.latency_table import comparison, paths, table
 
     yield ", ".join(f"{key} {value}" for key, value in result.machine.items())
@@ -37,3 +37,7 @@ def lines(result: "BenchResult") -> Iterator[str]:
     yield from paths(result.arms)
     for name, error in result.errors.items():
         yield f"{name}: relative error to {result.arms[0].name} {error:.1e}"
+    for pair, difference in result.parity.items():
+        yield f"Parity, {pair}: largest relative difference {difference:.1e}"
+    for name, why in result.missing.items():
+        yield f"No arm {name}: {why}"

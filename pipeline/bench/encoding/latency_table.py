@@ -1,5 +1,6 @@
 """Prints times in the format of `vllm bench mm-processor`, so that its published figures can be compared with ours."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -146,9 +147,14 @@ def _path(label: str, stats: Mapping[str, Any]) -> Iterator[str]:
         f"{stats['capture_seconds']:.2f}",
         f"{stats['graph_bytes'] / 1e6:.0f}",
     )
+    unit = " px" if stats.get("axes_are_px", True) else ""
     for axis, sizes in stats["budgets"].items():
         if sizes:
-            yield f"Graphs in use at {axis} px, tokens: {', '.join(map(str, sizes))}"
+            yield from _wrapped(f"Graphs in use at {axis}{unit}, tokens:", sizes)
+
+
+def _wrapped(label: str, sizes: Sequence[int]) -> list[str]:
+    return textwrap.wrap(f"{label} {', '.join(map(str, sizes))}", _WIDTH, subsequent_indent="  ")
 
 
 def _figures(spread: Spread) -> tuple[str, str, str, str]:

@@ -1,13 +1,15 @@
-"""Makes the requests to measure: random images of given sizes, or pages of real documents, as the encoder's views."""
+"""Makes the requests to measure, as the encoder's views: random images or videos, or pages of real documents."""
 
 import ast
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from encoders.views import PageViews
+from encoders.views import PageViews, UInt8Array
+from ocr.families.family import VideoMaker, ViewMaker
 from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
 from pipeline.documents.settings import TileSettings
@@ -46,27 +48,60 @@ def parse_buckets(text: str) -> dict[Size, float]:
     return found
 
 
-def random_requests(buckets: Mapping[Size, float], count: int, seed: int, max_tiles: int) -> list[Request]:
-    """Returns requests for images of random pixels, with sizes drawn from the buckets."""
+def random_requests(
+    buckets: Mapping[Size, float],
+    count: int,
+    seed: int,
+    max_tiles: int,
+    view_maker: ViewMaker | None = None,
+) -> list[Request]:
+    """Returns requests for images of random pixels, with sizes drawn from the buckets.
+
+    view_maker: None for DeepSeek-OCR's views. Raises: ConfigError for a size that it cannot take.
+    """
+    make = partial(views, mode="gundam", max_tiles=max_tiles) if view_maker is None else view_maker
+    return list(_requests(buckets, count, seed, (), make))
+
+
+def video_requests(
+    buckets: Mapping[Size, float], count: int, seed: int, num_frames: int, video_maker: VideoMaker
+) -> list[Request]:
+    """Returns requests for videos of num_frames frames of random pixels, with sizes drawn from the buckets.
+
+    Raises: ConfigError for a size that video_maker cannot take.
+    """
+    return list(_requests(buckets, count, seed, (num_frames,), video_maker))
+
+
+def _requests(
+    buckets: Mapping[Size, float],
+    count: int,
+    seed: int,
+    leading: tuple[int, ...],
+    make: Callable[[UInt8Array], PageViews],
+) -> Iterator[Request]:
+    """Yields requests for random pixels [*leading, H, W, 3]."""
     rng = np.random.default_rng(seed)
     sizes, shares = list(buckets), np.array(list(buckets.values()))
     drawn = rng.choice(len(sizes), size=count, p=shares / shares.sum())
-    requests = []
     for index in drawn.tolist():
-        height, width = sizes[index]
-        pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        pixels = rng.integers(0, 256, (*leading, *sizes[index], 3), dtype=np.uint8)
         start = time.perf_counter()
-        cut = views(pixels, "gundam", max_tiles)
-        requests.append(Request(views=cut, seconds={"tile": time.perf_counter() - start}))
-    return requests
+        try:
+            cut = make(pixels)
+        except ValueError as error:
+            raise ConfigError(f"--buckets {sizes[index]}: {error}") from error
+        yield Request(views=cut, seconds={"tile": time.perf_counter() - start})
 
 
-def page_requests(folder: str, count: int, max_tiles: int) -> list[Request]:
+def page_requests(
+    folder: str, count: int, max_tiles: int, view_maker: ViewMaker | None = None
+) -> list[Request]:
     """Returns requests for the first `count` pages below a folder that are not blank, rendered whole as in a run.
 
     Raises: ConfigError where there is none.
     """
     return [
         Request(views=rendered.views, seconds=rendered.seconds)
-        for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles), count)
+        for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]

@@ -25,9 +25,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from encoders.graphs.path import UniformPath
+from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
 from pipeline.bench.encoding.encoder_arms import GraphArm, ReferenceArm
+from pipeline.bench.encoding.encoder_subject import DeepSeekReference, deepseek_subject
 from pipeline.bench.reference import load_reference, page_tokens, view_tokens
 from pipeline.bench.roofline.encoder_flops import view_flops
 from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text
@@ -173,7 +174,7 @@ def padding(rig: Rig, found: Found) -> Found:
     both: tuple[Literal["default", "auto"], ...] = ("default", "auto")
     for budgets in both:
         rig.drop("graph")
-        arm = GraphArm(rig.model, rig.arm_settings(budgets), rig.capture())
+        arm = GraphArm(deepseek_subject(rig.model), rig.arm_settings(budgets), rig.capture())
         arm.prepare(grouped)
         arm.encode(grouped[0])
         arm.start()
@@ -238,7 +239,8 @@ def _replay_ms(rig: Rig, shape: Shape, repeats: int) -> float:
 def _reference_ms(rig: Rig, shape: Shape, repeats: int) -> float:
     arm = rig.arm("reference")
     assert isinstance(arm, ReferenceArm)
-    return device_ms(rig, partial(view_tokens, arm.model, rig.pixels(shape)), repeats)
+    assert isinstance(arm.reference, DeepSeekReference)
+    return device_ms(rig, partial(view_tokens, arm.reference.model, rig.pixels(shape)), repeats)
 
 
 def _fresh_pages(rig: Rig, seed: int) -> list[PageViews]:
@@ -273,7 +275,7 @@ def _poisoned(rig: Rig, inputs: Sequence[list[PageViews]]) -> Found:
     }
 
 
-def _sizes(graph: GraphArm, path: UniformPath, axis: int) -> list[Found]:
+def _sizes(graph: GraphArm, path: GraphPath, axis: int) -> list[Found]:
     """Returns milliseconds by captured size, copies in and out included, as the manager measured.
 
     Empty without graphs.
@@ -295,7 +297,7 @@ def _sizes(graph: GraphArm, path: UniformPath, axis: int) -> list[Found]:
     ]
 
 
-def _count(rig: Rig, graph: GraphArm, path: UniformPath, axis: int, count: int, repeats: int) -> Found:
+def _count(rig: Rig, graph: GraphArm, path: GraphPath, axis: int, count: int, repeats: int) -> Found:
     """Times both in turn, so that neither has the warmer device; each with its copies to the device."""
     units = path.examples(axis, count * path.unit_tokens(axis))
 

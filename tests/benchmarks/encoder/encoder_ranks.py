@@ -24,9 +24,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from encoders.deepseek.graph_paths import DeepSeekPath
 from encoders.graphs.parallel import assign, encode_shared
-from encoders.graphs.path import Unit
+from encoders.graphs.path import GraphPath, Unit
 from pipeline.bench.encoding.encoder_arms import GraphArm
 from tests.benchmarks.encoder.encoder_rig import QUICK, Effort, Rig, make_rig, once_ms
 
@@ -114,7 +113,7 @@ def times(rig: Rig, encoder: Encoder, units: Sequence[Named], repeats: int) -> d
     }
 
 
-def _examples(path: DeepSeekPath, count: int, axis: int) -> list[Named]:
+def _examples(path: GraphPath, count: int, axis: int) -> list[Named]:
     if not count:
         return []
     return [(path.name, unit) for unit in path.examples(axis, count * path.unit_tokens(axis))]

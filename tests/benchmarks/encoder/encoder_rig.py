@@ -18,15 +18,13 @@ from torch import Tensor
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
+from ocr.checkpoints import checkpoint
 from ocr.imaging.tiling import Mode, views
 from ocr.model.deepseek_ocr import OcrModel
-from pipeline.bench.encoding.encoder_arms import (
-    Arm,
-    EagerArm,
-    GraphArm,
-    ReferenceArm,
-    load_model,
-)
+from pipeline.bench.encoding.encoder_arms import Arm, GraphArm, build
+from pipeline.bench.encoding.encoder_subject import deepseek_subject
+from pipeline.bench.encoding.random_encoders import random_deepseek
+from pipeline.bench.model_names import RANDOM
 from tests.encoders.graphs.eager_capture import EagerCapture
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -96,12 +94,9 @@ class Rig:
         """Returns the arm, ready to encode pages of the effort's sizes."""
         if name not in self._arms:
             settings = self.arm_settings()
-            if name == "graph":
-                self._arms[name] = self.graph_arm(settings)
-            elif name == "eager":
-                self._arms[name] = EagerArm(self.model, settings)
-            else:
-                self._arms[name] = ReferenceArm(self.model)
+            self._arms[name] = (
+                self.graph_arm(settings) if name == "graph" else build(name, self.model, settings)
+            )
         return self._arms[name]
 
     def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> GraphSettings:
@@ -113,7 +108,7 @@ class Rig:
 
     def graph_arm(self, settings: GraphSettings, capture: Capture | None = None) -> GraphArm:
         """Returns a new graph arm, warmed up."""
-        arm = GraphArm(self.model, settings, capture or self.capture())
+        arm = GraphArm(deepseek_subject(self.model), settings, capture or self.capture())
         arm.prepare([[self.page]])
         return arm
 
@@ -224,8 +219,17 @@ def make_rig(
         config = replace(TINY, encoder=replace(TINY.encoder, sam=sam))
         model = tiny_model(config).to(device, dtype)
     else:
-        model = load_model(name, device, dtype)
+        model = _load(name, device, dtype)
     return Rig(model=model, device=device, effort=effort, folder=folder)
+
+
+def _load(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
+    if name == RANDOM:
+        return random_deepseek(device, dtype)
+    model = checkpoint.load(name, device=device, dtype=dtype).model
+    if device.type == "cuda":
+        model.encoder.store_channels_last()
+    return model
 
 
 def once_ms(rig: Rig, call: Run) -> float:

@@ -1,0 +1,56 @@
+"""Works out which batches requests will make, and the graph sizes that pad these least."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from encoders.graphs.batching import budgets
+from encoders.graphs.batching.packing import Bounds, pack
+from encoders.graphs.path import GraphPath, Unit
+from encoders.views import PageViews
+from encoders.vision_encoder import PageEncoder, VisionEncoder
+
+# By path and axis: how often batches of each number of tokens are encoded.
+Histogram = Mapping[tuple[str, Hashable], Mapping[int, int]]
+
+
+def batch_sizes(encoder: PageEncoder, batches: Sequence[Sequence[PageViews]], max_items: int) -> Histogram:
+    """Returns how often batches of each number of tokens will be encoded, by path and axis.
+
+    batches: of pages that are encoded together. Units that no batch holds are left out: they run alone, eagerly.
+    """
+    seen: dict[tuple[str, Hashable], Counter[int]] = {}
+    for pages in batches:
+        for path, axis, units in _grouped(encoder, pages):
+            bounds = Bounds(max_tokens=path.most_tokens(axis, max_items), max_items=max_items)
+            packed = pack([unit.tokens for unit in units], bounds, items=[unit.items for unit in units])
+            inside = [batch.tokens for batch in packed if batch.tokens <= bounds.max_tokens]
+            seen.setdefault((path.name, axis), Counter()).update(inside)
+    return dict(seen)
+
+
+def fitted_budgets(encoder: PageEncoder, seen: Histogram, max_graphs: int) -> dict[str, list[int]]:
+    """Returns for each path that is used the sizes, at most max_graphs, with which these batches pad least."""
+    chosen = {}
+    for path in encoder.paths:
+        least = path.least_tokens
+        rounded: Counter[int] = Counter()
+        for (name, _), counts in seen.items():
+            for tokens, count in counts.items() if name == path.name else ():
+                rounded[-(-tokens // least) * least] += count
+        if sizes := budgets.choose(rounded, float, list(rounded), max_graphs):
+            chosen[path.name] = sizes
+    return chosen
+
+
+def _grouped(
+    encoder: PageEncoder, pages: Sequence[PageViews]
+) -> Iterator[tuple[GraphPath, Hashable, list[Unit]]]:
+    """Yields the pages' units by path and axis; none of an encoder without paths."""
+    for path in encoder.paths:
+        assert isinstance(encoder, VisionEncoder), "only such encoders have paths"
+        by_axis: dict[Hashable, list[Unit]] = {}
+        for page in encoder.units(path.name, pages):
+            for unit in page:
+                by_axis.setdefault(unit.axis, []).append(unit)
+        for axis, units in by_axis.items():
+            yield path, axis, units

@@ -1,0 +1,63 @@
+"""`ocrbatch bench encoder` for models of other families than DeepSeek-OCR's."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pipeline.cli.main import cli
+from tests.ocr.families.published.tiny_published import save
+from tests.pipeline.bench.encoding.test_families import minicpm
+
+
+def command(*words: str) -> Result:
+    few = ["--device", "cpu", "--num-prompts", "3", "--num-warmups", "1"]
+    return CliRunner().invoke(cli, ["bench", "encoder", *few, *words])
+
+
+def test_videos_of_a_checkpoint(tmp_path: Path) -> None:
+    model, output = save("qwen3_vl", tmp_path / "model"), tmp_path / "bench.json"
+    result = command(
+        "--model", str(model), "--frames", "4", "--buckets", "{(64, 96): 1.0}", "--memory-limit", "64",
+        "--budgets", "fitted", "--output-json", str(output),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(output.read_text())
+    assert [arm["arm"] for arm in found["arms"]] == ["reference", "eager", "graph"]
+    assert found["parity"]["graph to eager"] < 1e-4
+    assert found["parity"]["ours to reference"] < 1e-4
+    assert found["relative_errors"]["eager"] < 1e-4
+    assert (found["settings"]["frames"], found["settings"]["memory_limit"]) == (4, 64 << 20)
+    assert found["missing_arms"] == {}
+    for path in ("image", "video"):
+        stats = found["arms"][2]["statistics"][path]
+        assert {"hits", "padding_share", "graph_bytes"} <= set(stats)
+    assert found["arms"][2]["statistics"]["video"]["eager"] == 3
+    assert "graph, path video" in result.output
+    assert "Parity, ours to reference: largest relative difference" in result.output
+    table = result.output[result.output.index("====") :]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_model_without_reference_says_so(tmp_path: Path) -> None:
+    model = minicpm("4.5", tmp_path)
+    result = command("--model", model, "--buckets", "{(60, 44): 1.0}")
+    assert result.exit_code == 0, result.output
+    assert "No arm reference: transformers has no class for this model" in result.output
+    assert "Parity, graph to eager" in result.output
+    assert "Parity, ours to reference" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "random:qwen9"], "choose from deepseek-ocr, deepseek-ocr-2, qwen3-vl-8b"),
+        (["--model", "small", "--frames", "2"], "takes no videos"),
+        (["--model", "small", "--frames", "2", "--pages", "."], "exclude each other"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(words: list[str], message: str) -> None:
+    result = command(*words)
+    assert result.exit_code != 0
+    assert message in str(result.exception)

@@ -1,0 +1,149 @@
+"""Every family's tiny checkpoint through `bench`: images and videos, graphs that are really replayed, and parity."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from pipeline.bench.encoding.encoder_arms import build
+from pipeline.bench.encoding.encoder_bench import BenchResult, BenchSettings, bench
+from pipeline.bench.encoding.load_encoder import load_encoder
+from pipeline.bench.encoding.requests import random_requests
+from pipeline.errors import ConfigError
+from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.ocr.families.minicpm import tiny_minicpm
+from tests.ocr.families.published import tiny_published
+
+CPU = torch.device("cpu")
+MIXED = {(60, 44): 0.4, (90, 130): 0.4, (40, 40): 0.2}
+FRAMES = {(60, 88): 1.0}
+
+
+class Winning(EagerCapture):
+    """Every replay seems faster than eager; buffers hold poison wherever nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(CPU, poison=True)
+        self._timed = 0
+
+    def measure(self, run: object, repeats: int) -> float:
+        self._timed += 1
+        return 1.0 / self._timed
+
+
+def minicpm(version: str, folder: Path) -> str:
+    config = tiny_minicpm.config_json(version)
+    tiny_minicpm.save(tiny_minicpm.plain_model(version, config), config, folder)
+    tiny_minicpm.tokenizer().save(str(folder / "tokenizer.json"))
+    return str(folder)
+
+
+def measured(model: str, capture: EagerCapture | None = None, **settings: Any) -> BenchResult:
+    chosen = {"num_prompts": 5, "num_warmups": 1, "batch_size": 3, "buckets": MIXED, "budgets": "auto"}
+    return bench(BenchSettings(model=model, **chosen | settings), capture=capture or Winning())
+
+
+def check(result: BenchResult, path: str, units: int, *, with_reference: bool) -> None:
+    names = ["reference", "eager", "graph"] if with_reference else ["eager", "graph"]
+    assert [arm.name for arm in result.arms] == names
+    stats = result.arms[-1].statistics[path]
+    assert stats["hits"] == units, "every unit of the measured requests was replayed"
+    assert stats["graph_bytes"] > 0
+    padded, real = stats["padding_tokens"], stats["replayed_tokens"]
+    assert stats["padding_share"] == padded / (padded + real)
+    assert result.arms[-1].calls == stats["replays"]
+    assert result.parity["graph to eager"] < 1e-4
+    if with_reference:
+        assert 0 < result.parity["ours to reference"] < 1e-4
+
+
+@pytest.mark.parametrize("version", tiny_minicpm.VERSIONS)
+def test_minicpm_images_have_no_reference(version: str, tmp_path: Path) -> None:
+    result = measured(minicpm(version, tmp_path))
+    slices = sum(1 + (grid[0] * grid[1] if grid != (1, 1) else 0) for grid in result.grids)
+    check(result, "slices", slices, with_reference=False)
+    assert list(result.missing) == ["reference"]
+    assert "transformers has no class" in result.missing["reference"]
+
+
+@pytest.mark.parametrize("version", ["2.6", "4.0", "4.5"])
+def test_minicpm_videos(version: str, tmp_path: Path) -> None:
+    check(measured(minicpm(version, tmp_path), frames=4, buckets=FRAMES), "slices", 20, with_reference=False)
+
+
+@pytest.mark.parametrize("model_type", ["qwen3_vl", "qwen2_5_vl"])
+def test_qwen_images_and_videos_against_transformers(model_type: str, tmp_path: Path) -> None:
+    model = str(tiny_published.save(model_type, tmp_path))
+    buckets = {(280, 200): 0.5, (150, 260): 0.3, (99, 70): 0.2}
+    check(measured(model, buckets=buckets, num_prompts=6), "image", 6, with_reference=True)
+    result = measured(model, frames=3, buckets={(64, 96): 1.0})
+    check(result, "video", 5, with_reference=True)
+    assert result.arms[-1].statistics["image"]["hits"] == 0
+
+
+def test_an_encoder_without_paths_is_timed_as_it_is(tmp_path: Path) -> None:
+    model = str(tiny_published.save("got_ocr2", tmp_path))
+    result = measured(model, buckets={(140, 112): 1.0})
+    assert [arm.name for arm in result.arms] == ["eager"]
+    assert (result.arms[0].num_requests, result.arms[0].calls) == (5, 5)
+    assert sorted(result.missing) == ["graph", "reference"]
+    with pytest.raises(ConfigError, match="add eager"):
+        measured(model, arms=("graph",))
+
+
+def test_the_eager_arm_gives_what_a_run_gives(tmp_path: Path) -> None:
+    subject = load_encoder(minicpm("4.5", tmp_path), CPU, "float32")
+    pages = [request.views for request in random_requests(MIXED, 4, 1, 6, subject.view_maker)]
+    found = build("eager", subject, GraphSettings(max_items=2)).encode(pages)
+    encoder = subject.encoder
+    for page, tokens in zip(pages, found, strict=True):
+        manager = EncoderGraphManager(encoder.paths, GraphSettings(), CPU)
+        alone = {path: encoder.encode(manager, path, [page])[0] for path in encoder.path_names}
+        (expected,) = encoder.assemble([page], alone)
+        torch.testing.assert_close(tokens, expected.tokens_TD, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["minicpm", "qwen"])
+def test_fitted_budgets_pad_little_on_mixed_shapes(family: str, tmp_path: Path) -> None:
+    model = (
+        minicpm("2.6", tmp_path) if family == "minicpm" else str(tiny_published.save("qwen3_vl", tmp_path))
+    )
+    buckets = {(280, 200): 0.5, (150, 260): 0.3, (99, 70): 0.2, (60, 44): 0.2}
+    path = {"minicpm": "slices", "qwen": "image"}[family]
+    shares = {}
+    for budgets in ("default", "fitted"):
+        result = measured(model, buckets=buckets, num_prompts=12, batch_size=12, budgets=budgets)
+        stats = result.arms[-1].statistics[path]
+        assert stats["hits"] > 0
+        assert stats["replayed_tokens"] + stats["padding_tokens"] > 0
+        shares[budgets] = stats["padding_share"]
+    assert shares["fitted"] <= shares["default"]
+    assert (
+        family == "qwen" or shares["fitted"] < 0.05
+    )  # tiny images of Qwen have fewer tokens than the least graph
+
+
+def test_a_memory_limit_bounds_the_graphs(tmp_path: Path) -> None:
+    model = minicpm("2.6", tmp_path)
+    free = measured(model).arms[-1].statistics["slices"]
+    limit = free["graph_bytes"] // 2
+    bounded = measured(model, memory_limit=limit).arms[-1].statistics["slices"]
+    assert 0 < bounded["graph_bytes"] <= limit < free["graph_bytes"]
+    with pytest.raises(ConfigError, match="--memory-limit"):
+        measured(model, memory_limit=100, budgets="fitted")
+
+
+def test_videos_are_refused_for_models_without(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="takes no videos"):
+        measured(minicpm("2.5", tmp_path), frames=2)
+    with pytest.raises(ConfigError, match="--pages"):
+        measured(str(tmp_path), frames=2, pages="somewhere")
+
+
+def test_a_size_that_a_model_cannot_take_names_the_option(tmp_path: Path) -> None:
+    model = str(tiny_published.save("qwen3_vl", tmp_path))
+    with pytest.raises(ConfigError, match=r"--buckets \(4000, 10\).*200 times"):
+        measured(model, buckets={(4000, 10): 1.0})
