@@ -67,7 +67,7 @@ def test_an_object_around_the_list_and_text_around_the_object() -> None:
         ('[{"bbox": [1, 2, 3, 4], "text": "$\\epsilon \\sum \\n x \\\\ y"}, {"text": "\\alpha"}]',
          ["$\\epsilon \\sum \n x \\ y", "\\alpha"]),
         ('{"bbox": [1, 2, 3, 4], "text": "one"}', ["one"]),
-        ('[{"bbox": [1, 2, 3, 4], "text": "\\epsilon"},{"text": "two"}]three', ["\\epsilon", "two", "three"]),
+        ('[{"bbox": [1, 2, 3, 4], "text": "\\e\\e\\e"},{"text": "two"}]three', ["\\e\\e\\e", "two", "three"]),
         ('[{"bbox": [1, 2, 3, 4], "text": ["a", 5]}, {"Total": "5"}]',
          ['{"bbox": [1, 2, 3, 4], "text": ["a", 5]}', '{"Total": "5"}']),
         ('[{"bbox_2d": [1, 2, 3, 4], "label": "Total 5"}, {"bbox_2d": [1, 2, 3, 4], "label": "Text"}]',
