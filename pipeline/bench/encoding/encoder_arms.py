@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from encoders.graphs.capturing.capture import Capture
@@ -60,6 +61,9 @@ class ReferenceArm(Arm):
 
     def __init__(self, subject: EncoderSubject) -> None:
         assert subject.open_reference is not None, "the caller asks for arms that there are"
+        torch.backends.cuda.enable_cudnn_sdp(
+            True
+        )  # as it comes; our own arms switch it off, see PathsEncoder
         self.reference: Reference | None = subject.open_reference()
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:

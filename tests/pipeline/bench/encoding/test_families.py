@@ -42,7 +42,13 @@ def minicpm(version: str, folder: Path) -> str:
 
 
 def measured(model: str, capture: EagerCapture | None = None, **settings: Any) -> BenchResult:
-    chosen = {"num_prompts": 5, "num_warmups": 1, "batch_size": 3, "buckets": MIXED, "budgets": "auto"}
+    chosen: dict[str, Any] = {
+        "num_prompts": 5,
+        "num_warmups": 1,
+        "batch_size": 3,
+        "buckets": MIXED,
+        "budgets": "auto",
+    }
     return bench(BenchSettings(model=model, **chosen | settings), capture=capture or Winning())
 
 
