@@ -4,6 +4,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Finish = Literal["eos", "length", "loop"]
+Format = Literal[
+    "text", "markdown", "markdown_html_tables", "latex", "doctags", "doclang", "json_layout", "ref_det", "det"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFormat:
+    """How a model writes a page's text.
+
+    name: as in ocr.families.published.published_models.PublishedModel.format. front_matter: the text begins with YAML
+    between lines of ---. keeps_special_tokens: the format is made of tokens that the tokenizer marks as special; of
+    other formats they are no part.
+    """
+
+    name: Format
+    front_matter: bool = False
+    keeps_special_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +28,7 @@ class Block:
     """One region of a page.
 
     box_px: (x0, y0, x1, y1) in page pixels, None where it is not known. confidence: 0..1, None where it
-    is not known. raw_span: its (start, end) in the transcript's raw text; None where tags inside it were dropped.
+    is not known. raw_span: its (start, end) in the transcript's raw text; None where that is not known.
     """
 
     label: str
@@ -39,7 +56,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedText:
-    """A transcript after grounding tags were parsed: plain text, markdown, blocks in reading order."""
+    """A transcript after its format was parsed: plain text, markdown, blocks in reading order."""
 
     text: str
     markdown: str

@@ -8,12 +8,13 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ocr.families.registry import model_sha256
 from ocr.model_files.locate import SHIPPED, is_here
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
     ingest_settings,
+    models_sha256,
+    other_models,
     own_files,
     render_settings,
     resolved,
@@ -50,9 +51,12 @@ def plan(config: Config, stop: Stop) -> Plan:
     if not config.ingest.paths:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    here, name = stop.while_doing(lambda: is_here(config.model)), config.model
+    absent = stop.while_doing(
+        lambda: [name for name in (config.model, *other_models(config)) if not is_here(name)]
+    )
+    here = not absent
     config = config if here else _without_model(config)
-    weights = stop.while_doing(lambda: model_sha256(config.model)) if here else ""
+    weights, all_weights = stop.while_doing(lambda: models_sha256(config)) if here else ("", "")
     # A path may be on an unreachable file server.
     files = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     with (
@@ -60,10 +64,10 @@ def plan(config: Config, stop: Stop) -> Plan:
         _database(config.store.database) as db,
         _workers(config, passwords) as workers,
     ):
-        hash_ = settings_hash(resolved(config), weights)
+        hash_ = settings_hash(resolved(config), all_weights)
         planner = _Planner(config, hash_, db, workers)
         found = asyncio.run(stop.while_awaiting(planner.run(inputs)))
-        found.model_to_fetch = None if here else name
+        found.model_to_fetch = None if here else absent[0]
         found.pace = None if db is None else pace(db, hash_, weights)
         return found
 

@@ -28,7 +28,8 @@ class PatchGeometry:
 
     patch_px: side of a patch. merge: side of the square of patches that becomes a token. temporal: frames in a patch.
     position_side: side of the learned grid of position embeddings (Qwen3-VL), None without one. window: side of an
-    attention window in tokens (Qwen2.5-VL), None without windows.
+    attention window in tokens (Qwen2.5-VL), None without windows. corners_aligned: whether the corners of an image lie
+    on the corners of that grid, or its edges on the grid's. first_position: the grid's first row in its table.
     """
 
     patch_px: int
@@ -36,6 +37,8 @@ class PatchGeometry:
     temporal: int
     position_side: int | None = None
     window: int | None = None
+    corners_aligned: bool = True
+    first_position: int = 0
 
     @property
     def token_px(self) -> int:
@@ -92,7 +95,7 @@ def _plan(geometry: PatchGeometry, frames_TF: Integers, rows: int, columns: int)
     places = _places(geometry, rows, columns, order)
     per_frame: dict[str, Tensor] = {"positions": _tiled(places, num_patches)}
     if geometry.position_side is not None:
-        taps, weights = _taps(places, rows, columns, geometry.position_side)
+        taps, weights = _taps(geometry, places, rows, columns, geometry.position_side)
         per_frame |= {"taps": _tiled(taps, num_patches), "tap_weights": _tiled(weights, num_patches)}
     if geometry.window is not None:
         starts = np.arange(num_patches)[:, None] * (area // merged)
@@ -139,21 +142,25 @@ def _sources(
     return _tensor(np.concatenate([steps, starts], axis=-1).reshape(-1, 2 + frames_TF.shape[1]))
 
 
-def _taps(places: Integers, rows: int, columns: int, side: int) -> tuple[Integers, Floats]:
-    """Returns the indices into the learned grid [side, side] and their weights, [P/T, 4] both, bilinear.
-
-    The corners of the image lie on the corners of the grid.
-    """
-    row_taps, row_weights = _axis_taps(places[:, 0], rows, side)
-    column_taps, column_weights = _axis_taps(places[:, 1], columns, side)
-    taps = row_taps[:, :, None] * side + column_taps[:, None]
+def _taps(
+    geometry: PatchGeometry, places: Integers, rows: int, columns: int, side: int
+) -> tuple[Integers, Floats]:
+    """Returns the indices into the learned grid [side, side] and their weights, [P/T, 4] both, bilinear."""
+    aligned = geometry.corners_aligned
+    row_taps, row_weights = _axis_taps(places[:, 0], rows, side, aligned)
+    column_taps, column_weights = _axis_taps(places[:, 1], columns, side, aligned)
+    taps = row_taps[:, :, None] * side + column_taps[:, None] + geometry.first_position
     weights = row_weights[:, :, None] * column_weights[:, None]
     return taps.reshape(-1, 4), weights.reshape(-1, 4)
 
 
-def _axis_taps(index: Integers, size: int, side: int) -> tuple[Integers, Floats]:
+def _axis_taps(index: Integers, size: int, side: int, aligned: bool) -> tuple[Integers, Floats]:
     """Returns the two neighbours on one axis and their weights, [n, 2] both, rounded as in float32."""
-    source = index.astype(np.float32) * np.float32(side - 1) / np.float32(max(size - 1, 1))
+    place = index.astype(np.float32)
+    if aligned:
+        source = place * np.float32(side - 1) / np.float32(max(size - 1, 1))
+    else:
+        source = (place + np.float32(0.5)) * np.float32(side) / np.float32(size) - np.float32(0.5)
     below = np.floor(source)[:, None]
     offsets = np.arange(2, dtype=np.float32)
     weights = 1 - np.abs(source[:, None] - below - offsets)

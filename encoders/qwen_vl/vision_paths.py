@@ -16,7 +16,7 @@ from torch import Tensor
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
 from encoders.qwen_vl.grid_plans import image_plan, video_plan
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.qwen_vl.patch_vision import PatchVision
 from encoders.qwen_vl.vision_grid import Kind, VisionGrid
 
 # Units of all sizes share their batches.
@@ -38,7 +38,7 @@ class QwenPath(GraphPath):
     def __init__(
         self,
         name: Kind,
-        vision: QwenVision,
+        vision: PatchVision,
         *,
         max_frames: int = 64,
         max_tokens: int | None = None,

@@ -31,6 +31,7 @@ from ocr.model_files.locate import (
     weight_files,
 )
 from ocr.transcript.confidence import Calibration
+from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
     from ocr.decoding.cpu.slot_engine import Engine
@@ -71,6 +72,11 @@ class LoadedModel:
         if self.device.type == "cuda":
             self.model.encoder.store_channels_last()
         return DeepSeekEncoder(self.model.encoder, spec.base_px, has_tiles=spec.crop)
+
+    @property
+    def output_format(self) -> OutputFormat:
+        """How it writes a page's text."""
+        return OutputFormat(name="ref_det", keeps_special_tokens=True)
 
     @property
     def takes_drafts(self) -> bool:

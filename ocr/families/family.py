@@ -2,7 +2,7 @@
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["pdf", "image"]
 NumberFormat = Literal["float32", "bfloat16"]
-# Makes the views of a video's frames, [T, H, W, 3] uint8 RGB, all of which the model is shown.
-VideoMaker = Callable[[UInt8Array], PageViews]
 
 
 class ViewMaker(Protocol):
@@ -28,6 +26,21 @@ class ViewMaker(Protocol):
 
     def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
+
+
+class VideoMaker(Protocol):
+    """Makes the views of a video, in a worker process: picklable. most_px: of all its frames together, as views.
+
+    most_frames: it is shown at most so many, at even distances.
+    """
+
+    @property
+    def most_px(self) -> int: ...
+    @property
+    def most_frames(self) -> int: ...
+
+    def __call__(self, frames: UInt8Array, /) -> PageViews:
+        """Returns the views of frames [T, H, W, 3] uint8 RGB."""
 
 
 class Family(ABC):
@@ -53,10 +66,7 @@ class Family(ABC):
         """
 
     def video_maker(self, directory: Path) -> VideoMaker | None:
-        """Returns what makes the views of videos; None for models that read pages alone.
-
-        Raises: CheckpointError as view_maker() does.
-        """
+        """Returns what makes the views of videos; None for a model that reads none. Raises: CheckpointError."""
         return None
 
     def load(
@@ -77,6 +87,13 @@ class Family(ABC):
             directory, name=name, device=device, dtype=dtype, encoder_dtype=encoder_dtype, prompt=prompt
         )
         return loaded
+
+    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
+        """Returns what a model's licence says against commercial use, None if nothing is known against it.
+
+        name: as the user gave it. config: its config.json.
+        """
+        return None
 
     def ngram(self, kind: Kind) -> tuple[int, int]:
         """Returns size and window of the no-repeat n-gram that its published scripts use; size 0 for none."""

@@ -11,6 +11,7 @@ from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.imaging.tiling import Mode
 from ocr.transcript.confidence import Calibration
+from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
@@ -34,6 +35,10 @@ class PageModel(Protocol):
     def tokenizer(self) -> Tokenizer: ...
     @property
     def prompt(self) -> str: ...
+    @property
+    def output_format(self) -> OutputFormat:
+        """How it writes a page's text."""
+
     @property
     def characters(self) -> str | None: ...
     @property

@@ -69,7 +69,7 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     head = raw[: starts[0]]
     regions = [_region(raw, start, end) for start, end in pairwise(starts)]
     if not regions:
-        text = _tidy(_strip_tags(head))
+        text = tidy(strip_tags(head))
         return ParsedText(text=text, markdown=text, blocks=tuple(_paragraphs(head)))
     lines_only = not any(region.body for region in regions) and any(
         region.label not in LABELS for region in regions
@@ -89,13 +89,13 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
 def _region(raw: str, start: int, end: int) -> _Region:
     match = _REGION.match(raw, start, end)
     assert match, "cut where the pattern was found"
-    box, leftover = _read_boxes(match["boxes"])
-    body = _replace_symbols(_tidy(leftover + "\n" + _strip_tags(raw[match.end() : end])))
+    box, leftover = read_boxes(match["boxes"])
+    body = _replace_symbols(tidy(leftover + "\n" + strip_tags(raw[match.end() : end])))
     span = (match.end() if body else start, end)
     return _Region(label=match["label"].strip(), box=box, body=body, span=span)
 
 
-def _read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, str]:
+def read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, str]:
     """Returns the box around all boxes, and the rest, which is text."""
     if not _BOXES.fullmatch(text):
         broken = _BROKEN_BOXES.match(text)
@@ -105,11 +105,13 @@ def _read_boxes(text: str) -> tuple[tuple[float, float, float, float] | None, st
     return (min(xs), min(ys), max(xs), max(ys)), ""
 
 
-def _strip_tags(text: str) -> str:
+def strip_tags(text: str) -> str:
+    """Returns text without tags that belong to no region, and without coordinates that are cut off."""
     return _STRAY_TAG.sub("", _STRAY_BOXES.sub("", text))
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
+    """Returns text with at most one empty line at a time, and none around it."""
     return _MANY_NEWLINES.sub("\n\n", text).strip()
 
 
@@ -119,7 +121,7 @@ def _replace_symbols(text: str) -> str:
 
 def _paragraphs(head: str) -> Iterator[Block]:
     """Yields the paragraphs before the first region. Where tags are dropped, they have no raw_span."""
-    text = _strip_tags(head)
+    text = strip_tags(head)
     ends = [match.span() for match in _PARAGRAPH_END.finditer(text)]
     starts = [0, *(after for _, after in ends)]
     for start, end in zip(starts, [*(before for before, _ in ends), len(text)], strict=True):
@@ -133,13 +135,14 @@ def _block(region: _Region, lines_only: bool, width_px: int, height_px: int) -> 
     label, text = region.label, region.body
     if lines_only or (not text and label not in LABELS):
         label, text = "text", region.label
-    box_px = _to_pixels(region.box, width_px, height_px)
+    box_px = to_pixels(region.box, width_px, height_px)
     return Block(label=label or "text", text=text, box_px=box_px, raw_span=region.span)
 
 
-def _to_pixels(
+def to_pixels(
     box: tuple[float, float, float, float] | None, width_px: int, height_px: int
 ) -> tuple[int, int, int, int] | None:
+    """Returns a box from 0 to 999 as one in pixels."""
     if box is None:
         return None
     x0, y0, x1, y1 = box

@@ -12,7 +12,8 @@ from ocr.imaging.tiling import MODES, TILE_PX, Mode
 from pipeline.config.section import Section
 from pipeline.errors import ConfigError
 
-PATHS = ("global", "local")
+# DeepSeek-OCR's, and those of other families.
+PATHS = ("global", "local", "slices", "image", "video")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -52,7 +53,7 @@ class EncoderConfig(Section):
             raise ValueError("write auto, null, or a list of tokens a path, such as {global: [256, 512]}")
         for path, sizes in budgets.items():
             if path not in PATHS:
-                raise ValueError(f"there is no path {path}; write {' or '.join(PATHS)}")
+                raise ValueError(f"there is no path {path}; write one of {', '.join(PATHS)}")
             if not isinstance(sizes, list):
                 raise ValueError(f"{path} is not a list of tokens; write {path}: [...], or leave {path} out")
             try:
@@ -74,13 +75,14 @@ class EncoderConfig(Section):
 def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
     """Returns the graph manager's settings. Raises: ConfigError for budgets that this mode's views do not fill.
 
-    Whether memory_limit has room for a budget is checked at warm-up, as it matters only on a device with graphs.
+    Whether the model has such a path is known once it is loaded; whether memory_limit has room for a budget is checked
+    at warm-up, as it matters only on a device with graphs.
     """
     tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
     try:
         if isinstance(config.budgets, dict):
             for path, sizes in config.budgets.items():
-                validate(path, sizes, tokens[path])
+                validate(path, sizes, tokens.get(path, 1))
         return GraphSettings(
             graphs=config.graphs,
             budgets=config.budgets,

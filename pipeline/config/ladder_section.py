@@ -7,16 +7,30 @@ from pydantic import Field, field_validator, model_validator
 from ocr.imaging.tiling import Mode
 from pipeline.config.section import Section
 
-_CHANGES = ("reader", "ngram_size", "ngram_window", "mode", "max_tiles", "parts", "dpi", "temperature")
+_CHANGES = (
+    "model",
+    "reader",
+    "ngram_size",
+    "ngram_window",
+    "mode",
+    "max_tiles",
+    "parts",
+    "dpi",
+    "temperature",
+)
 
 
 class RetryStepConfig(Section):
     """One retry step and its changes from the first reading; None keeps the first reading's value.
 
+    model: another model, which reads whole pages with its own prompt; it is loaded when the first page needs it.
+    below: the confidence under which a page takes this step, in place of the ladder's.
     text_layer: takes the document's own text where it can be trusted instead of reading; allows no other changes.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    model: str | None = None
+    below: float | None = Field(default=None, ge=0, le=1)
     reader: Literal["lines", "page"] | None = None
     ngram_size: int | None = Field(default=None, ge=0)
     ngram_window: int | None = Field(default=None, ge=1)
@@ -46,6 +60,8 @@ class RetryStepConfig(Section):
         changed = [key for key in _CHANGES if getattr(self, key) is not None]
         if self.text_layer and changed:
             raise ValueError(f"text_layer reads nothing; move {' and '.join(changed)} to a rung of its own")
+        if self.model is not None and self.reader == "lines":
+            raise ValueError("another model reads whole pages; leave reader: lines out")
         if not self.text_layer and not changed:
             raise ValueError(f"a rung must change something: one of {', '.join(_CHANGES)} or text_layer")
         return self

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.config.ladder_section import RetryStepConfig
-from pipeline.config.schema import Config, completed, layer_use, tile_settings
+from pipeline.config.schema import Config, completed, layer_use, tile_settings, with_model
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, Kind
 
@@ -17,7 +17,8 @@ class Step:
 
     ngram_size, ngram_window, temperature, seed: see ocr.decoding.sequence.page_reading.DecodeSettings; the line reader
     has none of these.
-    text_layer: nothing is read; the page's text layer is taken.
+    text_layer: nothing is read; the page's text layer is taken. model: another model by its name, None for the
+    configured one. below: the confidence under which it is taken, None for the ladder's.
     """
 
     name: str | None
@@ -28,6 +29,8 @@ class Step:
     temperature: float = 0.0
     seed: int = 0
     text_layer: bool = False
+    model: str | None = None
+    below: float | None = None
 
 
 def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, ...]:
@@ -87,10 +90,16 @@ def _step(config: Config, kind: Kind, render: RenderSettings, change: RetryStepC
     config = config.model_copy(
         update={"tile": config.tile.model_copy(update=changed), "reader": change.reader or config.reader}
     )
+    if change.model is not None:
+        config = with_model(config, change.model)
     # An image's resolution cannot be chosen.
     dpi = change.dpi if change.dpi is not None and kind == "pdf" else render.dpi
     plain = replace(
-        _plain(config, kind, replace(render, dpi=dpi)), name=change.name, text_layer=change.text_layer
+        _plain(config, kind, replace(render, dpi=dpi)),
+        name=change.name,
+        text_layer=change.text_layer,
+        model=change.model,
+        below=change.below,
     )
     if plain.tile.lines:  # which neither writes tokens nor draws lots
         return plain

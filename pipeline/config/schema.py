@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.family import Family, Kind
-from ocr.families.registry import family_of, family_of_model
+from ocr.families.family import Family, Kind, VideoMaker
+from ocr.families.registry import family_of, family_of_model, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
@@ -35,6 +35,7 @@ class IngestConfig(Section):
     pages: str | None = None
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
+    video: bool = False
     probe_timeout_s: float = Field(default=120.0, gt=0)
     password_env: str | None = None
     password_file: str | None = None
@@ -221,11 +222,18 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
+    for rung in settings["ladder"]["rungs"]:  # keys that came later count only where they are used
+        for key in ("model", "below"):
+            if rung[key] is None:
+                del rung[key]
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     lines = {"reader": "lines"} if config.reader == "lines" else {}
+    video = {"video": True} if config.ingest.video else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
-    text = json.dumps({**settings, **layer, **lines, **turns, "weights": weights_sha256}, sort_keys=True)
+    text = json.dumps(
+        {**settings, **layer, **lines, **video, **turns, "weights": weights_sha256}, sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -237,6 +245,7 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
         exclude=tuple(ingest.exclude),
         max_image_pixels=ingest.max_image_pixels,
         passwords=passwords,
+        video=ingest.video,
     )
 
 
@@ -273,6 +282,33 @@ def resolved(config: Config) -> Config:
     return completed(config).model_copy(update={"text_layer": layer_use(config), "reader": reader})
 
 
+def other_models(config: Config) -> tuple[str, ...]:
+    """Returns the models that retry steps name, each once."""
+    return tuple(dict.fromkeys(rung.model for rung in config.ladder.rungs if rung.model is not None))
+
+
+def with_model(config: Config, model: str) -> Config:
+    """Returns the configuration for a retry step's model: whole pages, the model's own prompt, one process."""
+    return config.model_copy(
+        update={
+            "model": model,
+            "reader": "page",
+            "decode": config.decode.model_copy(update={"prompt": None}),
+            "run": config.run.model_copy(update={"replicas": 1}),
+        }
+    )
+
+
+def models_sha256(config: Config) -> tuple[str, str]:
+    """Returns the sha256 of the configured model's files, and that of all models that a reading may depend on.
+
+    Raises: CheckpointError.
+    """
+    own = model_sha256(config.model)
+    others = [model_sha256(name) for name in other_models(config)]
+    return own, hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
+
+
 def completed(config: Config) -> Config:
     """Returns the configuration with the n-grams of its model's family where the user sets none.
 
@@ -305,12 +341,23 @@ def reads_lines(config: Config) -> bool:
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
+    video = _video_maker(config) if config.ingest.video else None
     if reads_lines(config):
         return TileSettings(lines=True)
     directory = find_directory(config.model)
     if (views := family_of(directory).view_maker(directory)) is not None:
-        return TileSettings(views=views)
+        return TileSettings(views=views, video=video)
     return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
+
+
+def _video_maker(config: Config) -> VideoMaker:
+    directory = find_directory(config.model)
+    maker = family_of(directory).video_maker(directory)
+    if maker is None:
+        raise CheckpointError(
+            f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
+        )
+    return maker
 
 
 def _reads_crops(config: Config) -> bool:

@@ -73,6 +73,32 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
         return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
 
 
+def read_frames(image: Image.Image, max_px: int, most: int) -> UInt8Array | None:
+    """Returns a file's frames [T, H, W, 3] uint8 RGB, upright, of the first one's size; None for one of a single frame.
+
+    most: of more frames so many are returned, at even distances. max_px: of all that are returned together. Raises:
+    PageRenderError.
+    """
+    with _as_page_errors():
+        count = max(1, getattr(image, "n_frames", 1))
+    if count == 1:
+        return None
+    taken = [round(place * (count - 1) / (min(most, count) - 1)) for place in range(min(most, count))]
+    first, _ = read_frame(image, 0, max_px)
+    height, width, _ = first.shape
+    check_pixels(width, height * len(taken), max_px)
+    frames = [read_frame(image, index, max_px)[0] for index in taken]
+    return np.stack([_as_large(frame, width, height) for frame in frames])
+
+
+def _as_large(frame: UInt8Array, width: int, height: int) -> UInt8Array:
+    if frame.shape[:2] == (height, width):
+        return frame
+    return np.asarray(
+        planes.picture_of(frame).convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
+    )
+
+
 def check_pixels(width: int, height: int, max_px: int) -> None:
     """Raises PageRenderError if an image is larger than the limit."""
     if width * height > max_px:

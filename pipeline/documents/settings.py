@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ocr.families.family import ViewMaker
+from ocr.families.family import VideoMaker, ViewMaker
 from ocr.imaging.tiling import Mode
 from pipeline.types import LayerUse
 
@@ -21,12 +21,14 @@ class IngestSettings:
         an empty include takes everything. Files named directly are always taken.
     max_image_pixels: an image of more pixels is refused unopened ("pixel bomb").
     passwords: tried in turn on encrypted PDFs; never shown, logged or stored.
+    video: whether an image file of several frames is one page, read as a video.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     max_image_pixels: int = 200_000_000
     passwords: tuple[str, ...] = field(default=(), repr=False)
+    video: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class TileSettings:
     fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
     lines: whether the page goes to the line reader: as it was drawn, in grey, without views.
     views: makes the views of a model that has others than global ones and tiles; None for DeepSeek-OCR's.
+    video: makes those of an image file of several frames as one page; None reads each frame for itself.
     """
 
     mode: Mode = "gundam"
@@ -65,3 +68,4 @@ class TileSettings:
     fine: bool = False
     lines: bool = False
     views: ViewMaker | None = None
+    video: VideoMaker | None = None

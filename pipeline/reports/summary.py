@@ -53,6 +53,7 @@ class RunSummary(InputCounts):
     num_rescued: pages of this run whose first reading failed, repeated itself, was cut short or was doubtful, and which
     a retry step, text layer included, then read well.
     num_unread: pages of this run whose text layer was taken without reading them.
+    sent_up: pages of this run that a retry step's model read too, by the model's name.
     load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for the encoder's graphs.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
     wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
@@ -76,6 +77,7 @@ class RunSummary(InputCounts):
     num_low_confidence: int = 0
     num_rescued: int = 0
     num_unread: int = 0
+    sent_up: Counter[str] = field(default_factory=Counter)
     wall_s: float = 0.0
     load_s: float = 0.0
     capture_s: float = 0.0
@@ -130,6 +132,7 @@ class RunSummary(InputCounts):
             "pages_low_confidence": self.num_low_confidence,
             "pages_rescued": self.num_rescued,
             "pages_unread": self.num_unread,
+            **({"pages_sent_up": self.sent_up.total()} if self.sent_up else {}),
             "documents_missing": self.num_missing,
             "documents_left": self.num_documents_left,
             "paths_empty": len(self.empty_paths),
@@ -158,6 +161,10 @@ class RunSummary(InputCounts):
                 "rescued by another reading or the text layer": self.num_rescued,
             }
         )
+        lines += [
+            f"pages read with {model} too: {count} of {self.num_pages} ({count / self.num_pages:.1%})"
+            for model, count in sorted(self.sent_up.items())
+        ]
         lines += passed_over(self, num_doubtful=self.num_doubtful_before)
         if self.pages["doubtful"] or self.num_doubtful_before:
             status = f"ocrbatch status --files --db {shlex.quote(self.database)}"

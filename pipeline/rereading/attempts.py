@@ -1,7 +1,7 @@
 """Makes the attempts at a page that a worker has rendered: its first reading, then the retry steps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pipeline.config.retry_steps import Step, steps_of
@@ -48,8 +48,9 @@ class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
     workers: render pages again. model: reads them, and loads when it is first used; lines: the same for pages that are
-    read line by line, None where no model does that. begin: called before the page model gets a page that was read line
-    by line. keep: called with a page's first reading when a better one is going to be tried.
+    read line by line, None where no model does that. others: the models that retry steps name. begin: called before a
+    model gets a page that it was not first to read. keep: called with a page's first reading when a better one is going
+    to be tried.
     """
 
     def __init__(
@@ -60,9 +61,11 @@ class Attempts:
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
         lines: LineReaders | None = None,
-        begin: Callable[[Page], Awaitable[None]] | None = None,
+        begin: Callable[[Page, ModelService], Awaitable[None]] | None = None,
+        others: Mapping[str, ModelService] | None = None,
     ) -> None:
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
+        self._others = others or {}
         self._lines, self._begin = lines, begin
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
@@ -173,17 +176,23 @@ class Attempts:
         dropped: called with the bytes of views that are released. step: None for the first reading; others go before
         all pages that are read for the first time, which they would otherwise have to wait for.
         """
-        if self._lines is not None and self._begin is not None and rendered[0].grey is None:
-            await self._begin(rendered[0].page)
-        reading = [self._read(crop, dropped, step) for crop in rendered]
+        model = self._model if step is None or step.model is None else self._others[step.model]
+        is_first = self._lines is None and model is self._model  # which has begun the page
+        if self._begin is not None and not is_first and rendered[0].grey is None:
+            await self._begin(rendered[0].page, model)
+        reading = [self._read(crop, dropped, step, model) for crop in rendered]
         del rendered
         return list(await asyncio.gather(*reading))
 
     async def _read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None, step: Step | None
+        self,
+        rendered: RenderedPage,
+        dropped: Callable[[int], None] | None,
+        step: Step | None,
+        model: ModelService,
     ) -> PageResult:
         if rendered.grey is None:
-            return await self._model.read(rendered, dropped, step, is_urgent=step is not None)
+            return await model.read(rendered, dropped, step, is_urgent=step is not None)
         assert self._lines is not None, "no worker makes such pages otherwise"
         return await asyncio.wrap_future(self._lines.read(rendered))
 

@@ -30,7 +30,10 @@ def further_steps(tools: Tools, steps: Sequence[Step], below: float) -> Sequence
     """Returns the steps that are attempts of their own. steps: the first reading's, then the configured ones."""
     if len(steps) < 2:
         return ()
-    configured = [(FromLayer if step.text_layer else Anew)(tools, step, below) for step in steps[1:]]
+    configured = [
+        (FromLayer if step.text_layer else Anew)(tools, step, below if step.below is None else step.below)
+        for step in steps[1:]
+    ]
     return Turned(tools, turned_step(steps[0]), below), *configured
 
 
@@ -49,8 +52,8 @@ class Anew(_FurtherStep):
     """Reads the page with other settings."""
 
     def applies(self, page: PageState) -> bool:
-        """Returns whether no attempt is good enough and the model can read the page."""
-        return page.is_legible and super().applies(page)
+        """Returns whether no attempt is good enough and the model can read the page; another may know its script."""
+        return (page.is_legible or self._step.model is not None) and super().applies(page)
 
     async def take(self, page: PageState) -> None:
         """Adds the reading, unless there is nothing to read."""

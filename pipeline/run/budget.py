@@ -14,7 +14,7 @@ def heaviest_page_bytes(settings: TileSettings) -> int:
     if settings.lines:
         return MAX_GREY_PX
     if settings.views is not None:
-        return 3 * settings.views.most_px
+        return 3 * max(settings.views.most_px, 0 if settings.video is None else settings.video.most_px)
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2

@@ -1,6 +1,7 @@
 """Settles what a run leaves behind at its end: its row, the files it did not get to or did not find, its database."""
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 from pipeline.device.service import ModelService
@@ -22,15 +23,21 @@ _COUNTING_S = 1.0
 _LISTED = 20
 
 
-def finish(ledger: Ledger, model: ModelService, stages: list[StageUse], code: int, wall_s: float) -> None:
-    """Completes the summary and closes the run's row. stages: where their time went. code: the exit code."""
-    summary = ledger.summary
+def finish(
+    ledger: Ledger, models: Sequence[ModelService], stages: list[StageUse], code: int, wall_s: float
+) -> None:
+    """Completes the summary and closes the run's row.
+
+    models: the configured one, then those of retry steps. stages: where their time went. code: the exit code.
+    """
+    summary, model = ledger.summary, models[0]
     summary.wall_s = wall_s
     summary.load_s, summary.capture_s = model.load_s, model.capture_s
     set_aside = ledger.writer.call(Store.quarantined, ledger.run_id, _LISTED)
     summary.num_quarantined, summary.quarantined = set_aside.result()
     summary.stages = stages
-    summary.num_tokens, summary.num_steps = model.decoded()
+    decoded = [its.decoded() for its in models]
+    summary.num_tokens, summary.num_steps = (sum(counts) for counts in zip(*decoded, strict=True))
     summary.gpu_busy = None if model.gpu is None else model.gpu.busy_share
     ledger.writer.call(
         Store.finish_run,

@@ -9,7 +9,7 @@ failure is a value; the error boundaries are in the model's threads.
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from pipeline.device.line_readers import LineReaders
@@ -43,7 +43,7 @@ class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
     budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
-    pages line by line first, None where the page model does.
+    pages line by line first, None where the page model does. others: the models that retry steps name.
     """
 
     def __init__(
@@ -55,13 +55,21 @@ class Flow:
         budget: Budget,
         page_bytes: int,
         lines: LineReaders | None = None,
+        others: Mapping[str, ModelService] | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
+        self._models = (model, *(others or {}).values())
         self._first_reader = model if lines is None else lines
         self._budget, self._page_bytes = budget, page_bytes
         self._discovery = Discovery(ledger, workers, self._first_reader.start)
         self._attempts = Attempts(
-            ledger.config, workers, model, self._keep_first, lines=lines, begin=self._begin
+            ledger.config,
+            workers,
+            model,
+            self._keep_first,
+            lines=lines,
+            begin=lambda page, its: self._begin(page, model=its),
+            others=others,
         )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
 
@@ -80,7 +88,7 @@ class Flow:
             ended = await asyncio.gather(watching, reading, return_exceptions=True)
             # The pages the model had are stored as failed attempts: otherwise the next run would start with the same
             # page and die of it again.
-            lost = self._model.lost() if self._model.failed.done() else []
+            lost = [page for model in self._models if model.failed.done() for page in model.lost()]
             struck = await asyncio.gather(
                 *(self._ledger.store([result]) for result in lost), return_exceptions=True
             )
@@ -96,7 +104,7 @@ class Flow:
         """
         looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
         is_known = False
-        while not self._model.failed.done():
+        while not any(model.failed.done() for model in self._models):
             self._stop.check()
             if look.done() and time.monotonic() - looked >= _LOOK_S:
                 look.result()
@@ -104,9 +112,10 @@ class Flow:
             if self._model.device is not None and not is_known:
                 self._budget.allow(inflight_mb(self._ledger.config, self._model.device) << 20)
                 is_known = True
-            self._ledger.progress.at_work(self._phase(), self._model.decoded()[0])
+            num_tokens = sum(model.decoded()[0] for model in self._models)
+            self._ledger.progress.at_work(self._phase(), num_tokens)
             await asyncio.sleep(POLL_S)
-        self._model.failed.result()
+        next(model for model in self._models if model.failed.done()).failed.result()
 
     def _phase(self) -> Phase:
         if self._first_reader.is_loading:
@@ -143,9 +152,9 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
-    async def _begin(self, page: Page, *, alone: bool = False) -> None:
-        """Marks a page as being read, once the model has loaded: a crash during loading is not the page's fault."""
-        await self._model.ready(alone=alone)
+    async def _begin(self, page: Page, *, alone: bool = False, model: ModelService | None = None) -> None:
+        """Marks a page as being read, once its model has loaded: a crash during loading is not the page's fault."""
+        await (model or self._model).ready(alone=alone)
         await self._ledger.begin(page, alone=alone)
 
     def _keep_first(self, first: PageResult) -> None:
@@ -157,7 +166,9 @@ class Flow:
 
     def _note_stored(self, page: Page) -> None:
         """Records how long after its last token a page was first stored."""
-        if (ended_at := self._model.ended_at.pop(page, None)) is not None:
+        ended = [at for model in self._models if (at := model.ended_at.pop(page, None)) is not None]
+        if ended:
+            ended_at = max(ended)
             self._ledger.summary.stored_after.append(time.monotonic() - ended_at)
 
     async def _page(self, page: Page, *, alone: bool = False) -> None:

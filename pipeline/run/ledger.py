@@ -43,6 +43,8 @@ class Ledger:
         self.settings_hash = settings_hash
         self.progress = progress
         self.summary = summary
+        # The models that retry steps name, by the steps' names.
+        self._models = {rung.name: rung.model for rung in config.ladder.rungs if rung.model is not None}
         self._discovery: dict[Page, StageTiming] = {}
         self._storing: set[asyncio.Task[Any]] = set()
         self._to_begin: list[Page] = []
@@ -130,6 +132,8 @@ class Ledger:
         self.summary.pages[result.status] += 1
         self.summary.num_low_confidence += self._has_low_confidence(result)
         self.summary.num_unread += first.status == "embedded"
+        tried = {self._models[its.rung] for its in others if its.rung in self._models}
+        self.summary.sent_up.update(tried)
         if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
             self.summary.num_rescued += 1
             self.progress.page_rescued(first, result)

@@ -7,10 +7,9 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ocr.families.registry import model_sha256
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
@@ -18,12 +17,15 @@ from pipeline.config.schema import (
     Config,
     completed,
     ingest_settings,
+    models_sha256,
+    other_models,
     own_files,
     reads_lines,
     render_settings,
     resolved,
     settings_hash,
     tile_settings,
+    with_model,
 )
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.processes.replicas import Replicas
@@ -86,8 +88,8 @@ def run(
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
     graph_settings(config.encoder, config.tile.mode)
-    weights = stop.while_doing(lambda: model_sha256(config.model))
-    hash_ = settings_hash(resolved(config), weights)
+    weights, all_weights = stop.while_doing(lambda: models_sha256(config))
+    hash_ = settings_hash(resolved(config), all_weights)
     with contextlib.ExitStack() as closing:
         writer = closing.enter_context(Writer(config.store.database))
         inputs = closing.enter_context(contextlib.closing(Inputs(found)))
@@ -99,6 +101,10 @@ def run(
             versions=versions(),
         )
         model = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
+        others = {
+            name: closing.enter_context(contextlib.closing(Model(with_model(config, name), load_model)))
+            for name in other_models(config)
+        }
         lines = _lines(config)
         if lines is not None:
             closing.callback(lines.close)
@@ -109,7 +115,7 @@ def run(
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
         ledger = Ledger(config, writer, run_id, hash_, progress, summary)
-        return _Run(ledger, stop, model, lines, passwords).execute(inputs)
+        return _Run(ledger, stop, model, lines, passwords, others).execute(inputs)
 
 
 def _model(
@@ -140,8 +146,10 @@ class _Run:
         model: ModelService,
         lines: LineReaders | None,
         passwords: tuple[str, ...],
+        others: Mapping[str, ModelService],
     ) -> None:
         self._ledger = ledger
+        self._others = others
         self._config = config = ledger.config
         self._summary = ledger.summary
         self._stop = stop
@@ -149,7 +157,8 @@ class _Run:
         self._tile = tile_settings(config)
         self._model, self._lines = model, lines
         self._budget = Budget(inflight_mb(config, None) << 20)
-        self._page_bytes = heaviest_page_bytes(self._tile)
+        steps = [self._tile, *(tile_settings(with_model(config, name)) for name in others)]
+        self._page_bytes = max(map(heaviest_page_bytes, steps))
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()
 
     def execute(self, inputs: Inputs) -> RunSummary:
@@ -176,7 +185,8 @@ class _Run:
         return self._summary
 
     def _finish(self, code: int, wall_s: float) -> None:
-        finish(self._ledger, self._model, self._stages(wall_s), code, wall_s)
+        models = [self._model, *self._others.values()]
+        finish(self._ledger, models, self._stages(wall_s), code, wall_s)
 
     def _stages(self, wall_s: float) -> list[StageUse]:
         """Returns where each stage's time went.
@@ -184,6 +194,7 @@ class _Run:
         Discovery and rendering share the workers; time that these waited for room in the budget counts for rendering.
         """
         workers = render_workers(self._config)
+        names = {rung.model: rung.name for rung in self._config.ladder.rungs}
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
         idle = max(0.0, 1 - discover.busy - render.busy)
@@ -193,6 +204,11 @@ class _Run:
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
             *([] if self._lines is None else [self._lines.use(wall_s)]),
             *self._model.stages(wall_s),
+            *(
+                dataclasses.replace(use, name=f"{use.name} ({names[name]})")
+                for name, model in self._others.items()
+                for use in model.stages(wall_s)
+            ),
             self._looping.use("flow", wall_s),
             self._ledger.writer.use(wall_s),
         ]
@@ -211,7 +227,8 @@ class _Run:
             discovering=self._discovering,
             rendering=self._rendering,
         ) as workers:
-            self._model.arena = workers.arena
+            for model in (self._model, *self._others.values()):
+                model.arena = workers.arena
             if self._lines is not None:
                 self._lines.arena = workers.arena
             try:
@@ -224,6 +241,7 @@ class _Run:
                         self._budget,
                         self._page_bytes,
                         self._lines,
+                        self._others,
                     )
                     loop.run(flow.run(inputs))
             finally:

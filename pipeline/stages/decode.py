@@ -117,7 +117,12 @@ def read_page(decoded: "Decoded") -> ReadPage:
 
 def wording_of(loaded: "PageModel") -> Wording:
     """Returns the parts of a model that are needed to interpret its output."""
-    return Wording(tokenizer=loaded.tokenizer, characters=loaded.characters, calibration=loaded.calibration)
+    return Wording(
+        tokenizer=loaded.tokenizer,
+        output_format=loaded.output_format,
+        characters=loaded.characters,
+        calibration=loaded.calibration,
+    )
 
 
 def _timings(decoded: "Decoded") -> tuple[StageTiming, StageTiming]:

@@ -119,4 +119,4 @@ def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int
         if image.width * image.height > settings.max_image_pixels:
             reason = images.oversized_message(image.width, image.height, settings.max_image_pixels)
             raise DocumentError("broken", reason)
-        return images.count_frames(image)
+        return 1 if settings.video else images.count_frames(image)

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 
 from ocr.character_head.second_opinion import SecondOpinion, read_cells, visible
 from ocr.character_head.unlike import is_unlike_text
-from ocr.transcript import grounding
+from ocr.transcript import formats
 from ocr.transcript.confidence import Calibration, assess
-from ocr.types import Transcript
+from ocr.types import OutputFormat, Transcript
 from pipeline.outcome.doubt import unread
 from pipeline.outcome.results import STATUS_OF_FINISH, blank_result
 from pipeline.outcome.script_check import DOUBTED, UNDETERMINED
@@ -27,10 +27,12 @@ from storage.types import StageTiming
 class Wording:
     """The parts of a model that are needed to interpret its output.
 
-    characters, calibration: see ocr.checkpoints.checkpoint.LoadedModel.
+    output_format: see ocr.families.page_model.PageModel. characters, calibration: see
+    ocr.checkpoints.checkpoint.LoadedModel.
     """
 
     tokenizer: Tokenizer
+    output_format: OutputFormat
     characters: str | None
     calibration: Calibration | None
 
@@ -70,8 +72,10 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         opinion = read_cells(read.cells_HW, wording.characters)
     if opinion is not None and opinion.is_none_of(visible(transcript.raw)):
         return blank_result(rendered, ())
-    parsed = grounding.parse(
+    parsed = formats.parse(
         transcript.raw,
+        wording.output_format,
+        wording.tokenizer,
         width_px=rendered.width_px,
         height_px=rendered.height_px,
         page_number=rendered.page.page_number,

@@ -37,6 +37,7 @@ class PageImage:
     rotation_deg: the clockwise rotation that made the page upright; all of the above is of the rotated page.
     runner_up_deg: the rotation to try instead where that one is in doubt.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
+    frames: [T, H, W, 3] of a page that is a video, whose first one is pixels.
     """
 
     page: Page
@@ -50,6 +51,7 @@ class PageImage:
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
+    frames: UInt8Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class _Drawn:
     dpi: float | None
     grid: tuple[int, int]
     missing: str = ""
+    frames: UInt8Array | None = None
 
 
 def render(
@@ -125,6 +128,7 @@ def _rendered(
         rotation_deg=angle_deg,
         runner_up_deg=stands.runner_up_deg,
         missing=missing,
+        frames=drawn.frames,
     )
 
 
@@ -135,6 +139,8 @@ def _upright(
     stands = orientation.declared(document, page.page_index, settings) if page.kind == "pdf" else None
     drawn_deg = orientation.taken(stands, settings) if stands else 0
     drawn = _draw(page, document, settings, tile, drawn_deg)
+    if drawn.frames is not None:  # frames may stand in any way, and are read together as they are
+        return drawn, Orientation(), all(map(is_blank, drawn.frames))
     blank = is_blank(drawn.pixels)
     if stands is None:
         stands = orientation.seen(drawn.pixels, settings, blank=blank)
@@ -149,10 +155,17 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
         with pdf.turned(document, page.page_index, angle_deg):
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
     with image_losses.libtiff_words(document) as words:
-        pixels, dpi = images.read_frame(document, page.page_index, settings.max_image_pixels)
+        frames = None
+        if tile.video is not None:
+            frames = images.read_frames(document, settings.max_image_pixels, tile.video.most_frames)
+        pixels, dpi = (
+            images.read_frame(document, page.page_index, settings.max_image_pixels)
+            if frames is None
+            else (frames[0], None)
+        )
     missing = image_losses.missing_message(page.path, document, words)
     grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
-    return _Drawn(pixels, dpi, grid, missing)
+    return _Drawn(pixels, dpi, grid, missing, frames)
 
 
 def _turned(

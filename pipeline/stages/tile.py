@@ -73,6 +73,8 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     start = time.perf_counter()
     if settings.lines:
         page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels)
+    elif image.frames is not None and settings.video is not None:
+        page_views, grey = settings.video(image.frames), None
     elif settings.views is not None:
         page_views, grey = settings.views(image.pixels), None
     else:

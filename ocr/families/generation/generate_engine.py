@@ -1,8 +1,9 @@
 """Writes pages' texts with transformers' own generate, several pages at once, each held to its limits."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import torch
 from tokenizers import Tokenizer
@@ -11,25 +12,49 @@ from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import PageReading, begin_reading
 from ocr.families.generation.controls import Controls
 
+# Published settings of sampling, which generate warns of where it does not use them.
+_UNSAMPLED = {"temperature": None, "top_p": None, "top_k": None}
 
-class Writer(Protocol):
-    """A family's language model: what the engine needs of it."""
+
+class Writer(ABC):
+    """A family's language model: what the engine needs of it. eos_ids: the tokens that end a text.
+
+    num_positions: the most tokens of a page, prompt included.
+    """
 
     @property
+    @abstractmethod
     def tokenizer(self) -> Tokenizer: ...
     @property
-    def eos_ids(self) -> frozenset[int]:
-        """The tokens that end a text."""
-
+    @abstractmethod
+    def eos_ids(self) -> frozenset[int]: ...
     @property
-    def num_positions(self) -> int:
-        """The most tokens of a page, prompt included."""
+    @abstractmethod
+    def num_positions(self) -> int: ...
 
+    @abstractmethod
     def prompt_length(self, request: PageRequest) -> int:
-        """Returns the tokens of a page's prompt, its vision tokens included."""
+        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
 
+    @abstractmethod
     def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
+
+
+class GeneratingModel(Writer):
+    """What models that write with generate have in common as ocr.families.page_model.PageModel."""
+
+    characters: ClassVar[None] = None
+    calibration: ClassVar[None] = None
+    takes_drafts: ClassVar[bool] = False
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "GenerateEngine":
+        """Returns the engine; the prompt is the one that the model was loaded with."""
+        return GenerateEngine(self, num_slots=num_slots)
+
+    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
+        """Returns None: there is no faster engine."""
+        return
 
 
 class GenerateEngine:
@@ -68,6 +93,8 @@ class GenerateEngine:
             stopping_criteria=[controls.stopping_criteria],
             max_new_tokens=max(pages[index].budget for index in readable),
             do_sample=False,
+            num_beams=1,
+            **_UNSAMPLED,
         )
         ended_s, first_s = time.perf_counter(), controls.first_s or time.perf_counter()
         total_steps = max(1, sum(controls.num_steps))

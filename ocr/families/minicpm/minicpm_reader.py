@@ -13,12 +13,13 @@ from torch.nn import functional
 from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.generation.generate_engine import GeneratingModel
 from ocr.families.minicpm.minicpm_files import load_minicpm
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.families.minicpm.prompts import PagePrompt, page_prompt, stop_ids
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_tokenizer
+from ocr.types import OutputFormat
 
 # The publisher gives none for pages; docling's for general models.
 PROMPT = "Convert this page to markdown. Do not miss any text and only output the bare markdown!"
@@ -48,17 +49,19 @@ def load(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MiniCpmReader:
-    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer."""
+class MiniCpmReader(GeneratingModel):
+    """Implements ocr.families.page_model.PageModel."""
 
     name: str
     model: MiniCpmModel
     tokenizer: Tokenizer
     prompt: str
     eos_ids: frozenset[int]
-    characters: None = None
-    calibration: None = None
-    takes_drafts: bool = False
+
+    @property
+    def output_format(self) -> OutputFormat:
+        """What PROMPT asks for."""
+        return OutputFormat(name="markdown")
 
     @property
     def device(self) -> torch.device:
@@ -71,12 +74,6 @@ class MiniCpmReader:
 
     def vision_encoder(self, mode: Mode) -> SlicesEncoder:
         return self.model.vision_encoder()
-
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
-        return GenerateEngine(self, num_slots=num_slots)
-
-    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
-        return None
 
     def prompt_length(self, request: PageRequest) -> int:
         """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""

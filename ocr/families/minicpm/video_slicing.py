@@ -22,6 +22,16 @@ class VideoSlicing:
     frames: FrameRule
     packed: int | None = None
 
+    @property
+    def most_frames(self) -> int:
+        """The most frames that it shows."""
+        return self.frames.most * max(1, self.frames.packed)
+
+    @property
+    def most_px(self) -> int:
+        """The most pixels of all its frames together: one may be a little larger than a slice's square."""
+        return 2 * self.most_frames * self.slicing.slice_px**2
+
     def __call__(self, frames: UInt8Array, /) -> PageViews:
         """Returns the views of frames [T, H, W, 3] uint8 RGB, of too many a selection. Raises: ValueError for none."""
         plan = self.frames.plan(len(frames), self.frames.fps)

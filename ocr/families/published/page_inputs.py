@@ -41,10 +41,13 @@ class Prompting:
         self._plain = " ".join(filter(None, (before.strip(), after.strip())))
         self._raw = text
 
-    def __call__(self, views: PageViews) -> dict[str, Tensor]:
-        """Returns the processor's output for a page: tensors [1, ...], or of as many rows as it has pictures."""
+    def __call__(self, views: PageViews, **changes: Any) -> dict[str, Tensor]:
+        """Returns the processor's output for a page: tensors [1, ...], or of as many rows as it has pictures.
+
+        changes: settings of the processor.
+        """
         picture = self._picture(views)
-        settings = {"return_tensors": "pt", **self._known.processor}
+        settings = {"return_tensors": "pt", **self._known.processor, **changes}
         if self._known.prompting == "processor":
             made = self._processor(images=picture, **settings)
         else:

@@ -53,9 +53,15 @@ class ProcessedPages(PageEncoder):
         if self._features is None:
             return PageInputs(inputs=inputs, features=None)
         own = {key: inputs[key] for key in self._taken if key in inputs}
-        features = self._features(**own, return_dict=True)
-        rest = {key: value for key, value in inputs.items() if key not in own or key in _POSITIONS}
-        return PageInputs(inputs=rest, features=features)
+        return PageInputs(inputs=self._kept(inputs), features=self._features(**own, return_dict=True))
+
+    def _kept(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the inputs that are not the vision encoder's alone, on the model's device."""
+        return {
+            key: self._there(value)
+            for key, value in inputs.items()
+            if key not in self._taken or key in _POSITIONS
+        }
 
     def _there(self, value: Tensor) -> Tensor:
         dtype = self._model.dtype if value.is_floating_point() else None

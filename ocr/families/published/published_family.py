@@ -23,8 +23,19 @@ class PublishedFamily(Family):
             kind for model in published_models() for kind in (model.model_type, model.published_type)
         }
 
+    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
+        return restriction(name, config)
+
     def view_maker(self, directory: Path) -> ViewMaker:
         return WholePage(most_px=_MOST_PX)
+
+
+def restriction(name: str, config: Mapping[str, Any]) -> str | None:
+    """Returns what the table says against commercial use of a model; see Family.restriction."""
+    licence = known_model(name, config).licence
+    return (
+        None if licence.commercial == "allowed" else f"{licence.name}: commercial use is {licence.commercial}"
+    )
 
 
 def known_model(name: str, config: Mapping[str, Any]) -> PublishedModel:

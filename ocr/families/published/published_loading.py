@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForImageTextToText
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from ocr.errors import CheckpointError
 from ocr.families.family import NumberFormat
@@ -29,6 +29,7 @@ def load(
     Raises: CheckpointError for files that are missing or that these classes cannot load.
     """
     disable_progress_bar()
+    set_verbosity_error()  # it warns of what is of no concern to a user
     raw = read_json(directory / "config.json")
     known = known_model(name, raw)
     own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -46,6 +47,11 @@ def load(
         processor = load_processor(directory)
     except CheckpointError:
         raise
+    except ImportError as error:
+        message = " ".join(str(error).split())[:400]
+        raise CheckpointError(
+            f"{directory}: {known.model_type} needs a package that is not here: {message}; install it"
+        ) from error
     except Exception as error:  # these classes raise anything for files that do not fit
         message = " ".join(f"{type(error).__name__}: {error}".split())[:400]
         raise CheckpointError(

@@ -13,13 +13,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import yaml
 
 from ocr.errors import ModelTableError
+from ocr.types import Format, OutputFormat
 
 TABLE = Path(__file__).with_name("models.yaml")
 Commercial = Literal["allowed", "restricted", "forbidden"]
 Prompting = Literal["chat", "raw", "processor"]
-Format = Literal[
-    "text", "markdown", "markdown_html_tables", "latex", "doctags", "doclang", "json_layout", "ref_det", "det"
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +84,13 @@ class PublishedModel:
     def verified(self) -> bool:
         """Whether all of it was found where the model is published."""
         return not self.unverified
+
+    @property
+    def output_format(self) -> OutputFormat:
+        """How the model writes a page's text."""
+        return OutputFormat(
+            name=self.format, front_matter=self.front_matter, keeps_special_tokens=self.keep_special_tokens
+        )
 
     def fits(self, repository: str) -> bool:
         """Returns whether it is for this repository of the Hugging Face hub, "owner/name"."""

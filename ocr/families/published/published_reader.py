@@ -8,16 +8,18 @@ import torch
 from tokenizers import Tokenizer
 
 from ocr.decoding.requests import PageRequest
-from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.generation.generate_engine import GeneratingModel
+from ocr.families.published.navit_pages import NavitPages, navit_encoder
 from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages
 from ocr.families.published.published_models import PublishedModel
 from ocr.imaging.tiling import Mode
+from ocr.types import OutputFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PublishedReader:
-    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer.
+class PublishedReader(GeneratingModel):
+    """Implements ocr.families.page_model.PageModel.
 
     model, processor: transformers'. prompt: the text that goes with a page, as given.
     """
@@ -27,15 +29,16 @@ class PublishedReader:
     model: Any
     processor: Any
     prompt: str
-    characters: None = None
-    calibration: None = None
-    takes_drafts: bool = False
 
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizers library's own, which decodes without transformers' rules."""
         tokenizer: Tokenizer = self.processor.tokenizer.backend_tokenizer
         return tokenizer
+
+    @property
+    def output_format(self) -> OutputFormat:
+        return self.known.output_format
 
     @property
     def device(self) -> torch.device:
@@ -57,14 +60,11 @@ class PublishedReader:
 
     def vision_encoder(self, mode: Mode) -> ProcessedPages:
         prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
-        return ProcessedPages(self.model, Prompting(self.processor, self.known, prompt))
-
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
-        """Returns the engine; the prompt is part of what the encoder hands over."""
-        return GenerateEngine(self, num_slots=num_slots)
-
-    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
-        return None
+        prompting = Prompting(self.processor, self.known, prompt)
+        encoder = navit_encoder(self.model, self.processor)
+        if encoder is None:
+            return ProcessedPages(self.model, prompting)
+        return NavitPages(self.model, prompting, encoder)
 
     def prompt_length(self, request: PageRequest) -> int:
         """Returns the tokens of a page's prompt, its vision tokens included."""
@@ -75,18 +75,11 @@ class PublishedReader:
         pad_id = self.processor.tokenizer.pad_token_id
         pad_id = min(self.eos_ids) if pad_id is None else pad_id
         inputs = together([_inputs(request) for request in requests], pad_id)
-        unsampled = {
-            "temperature": None,
-            "top_p": None,
-            "top_k": None,
-        }  # else it warns of what it does not use
         self.model.generate(
             **inputs,
             **controls,
-            **unsampled,
             eos_token_id=sorted(self.eos_ids),
             pad_token_id=pad_id,
-            num_beams=1,
         )
 
 

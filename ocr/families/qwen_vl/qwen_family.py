@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocr.families.family import Family, VideoMaker
+from ocr.families.family import Family
+from ocr.families.published.published_family import restriction
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
+from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.model_files.locate import read_json
 
 MODEL_TYPES = ("qwen3_vl", "qwen2_5_vl")
@@ -19,8 +21,11 @@ class QwenVlFamily(Family):
     def knows(self, config: Mapping[str, Any]) -> bool:
         return config.get("model_type") in MODEL_TYPES
 
+    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
+        return restriction(name, config)
+
+    def video_maker(self, directory: Path) -> QwenVideos:
+        return QwenVideos(resizing=self.view_maker(directory))
+
     def view_maker(self, directory: Path) -> QwenResizing:
         return read_resizing(directory, str(read_json(directory / "config.json").get("model_type")))
-
-    def video_maker(self, directory: Path) -> VideoMaker:
-        return self.view_maker(directory).video_views

@@ -14,7 +14,7 @@ from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GenerateEngine
+from ocr.families.generation.generate_engine import GeneratingModel
 from ocr.families.published.published_family import known_model
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
 from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
@@ -22,6 +22,7 @@ from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_json
+from ocr.types import OutputFormat
 
 
 def load(
@@ -38,21 +39,23 @@ def load(
     Raises: CheckpointError.
     """
     loaded = load_qwen(directory, device=torch.device(device), dtype=getattr(torch, dtype))
-    if prompt is None:
-        prompt = known_model(name, read_json(directory / "config.json")).prompts["page"]
-    return QwenReader(name=name, loaded=loaded, prompt=prompt)
+    known = known_model(name, read_json(directory / "config.json"))
+    return QwenReader(
+        name=name,
+        loaded=loaded,
+        prompt=known.prompts["page"] if prompt is None else prompt,
+        output_format=known.output_format,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QwenReader:
-    """Implements ocr.families.page_model.PageModel and ocr.families.generation.generate_engine.Writer."""
+class QwenReader(GeneratingModel):
+    """Implements ocr.families.page_model.PageModel."""
 
     name: str
     loaded: LoadedQwen
     prompt: str
-    characters: None = None
-    calibration: None = None
-    takes_drafts: bool = False
+    output_format: OutputFormat
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -79,12 +82,6 @@ class QwenReader:
         resizing = self.loaded.resizing
         return features(self.loaded.model.model.visual, pages, mean=resizing.mean, std=resizing.std)
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> GenerateEngine:
-        return GenerateEngine(self, num_slots=num_slots)
-
-    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
-        return None
-
     def prompt_length(self, request: PageRequest) -> int:
         """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
         return len(self._prompt(request).token_ids)
@@ -93,15 +90,9 @@ class QwenReader:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
         asked = [VisionRequest(prompt=self._prompt(its), vision=its.vision) for its in requests]
         inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
-        unsampled = {
-            "temperature": None,
-            "top_p": None,
-            "top_k": None,
-        }  # else it warns of what it does not use
         self.loaded.model.generate(
             **inputs,
             **controls,
-            **unsampled,
             pad_token_id=self.loaded.pad_id,
             eos_token_id=sorted(self.eos_ids),
         )

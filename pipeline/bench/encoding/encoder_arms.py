@@ -14,7 +14,7 @@ from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
 from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.batch_sizes import batch_sizes
-from pipeline.bench.encoding.subject import EncoderSubject, Reference, deepseek_subject
+from pipeline.bench.encoding.encoder_subject import EncoderSubject, Reference, deepseek_subject
 from pipeline.device.run_encoder import PathsEncoder
 from pipeline.stages.encode import encode_views
 

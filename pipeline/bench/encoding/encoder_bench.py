@@ -15,6 +15,7 @@ from encoders.views import PageViews
 from ocr.families.family import NumberFormat
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
+from pipeline.bench.encoding.encoder_subject import EncoderSubject
 from pipeline.bench.encoding.latency_table import ArmTimes
 from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.parity import parity, relative_errors
@@ -25,7 +26,6 @@ from pipeline.bench.encoding.requests import (
     random_requests,
     video_requests,
 )
-from pipeline.bench.encoding.subject import EncoderSubject
 from pipeline.errors import ConfigError
 
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.

@@ -5,9 +5,9 @@ import torch
 from ocr.families.family import NumberFormat
 from ocr.families.registry import family_of
 from ocr.model_files.locate import find_directory
+from pipeline.bench.encoding.encoder_subject import EncoderSubject, subject_of
 from pipeline.bench.encoding.published_sizes import published_size
 from pipeline.bench.encoding.random_encoders import random_subject
-from pipeline.bench.encoding.subject import EncoderSubject, subject_of
 
 
 def load_encoder(name: str, device: torch.device, dtype: NumberFormat) -> EncoderSubject:

@@ -16,7 +16,7 @@ from ocr.imaging import tiling
 from ocr.imaging.planes import planes_of
 from ocr.imaging.resizing import resized
 from pipeline.bench.encoding.drawn_weights import draw
-from pipeline.bench.encoding.subject import EncoderSubject
+from pipeline.bench.encoding.encoder_subject import EncoderSubject
 
 _STUB = {
     "vocab_size": 16, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 10,
@@ -87,7 +87,7 @@ class LargerTiles:
 
 
 class DeepSeek2Reference:
-    """Implements pipeline.bench.encoding.subject.Reference with transformers' model, whose weights ours are."""
+    """Implements pipeline.bench.encoding.encoder_subject.Reference with transformers' model, whose weights ours are."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

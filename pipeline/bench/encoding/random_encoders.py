@@ -19,11 +19,12 @@ from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
+from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from pipeline.bench.encoding.drawn_weights import draw
+from pipeline.bench.encoding.encoder_subject import EncoderSubject, FamilyReference, deepseek_subject
 from pipeline.bench.encoding.published_sizes import PublishedSize
 from pipeline.bench.encoding.random_deepseek2 import deepseek2
-from pipeline.bench.encoding.subject import EncoderSubject, FamilyReference, deepseek_subject
 
 
 def random_subject(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> EncoderSubject:
@@ -86,7 +87,7 @@ def _qwen(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> Enco
     return EncoderSubject(
         encoder=QwenEncoder(QwenVision(module, mean=resizing.mean, std=resizing.std)),
         view_maker=resizing,
-        video_maker=resizing.video_views,
+        video_maker=QwenVideos(resizing=resizing),
         open_reference=partial(FamilyReference, alone),
     )
 

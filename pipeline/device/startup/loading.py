@@ -86,7 +86,11 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
 
     mode = config.tile.mode
     encoder = loaded.vision_encoder(mode)
-    for path in config.encoder.budgets if isinstance(config.encoder.budgets, dict) else ():
+    listed = config.encoder.budgets if isinstance(config.encoder.budgets, dict) else {}
+    if unknown := sorted(set(listed) - {path.name for path in encoder.paths}):
+        paths = ", ".join(path.name for path in encoder.paths) or "none with graphs"
+        raise ConfigError(f"encoder.budgets.{unknown[0]}: this model has no such path; it has {paths}")
+    for path in listed:
         if path not in encoder.usual_axes:
             LOGGER.warning("encoder.budgets.%s has no effect: tile.mode %s makes no views for it", path, mode)
     return RunEncoder(encoder, graph_settings(config.encoder, mode))

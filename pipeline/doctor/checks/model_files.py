@@ -14,6 +14,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import SafetensorError, safe_open
 
 from ocr.errors import CheckpointError
+from ocr.families.registry import family_of
 from ocr.model_files.digests import file_sha256
 from ocr.model_files.locate import (
     LINE_FILES,
@@ -40,7 +41,7 @@ def check(config: Config) -> Iterator[Finding]:
             return
         yield ok("model", f"{config.model} in {directory}")
         yield _network(config.model)
-        read_json(directory / "config.json")
+        yield from _family(config.model, directory)
         files = weight_files(directory)
         lines = [directory / name for name in LINE_FILES if (directory / LINES).exists()]
         yield from _weights([*files, *(file for file in lines if file.suffix == ".safetensors")])
@@ -56,6 +57,14 @@ def check(config: Config) -> Iterator[Finding]:
     except CheckpointError as error:
         found, _, remedy = str(error).rpartition("; ")
         yield fail("model", found or str(error), remedy if found else "fetch the model's files again")
+
+
+def _family(model: str, directory: Path) -> Iterator[Finding]:
+    """Says which family loads the model, and what its licence forbids."""
+    family = family_of(directory)
+    yield ok("family", family.name)
+    if (against := family.restriction(model, read_json(directory / "config.json"))) is not None:
+        yield note("licence", against, "read the model's licence before you use it for a business")
 
 
 def _is_on_hub(model: str) -> bool:

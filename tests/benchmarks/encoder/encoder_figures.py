@@ -28,7 +28,7 @@ from torch import Tensor
 from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
 from pipeline.bench.encoding.encoder_arms import GraphArm, ReferenceArm
-from pipeline.bench.encoding.subject import DeepSeekReference, deepseek_subject
+from pipeline.bench.encoding.encoder_subject import DeepSeekReference, deepseek_subject
 from pipeline.bench.reference import load_reference, page_tokens, view_tokens
 from pipeline.bench.roofline.encoder_flops import view_flops
 from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text

@@ -22,8 +22,8 @@ from ocr.checkpoints import checkpoint
 from ocr.imaging.tiling import Mode, views
 from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.encoder_arms import Arm, GraphArm, build
+from pipeline.bench.encoding.encoder_subject import deepseek_subject
 from pipeline.bench.encoding.random_encoders import random_deepseek
-from pipeline.bench.encoding.subject import deepseek_subject
 from pipeline.bench.model_names import RANDOM
 from tests.encoders.graphs.eager_capture import EagerCapture
 

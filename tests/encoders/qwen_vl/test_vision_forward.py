@@ -9,7 +9,8 @@ from torch import Tensor
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.vision_forward import QwenVision, _normalised
+from encoders.qwen_vl.patch_vision import normalised
+from encoders.qwen_vl.vision_forward import QwenVision
 from encoders.qwen_vl.vision_grid import Kind
 from encoders.qwen_vl.vision_paths import QwenPath
 from tests.encoders.qwen_vl.test_sequence_attention import NoHostReads
@@ -102,7 +103,7 @@ def test_pixels_are_normalised_to_the_bit() -> None:
     patches = processor(every, return_tensors="pt")["pixel_values"]
     expected = patches.view(4, 3, 2, 8, 8)[:, :, 0]
     pixels = torch.from_numpy(every).view(2, 8, 2, 8, 3).permute(0, 2, 4, 1, 3).reshape(4, 3, 8, 8)
-    assert torch.equal(_normalised(pixels, MEAN, STD), expected)
+    assert torch.equal(normalised(pixels, MEAN, STD), expected)
 
 
 @pytest.mark.parametrize("model", MODELS)

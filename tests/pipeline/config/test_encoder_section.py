@@ -46,7 +46,7 @@ def test_memory_is_a_number_of_bytes_or_a_size(text: str, num_bytes: int | None)
         ("encoder.memory_limit=true", "encoder.memory_limit", "such as 8GiB"),
         ("encoder.budgets=off", "encoder.budgets", "auto, null, or a list"),
         ("encoder.budgets={}", "encoder.budgets", "auto, null, or a list"),
-        ("encoder.budgets.globl=[256]", "encoder.budgets", "no path globl; write global or local"),
+        ("encoder.budgets.globl=[256]", "encoder.budgets", "no path globl; write one of global, local"),
         ("encoder.budgets.local=100", "encoder.budgets", r"write local: \[...\]"),
         ("encoder.budgets.local=[]", "encoder.budgets", "local is empty"),
         ("encoder.budgets.local=[200, 100]", "encoder.budgets", r"write \[100, 200\]"),

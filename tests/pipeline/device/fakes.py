@@ -14,7 +14,7 @@ from ocr.character_head.second_opinion import NUM_RESERVED
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
-from ocr.types import Transcript
+from ocr.types import OutputFormat, Transcript
 from pipeline.config.schema import DecodeConfig
 from pipeline.device.tickets import Ticket
 from pipeline.stages.encode import EncodedPage
@@ -22,6 +22,7 @@ from pipeline.types import Page, RenderedPage
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokenizer, vision
 
 CPU = torch.device("cpu")
+REF_DET = OutputFormat(name="ref_det", keeps_special_tokens=True)
 CHARACTERS = "abcw567"
 TEXT = "w5 w6 w7"
 
@@ -29,6 +30,7 @@ TEXT = "w5 w6 w7"
 @dataclass(frozen=True)
 class LoadedReader(Reader):
     prompt: str = "<image>\nRead"
+    output_format: OutputFormat = REF_DET
     characters: str | None = CHARACTERS
     calibration: Any = None
     device: torch.device = CPU

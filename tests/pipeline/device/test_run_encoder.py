@@ -281,3 +281,10 @@ def test_budgets_for_tiles_that_never_come_are_pointed_out(
     with caplog.at_level(logging.WARNING, logger="ocrbatch"):
         open_encoder(loaded, settings)
     assert caplog.text.count("encoder.budgets.local has no effect: tile.mode tiny") == warnings
+
+
+def test_budgets_for_a_path_of_another_family_are_refused(loaded: LoadedModel) -> None:
+    with pytest.raises(
+        ConfigError, match=r"encoder\.budgets\.slices: this model has no such path; it has global, local"
+    ):
+        open_encoder(loaded, config("encoder.budgets.slices=[64]"))

@@ -1,5 +1,6 @@
 """Models of other families go through a run as DeepSeek-OCR does: the same rows, stages, retries and hashes."""
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,13 +10,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tokenizers import Tokenizer
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.errors import CheckpointError
 from ocr.families.registry import family_of
-from ocr.transcript import grounding
+from ocr.transcript import formats
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from storage.database import open_for_reading
@@ -66,22 +69,22 @@ def config_of(model: Path, docs: Path, database: str) -> Config:
 
 
 @torch.inference_mode()
-def read_apart(model: Path, pixels: np.ndarray[Any, Any]) -> str:
-    """Returns the text of a page that is read alone, without a run."""
+def read_apart(model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_TOKENS) -> str:
+    """Returns the text of a page [H, W, 3], or of a video [T, H, W, 3], that is read alone, without a run."""
     family = family_of(model)
     loaded: Any = family.load(
         model, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="<image>Read"
     )
-    maker = family.view_maker(model)
-    assert maker is not None
+    maker: Any = family.view_maker(model) if pixels.ndim == 3 else family.video_maker(model)
     views, encoder = [maker(pixels)], loaded.vision_encoder("gundam")
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
     outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
     (tokens,) = encoder.assemble(views, outputs)
-    settings = DecodeSettings(max_tokens=MAX_TOKENS, ngram_size=0, loop_tokens=0)
+    settings = DecodeSettings(max_tokens=max_tokens, ngram_size=0, loop_tokens=0)
     (read,) = loaded.engine(prompt="", num_slots=1).read([PageRequest(vision=tokens, settings=settings)])
-    height, width, _ = pixels.shape
-    return grounding.parse(read.transcript.raw, width_px=width, height_px=height).text
+    height, width, _ = pixels.shape[-3:]
+    raw = read.transcript.raw
+    return formats.parse(raw, loaded.output_format, loaded.tokenizer, width_px=width, height_px=height).text
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -116,6 +119,53 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     assert sum(again.pages.values()) == 4, "another prompt reads all of them"
 
 
+def renamed(model: Path, names: dict[int, str]) -> Path:
+    """Has tokens of a tiny model, each a byte that no prompt holds, stand for other texts."""
+    path = model / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    spelled = {token: name.replace(" ", "Ġ").replace("\n", "Ċ") for token, name in names.items()}
+    vocab = content["model"]["vocab"]
+    content["model"]["vocab"] = {spelled.get(token, sign): token for sign, token in vocab.items()}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return model
+
+
+def read_one(model: Path, docs: Path, database: str) -> dict[str, Any]:
+    """Returns the row of a page of noise, 90 x 120 px."""
+    pixels = np.random.default_rng(0).integers(0, 256, (120, 90, 3), np.uint8)
+    Image.fromarray(pixels).save(docs / "a.png")
+    run_quietly(config_of(model, docs, database))
+    (row,) = rows(database)
+    return row
+
+
+def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = _published("granite_docling")(tmp_path / "model")
+    tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}  # what it begins with
+    row = read_one(renamed(model, tags), docs, database)
+    title = row["text"]
+    assert set(title) == {"c"}, "what it goes on with"
+    assert row["markdown"] == f"# {title}"
+    (block,) = row["blocks"]
+    assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", [0, 0, 45, 120])
+
+
+def test_what_a_format_has_besides_text_does_not_reach_the_rows(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = _published("qwen2_5_vl")(tmp_path / "allenai" / "olmOCR-2-tiny")  # a name that models.yaml knows
+    begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
+    row = read_one(renamed(model, begins), docs, database)
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    assert row["markdown"].startswith("<table><tr><td>one</td></tr></table>")
+    assert row["text"].startswith("one")
+    assert not [token for token in (*special, "<td>") if token in row["text"]]
+    assert row["blocks"][0]["label"] == "table"
+
+
 @pytest.mark.parametrize("file", ["preprocessor_config.json", "tokenizer_config.json"])
 def test_what_a_processor_reads_decides_whether_pages_were_read(
     file: str, docs: Path, database: str, tmp_path: Path
@@ -127,3 +177,46 @@ def test_what_a_processor_reads_decides_whether_pages_were_read(
     path = model / file
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert sum(run_quietly(config).pages.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
+@pytest.mark.parametrize("form", ["TIFF", "GIF"])
+def test_a_file_of_32_frames_is_one_page_read_as_a_video(
+    name: str, form: str, docs: Path, database: str, tmp_path: Path
+) -> None:
+    save, _ = MODELS[name]
+    model = save(tmp_path / "model")
+    greys = np.random.default_rng(0).integers(0, 256, (32, 30, 40), np.uint8)
+    first, *rest = [Image.fromarray(frame) for frame in greys]
+    file = docs / f"a.{form.lower()}"
+    first.save(file, format=form, save_all=True, append_images=rest)
+    Image.fromarray(greys[0]).save(docs / "single.png")
+    config = config_of(model, docs, database)
+    config = changed(config, ingest={"video": True}, decode={"max_tokens": 640})
+    with Image.open(file) as opened:
+        frames = np.stack([np.asarray(_frame(opened, index)) for index in range(opened.n_frames)])  # type: ignore[attr-defined]
+    assert frames.shape == (32, 30, 40, 3)
+
+    assert sum(run_quietly(config).pages.values()) == 2
+
+    found = {Path(row["path"]).name: row for row in rows(database)}
+    assert found[file.name]["text"].strip() == read_apart(model, frames, max_tokens=640).strip()
+    assert found["single.png"]["text"].strip() == read_apart(model, frames[0], max_tokens=640).strip()
+    assert found[file.name]["text"] != found["single.png"]["text"]
+
+
+def _frame(image: Image.Image, index: int) -> Image.Image:
+    image.seek(index)
+    return image.convert("RGB")
+
+
+def test_frames_are_pages_unless_videos_are_asked_for_and_not_all_models_read_them(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(3)]
+    first.save(docs / "a.tiff", save_all=True, append_images=rest)
+    model = MODELS["LightOnOCR"][0](tmp_path / "model")
+    config = config_of(model, docs, database)
+    assert sum(run_quietly(config).pages.values()) == 3
+    with pytest.raises(CheckpointError, match="reads no videos"):
+        run_quietly(changed(config, ingest={"video": True}))

@@ -17,7 +17,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize as qwen2_size
 from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize as qwen3_size
 
-from encoders.qwen_vl.vision_forward import _normalised
+from encoders.qwen_vl.patch_vision import normalised
 from encoders.views import UInt8Array
 from ocr.errors import CheckpointError
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing, resizing_of
@@ -59,7 +59,7 @@ def patches(resizing: QwenResizing, pixels: UInt8Array) -> torch.Tensor:
     """The published patches of our view's pixels."""
     view = torch.from_numpy(resizing(pixels).global_view)
     side, merge = resizing.patch_px, resizing.merge
-    normal = _normalised(view[None], resizing.mean, resizing.std)[0]
+    normal = normalised(view[None], resizing.mean, resizing.std)[0]
     high, wide = (length // side // merge for length in view.shape[1:])
     split = normal.view(3, high, merge, side, wide, merge, side).permute(1, 4, 2, 5, 0, 3, 6)
     twice = split.reshape(-1, 3, 1, side, side).expand(-1, -1, 2, -1, -1)

@@ -11,11 +11,11 @@ from encoders.deepseek2.deep_encoder_v2 import EncoderV2Config
 from encoders.deepseek2.query_encoder import QueryConfig
 from ocr.imaging.tiling import views
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
+from pipeline.bench.encoding.encoder_subject import EncoderSubject
 from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
 from pipeline.bench.encoding.random_deepseek2 import LargerTiles, deepseek2
 from pipeline.bench.encoding.random_encoders import random_subject
-from pipeline.bench.encoding.subject import EncoderSubject
 from pipeline.errors import ConfigError
 from tests.ocr.families.minicpm.tiny_minicpm import VERSIONS, config_json
 from tests.pipeline.bench.encoding.test_families import Winning

@@ -1,0 +1,60 @@
+"""GLM-OCR's vision encoder on precomputed inputs of fixed shapes.
+
+Shapes: P patches, N tokens of 2 x 2 patches; W hidden, H heads of D.
+Source: zai-org/GLM-OCR, transformers' modeling_glm_ocr.py. Numbers differ in rounding alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from encoders.graphs.path import Tensors
+from encoders.navit.blocks import Turns, images_of, square_product
+from encoders.qwen_vl.grid_plans import PatchGeometry
+from encoders.qwen_vl.patch_vision import PatchVision, turned, turns_of
+from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+
+
+class GlmVision(PatchVision):
+    """The encoder of a GlmOcrModel, whose weights it shares. mean, std: as in preprocessor_config.json."""
+
+    def __init__(self, model: Any, *, mean: Sequence[float], std: Sequence[float]) -> None:
+        vision = model.visual
+        config = vision.config
+        super().__init__(
+            vision,
+            vision.patch_embed.proj,
+            PatchGeometry(
+                patch_px=config.patch_size,
+                merge=config.spatial_merge_size,
+                temporal=config.temporal_patch_size,
+            ),
+            mean=mean,
+            std=std,
+            width=config.out_hidden_size,
+        )
+
+    def encode(self, inputs: Tensors) -> Tensor:
+        vision = self.module
+        hidden = self.embedded(inputs)
+        frequencies = vision.rotary_pos_emb.inv_freq.float()
+        turns, images = turns_of(inputs["positions"], frequencies, frequencies), images_of(inputs)
+        for block in vision.blocks:
+            hidden = _block(block, hidden, turns, images)
+        tokens: Tensor = vision.merger(square_product(vision.post_layernorm(hidden), vision.downsample))
+        return tokens
+
+
+def _block(block: Any, hidden: Tensor, turns: Turns, images: Sequences) -> Tensor:
+    """Returns the hidden states [P, W] after one layer. Queries and keys are normed before they are turned."""
+    attention = block.attn
+    qkv = attention.qkv(block.norm1(hidden)).view(len(hidden), 3, attention.num_heads, -1)
+    query, key, value = qkv.unbind(1)
+    normed = torch.stack([attention.q_norm(query), attention.k_norm(key)], dim=1)
+    query, key = turned(normed, *turns).unbind(1)
+    gathered = sequence_attention(query, key, value, images).reshape(len(hidden), -1)
+    hidden = hidden + attention.proj(gathered)
+    after: Tensor = hidden + block.mlp(block.norm2(hidden))
+    return after

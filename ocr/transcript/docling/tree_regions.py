@@ -1,0 +1,215 @@
+"""Makes a page's regions of the tree of docling's markups, in the order written."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from ocr.transcript.docling.otsl import CELLS, Cell, table
+from ocr.transcript.docling.tree import INLINE, TABLES, Element, Run
+from ocr.transcript.docling.writing import Writing, code_of, span_of, text_of
+from ocr.transcript.layouts.regions import Region, box_around
+
+_TEXTS = {
+    "text": "text",
+    "inline": "text",
+    "field_item": "text",
+    "key": "text",
+    "value": "text",
+    "hint": "text",
+    "smiles": "text",
+    "description": "text",
+    "summary": "text",
+    "footnote": "footnote",
+    "reference": "reference",
+    "page_header": "page_header",
+    "page_footer": "page_footer",
+}
+_CAPTIONS = {
+    "picture": "image_caption",
+    "chart": "image_caption",
+    "table": "table_caption",
+    "code": "code_caption",
+}
+_BULLET = re.compile(r"[•·◦▪‣●○■□–—*∙-]\s++")
+_NUMBER = re.compile(r"\(?+\w{1,4}+[.)]")
+_INDENT = " " * 4
+_FENCES = re.compile(r"`{3,}+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The page that a tree is of: its size, and whether its text has XML's entities."""
+
+    width_px: int
+    height_px: int
+    entities: bool
+
+
+def regions(root: Element, sheet: Sheet) -> Iterator[Region]:
+    """Yields the regions of a page."""
+    yield from _Regions(sheet).within(root)
+
+
+class _Regions:
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._marked = Writing(markdown=True, entities=sheet.entities)
+        self._plain = Writing(markdown=False, entities=sheet.entities)
+
+    def within(self, parent: Element, skipped: frozenset[str] = frozenset()) -> Iterator[Region]:
+        """Yields the regions among an element's children. What lies between them is text of no known place."""
+        loose: list[Element | Run] = []
+        for child in parent.children:
+            if isinstance(child, Run) or (child.name in INLINE and not child.shares and self._is_amid(loose)):
+                loose.append(child)
+            elif child.name not in skipped:
+                yield from self._loose(loose)
+                loose = []
+                yield from self._of(child, parent)
+        yield from self._loose(loose)
+
+    def _is_amid(self, loose: Iterable[Element | Run]) -> bool:
+        """Returns whether an inline element would continue text that no element holds."""
+        return any(isinstance(part, Element) or part.text.strip() for part in loose)
+
+    def _loose(self, parts: list[Element | Run]) -> Iterator[Region]:
+        held = Element(name="text", start=0, children=parts)
+        if self._is_amid(parts):
+            yield self._text(held, "text")
+
+    def _of(self, element: Element, parent: Element) -> Iterator[Region]:
+        name = element.name
+        if name in _TEXTS:
+            yield self._text(element, _TEXTS[name])
+        elif name in ("heading", "field_heading"):
+            yield self._heading(element)
+        elif name == "caption":
+            yield self._text(element, _CAPTIONS.get(parent.name, "figure_caption"))
+        elif name == "formula":
+            yield self._formula(element)
+        elif name == "code":
+            yield from self._code(element)
+        elif name == "picture":
+            yield self._region(element, "image", "", "", (element.start, element.end))
+            yield from self.within(element)
+        elif name in TABLES:
+            yield from self._table(element)
+        elif name in ("list", "item"):
+            yield from self._list(element, 0)
+        elif name in INLINE or name in CELLS:
+            yield self._text(element, "text")
+        else:
+            yield from self.within(element)
+
+    def _region(
+        self, element: Element, label: str, markdown: str, plain: str, span: tuple[int, int] | None = None
+    ) -> Region:
+        sheet = self._sheet
+        return Region(
+            label=label,
+            markdown=markdown,
+            plain=plain,
+            box_px=box_around(element.shares, sheet.width_px, sheet.height_px),
+            raw_span=span or span_of(element),
+        )
+
+    def _text(self, element: Element, label: str) -> Region:
+        return self._region(element, label, text_of(element, self._marked), text_of(element, self._plain))
+
+    def _heading(self, element: Element) -> Region:
+        """Returns a title for the first level, else a sub_title. That of a form's fields counts from the second."""
+        written = element.attributes.get("level", "1")
+        number = int(written) if written.isdecimal() and len(written) < 3 else 1
+        level = max(1, number) + (element.name == "field_heading")
+        made = self._text(element, "title" if level == 1 else "sub_title")
+        marked = f"{'#' * min(level, 6)} {' '.join(made.markdown.split())}" if made.markdown else ""
+        return replace(made, markdown=marked)
+
+    def _formula(self, element: Element) -> Region:
+        plain = text_of(element, self._plain)
+        return self._region(element, "equation", f"$${plain}$$" if plain else "", plain)
+
+    def _code(self, element: Element) -> Iterator[Region]:
+        for caption in _captions(element):
+            yield self._text(caption, "code_caption")
+        code = code_of(element, self._plain)
+        if code:
+            fence = "`" * max([3, *(len(run) + 1 for run in _FENCES.findall(code))])
+            language = element.attributes.get("language", element.attributes.get("value", "")).lower()
+            marked = f"{fence}{language}\n{code}\n{fence}"
+            yield self._region(element, "code", marked, code)
+
+    def _table(self, element: Element) -> Iterator[Region]:
+        """Yields the table after what comes before its first cell; what else is in it follows."""
+        rows: list[list[Cell]] = [[]]
+        first = next(
+            (i for i, child in enumerate(element.children) if _is_cell(child)), len(element.children)
+        )
+        yield from self.within(replace(element, children=element.children[:first]))
+        for child in element.children[first:]:
+            if isinstance(child, Element) and child.name == "nl":
+                rows.append([])
+            elif isinstance(child, Element) and child.name in CELLS:
+                rows[-1].append(Cell(kind=child.name, text=text_of(child, self._plain)))
+        marked, plain = table([row for row in rows if row])
+        cells = replace(element, children=[child for child in element.children if _is_cell(child)])
+        if marked or element.shares:
+            yield self._region(cells, "chart" if element.name == "chart" else "table", marked, plain)
+        yield from self.within(replace(element, children=element.children[first:]), CELLS | {"nl"})
+
+    def _list(self, element: Element, depth: int) -> Iterator[Region]:
+        """Yields the items of a list and of those in it, each a region, and what else is in them."""
+        if element.name == "item":
+            element = Element(name="list", start=element.start, end=element.end, children=[element])
+        number = 0
+        for is_other, children in groupby(element.children, key=_is_no_item):
+            if is_other:
+                yield from self.within(replace(element, children=list(children)))
+                continue
+            for child in children:
+                assert isinstance(child, Element), "of those that _is_no_item() leaves"
+                if child.name == "list":
+                    yield from self._list(child, depth + 1)
+                    continue
+                number += 1
+                ordinal = number if element.attributes.get("class") == "ordered" else None
+                yield from self._item(child, ordinal, depth)
+
+    def _item(self, element: Element, ordinal: int | None, depth: int) -> Iterator[Region]:
+        apart = frozenset({"list", "picture", *TABLES})
+        plain = " ".join(text_of(element, self._plain, apart).split("\n"))
+        marked = " ".join(text_of(element, self._marked, apart).split("\n"))
+        if plain:
+            own = [child for child in element.children if isinstance(child, Run) or child.name not in apart]
+            held = replace(element, children=own, shares=element.shares or _shares(own))
+            yield self._region(held, "list", _INDENT * depth + _bulleted(marked, ordinal), plain)
+        for child in element.children:
+            if isinstance(child, Element) and child.name in apart:
+                yield from self._list(child, depth + 1) if child.name == "list" else self._of(child, element)
+
+
+def _is_no_item(child: Element | Run) -> bool:
+    return isinstance(child, Run) or child.name not in ("item", "list")
+
+
+def _is_cell(child: Element | Run) -> bool:
+    return isinstance(child, Element) and (child.name in CELLS or child.name == "nl")
+
+
+def _captions(element: Element) -> Iterator[Element]:
+    """Yields the captions in an element, wherever they are."""
+    for child in element.children:
+        if isinstance(child, Element):
+            yield from [child] if child.name == "caption" else _captions(child)
+
+
+def _shares(children: Iterable[Element | Run]) -> list[float]:
+    """Returns the locations of an item's text elements. Its own may lack, as they are the text's."""
+    return [share for child in children if isinstance(child, Element) for share in child.shares]
+
+
+def _bulleted(text: str, ordinal: int | None) -> str:
+    if ordinal is None:
+        return "- " + _BULLET.sub("", text, count=1) if _BULLET.match(text) else f"- {text}"
+    return text if _NUMBER.match(text) else f"{ordinal}. {text}"

@@ -1,0 +1,108 @@
+"""Published models whose encoder is ours: pages of any size through graphs, equal to their own class's features."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.graphs.capturing.capture import Capture
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.types import VisionTokens
+from encoders.views import PageViews
+from encoders.vision_encoder import PageEncoder
+from ocr.families.published.navit_pages import NavitPages, navit_encoder
+from ocr.families.published.page_inputs import Prompting, joined
+from ocr.families.published.processed_pages import ProcessedPages
+from ocr.families.published.published_family import PublishedFamily
+from ocr.families.published.published_reader import PublishedReader
+from ocr.families.whole_page import WholePage
+from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.ocr.families.published.tiny_published import save
+
+TYPES = ("paddleocr_vl", "glm_ocr", "hunyuan_vl", "lighton_ocr")
+SIZES = ((280, 200), (150, 260), (90, 90), (61, 333))
+
+
+@pytest.fixture(scope="module", params=TYPES)
+def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PublishedReader:
+    return load(save(request.param, tmp_path_factory.mktemp(request.param)))
+
+
+def load(folder: Path) -> PublishedReader:
+    loaded: Any = PublishedFamily().load(
+        folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=None
+    )
+    return loaded
+
+
+def pages() -> list[PageViews]:
+    random = np.random.default_rng(0)
+    maker = WholePage(most_px=10**6)
+    return [maker(random.integers(0, 256, (height, width, 3), np.uint8)) for height, width in SIZES]
+
+
+@torch.inference_mode()
+def encoded(
+    encoder: PageEncoder, views: Sequence[PageViews], capture: Capture | None = None
+) -> tuple[list[VisionTokens], set[str]]:
+    budgets = {path.name: [256] for path in encoder.paths}
+    settings = GraphSettings(budgets=budgets, max_items=8, repeats=1)
+    manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
+    manager.warm_up(dict(encoder.usual_axes))
+    outputs, uses = encoder.encode(manager, "image", views)
+    return encoder.assemble(views, {"image": outputs}), {use for page in uses for use in page}
+
+
+@pytest.mark.parametrize("capture", [None, Winning], ids=["eager", "replayed"])
+def test_tokens_are_those_of_its_own_class(
+    reader: PublishedReader, capture: Callable[[], Capture] | None
+) -> None:
+    views = pages()
+    expected, _ = encoded(
+        ProcessedPages(reader.model, Prompting(reader.processor, reader.known, None)), views
+    )
+    encoder = reader.vision_encoder("gundam")
+    assert isinstance(encoder, NavitPages)
+    found, uses = encoded(encoder, views, capture and capture())
+    assert uses == ({"eager"} if capture is None else {"hit"})
+    assert len({len(tokens.tokens_TD) for tokens in found}) > 1
+    for mine, its in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine.tokens_TD, its.tokens_TD, atol=1e-4, rtol=1e-4)
+        assert mine.note.inputs.keys() == its.note.inputs.keys()  # type: ignore[attr-defined]
+        for key, value in its.note.inputs.items():  # type: ignore[attr-defined]
+            assert torch.equal(mine.note.inputs[key], value)  # type: ignore[attr-defined]
+    together, own = (
+        joined([page.note.features for page in its])["pooler_output"]  # type: ignore[attr-defined]
+        for its in (found, expected)
+    )
+    assert [len(page) for page in together] == [len(page) for page in own]
+
+
+def test_weights_are_the_encoders_alone(reader: PublishedReader) -> None:
+    encoder = reader.vision_encoder("gundam")
+    total = sum(weight.nbytes for weight in reader.model.parameters())
+    assert 0 < encoder.num_bytes < total
+    assert encoder.path_names == tuple(path.name for path in encoder.paths) == tuple(encoder.usual_axes)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"do_normalize": False}, {"do_rescale": False}, {"rescale_factor": 1 / 127.5}]
+)
+def test_pixels_that_are_prepared_otherwise_go_to_its_own_class(
+    reader: PublishedReader, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((name, value),) = setting.items()
+    monkeypatch.setattr(reader.processor.image_processor, name, value)
+    assert navit_encoder(reader.model, reader.processor) is None
+    assert type(reader.vision_encoder("gundam")) is ProcessedPages
+
+
+def test_positions_that_are_mixed_otherwise_go_to_its_own_class(tmp_path: Path) -> None:
+    reader = load(save("hunyuan_vl", tmp_path))
+    assert navit_encoder(reader.model, reader.processor) is not None
+    reader.model.config.vision_config.interpolate_mode = "bicubic"
+    assert navit_encoder(reader.model, reader.processor) is None

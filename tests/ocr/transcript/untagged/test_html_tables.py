@@ -1,0 +1,48 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocr.transcript.untagged.html_tables import parse
+from tests.effort import effort
+from tests.ocr.transcript.untamed import WORDS, num_lost
+
+
+def test_tables_become_rows_and_nothing_else_changes() -> None:
+    raw = (
+        "# Prices <1 & more\n\n<table>\n  <thead>\n    <tr>\n      <th>Name</th>\n      <th colspan='2'>Age</th>\n"
+        "    </tr>\n"
+        "  </thead>\n  <tbody><tr><td></td><td>A &amp; B</td></tr>\n\n<tr><td>AT&T</td><td>1<br>2</td></tr></tbody>\n"
+        "</table>\nafter &amp;\n\n\n\n<TABLE><tr><td>x<table><tr><td>in</td></tr></table></td></tr></TABLE>"
+        "end <table><tr><td>cut"
+    )
+    parsed = parse(raw)
+    assert parsed.markdown == raw.replace("\n\n\n\n", "\n\n")
+    assert parsed.text == (
+        "# Prices <1 & more\n\nName\tAge\n\tA & B\nAT&T\t1 2\nafter &amp;\n\nx   in\nend\ncut"
+    )
+    assert [(block.label, block.text[:14]) for block in parsed.blocks] == [
+        *(("text", "# Prices <1 & "), ("table", "<table>\n  <the"), ("text", "after &amp;")),
+        *(("table", "<TABLE><tr><td"), ("text", "end"), ("table", "<table><tr><td")),
+    ]
+    for block in parsed.blocks:
+        assert block.raw_span is not None
+        assert raw[slice(*block.raw_span)] == block.text
+
+
+TAGS = st.sampled_from(
+    ["<table>", "</table>", "<tr>", "</tr>", "<td>", "</td>", "<thead>", "<br>", "\n\n", "<tab", "&lt;"]
+)
+
+
+@given(st.lists(st.one_of(WORDS, TAGS), max_size=30))
+def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
+    raw = "".join(pieces)
+    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parse(raw)) == []
+
+
+@pytest.mark.parametrize(
+    "unit", ["<table>", "<table ", "</td> ", "<td ", "\n ", "</table>", "&#1", "<table></table>"]
+)
+def test_parsing_is_linear(unit: str) -> None:
+    raw = "<table><tr><td>" + " " * 20_000 + unit * 5_000
+    assert effort(lambda: parse(raw)) < 130
