@@ -140,7 +140,11 @@ class GraphArm(ManagedArm):
         seen = batch_sizes(self._encoder, batches, self._settings.max_items)
         for name, axis in sorted(seen, key=str):
             self._axes.setdefault(name, []).append(axis)
-        self.manager.warm_up(self._axes, seen if self._settings.budgets == "auto" else None)
+        if not seen:  # an encoder that forms its units as it encodes: the manager counts them
+            self._axes = {name: list(axes) for name, axes in self._encoder.usual_axes.items()}
+            for pages in batches:
+                self.encode(pages)
+        self.manager.warm_up(self._axes, seen if seen and self._settings.budgets == "auto" else None)
 
     def statistics(self) -> dict[str, dict[str, Any]]:
         return {
