@@ -6,7 +6,11 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.generation.generate_engine import GeneratingModel
 from ocr.families.published.navit_pages import NavitPages, navit_encoder
@@ -59,12 +63,21 @@ class PublishedReader(GeneratingModel):
         return int(self.model.config.get_text_config().max_position_embeddings)
 
     def vision_encoder(self, mode: Mode) -> ProcessedPages:
-        prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
-        prompting = Prompting(self.processor, self.known, prompt)
         encoder = navit_encoder(self.model, self.processor)
         if encoder is None:
-            return ProcessedPages(self.model, prompting)
-        return NavitPages(self.model, prompting, encoder)
+            return ProcessedPages(self.model, self._prompting())
+        return NavitPages(self.model, self._prompting(), encoder)
+
+    def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        """Returns the pages' vision tokens as the model's own class computes them, one page at a time."""
+        plain = ProcessedPages(self.model, self._prompting())
+        nothing = EncoderGraphManager(plain.paths, GraphSettings(graphs="off"), plain.device)
+        outputs, _ = plain.encode(nothing, "image", pages)
+        return [page.tokens_TD for page in plain.assemble(pages, {"image": outputs})]
+
+    def _prompting(self) -> Prompting:
+        prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
+        return Prompting(self.processor, self.known, prompt)
 
     def prompt_length(self, request: PageRequest) -> int:
         """Returns the tokens of a page's prompt, its vision tokens included."""

@@ -45,9 +45,10 @@ def fitted_budgets(encoder: PageEncoder, seen: Histogram, max_graphs: int) -> di
 def _grouped(
     encoder: PageEncoder, pages: Sequence[PageViews]
 ) -> Iterator[tuple[GraphPath, Hashable, list[Unit]]]:
-    """Yields the pages' units by path and axis; none of an encoder without paths."""
+    """Yields the pages' units by path and axis; none of an encoder that forms them as it encodes."""
     for path in encoder.paths:
-        assert isinstance(encoder, VisionEncoder), "only such encoders have paths"
+        if not isinstance(encoder, VisionEncoder):
+            return
         by_axis: dict[Hashable, list[Unit]] = {}
         for page in encoder.units(path.name, pages):
             for unit in page:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from encoders.graphs.capturing.capture import Capture
@@ -60,6 +61,9 @@ class ReferenceArm(Arm):
 
     def __init__(self, subject: EncoderSubject) -> None:
         assert subject.open_reference is not None, "the caller asks for arms that there are"
+        torch.backends.cuda.enable_cudnn_sdp(
+            True
+        )  # as it comes; our own arms switch it off, see PathsEncoder
         self.reference: Reference | None = subject.open_reference()
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
@@ -136,7 +140,11 @@ class GraphArm(ManagedArm):
         seen = batch_sizes(self._encoder, batches, self._settings.max_items)
         for name, axis in sorted(seen, key=str):
             self._axes.setdefault(name, []).append(axis)
-        self.manager.warm_up(self._axes, seen if self._settings.budgets == "auto" else None)
+        if not seen:  # an encoder that forms its units as it encodes: the manager counts them
+            self._axes = {name: list(axes) for name, axes in self._encoder.usual_axes.items()}
+            for pages in batches:
+                self.encode(pages)
+        self.manager.warm_up(self._axes, seen if seen and self._settings.budgets == "auto" else None)
 
     def statistics(self) -> dict[str, dict[str, Any]]:
         return {

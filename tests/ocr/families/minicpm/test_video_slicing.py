@@ -1,14 +1,18 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from encoders.minicpm.frame_views import FrameViews
+from encoders.views import UInt8Array
 from ocr.families.minicpm.minicpm_family import MiniCpmFamily
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
 
 
-def frames(count: int) -> np.ndarray:  # type: ignore[type-arg]
+def frames(count: int) -> UInt8Array:
     return np.random.default_rng(count).integers(0, 256, (count, 33, 47, 3), dtype=np.uint8)
 
 
@@ -41,8 +45,7 @@ def test_2_5_takes_no_videos() -> None:
     assert video_slicing(config_json("2.5")) is None
 
 
-def test_the_family_says_what_makes_videos(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    import json
+def test_the_family_says_what_makes_videos(tmp_path: Path) -> None:
 
     (tmp_path / "config.json").write_text(json.dumps(config_json("4.5")))
     assert MiniCpmFamily().video_maker(tmp_path) == video_slicing(config_json("4.5"))

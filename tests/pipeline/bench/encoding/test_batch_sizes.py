@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -31,7 +32,10 @@ def test_fitted_sizes_pad_least_of_all_choices() -> None:
     least = encoder.paths[0].least_tokens
     counts = np.random.default_rng(0).integers(1, 9, 8).tolist()
     histogram = Counter({least * size: count for size, count in zip(range(1, 16, 2), counts, strict=True)})
-    seen = {("slices", "a"): dict(histogram), ("other", "b"): {7: 3}}
+    seen: dict[tuple[str, Hashable], dict[int, int]] = {
+        ("slices", "a"): dict(histogram),
+        ("other", "b"): {7: 3},
+    }
     (chosen,) = fitted_budgets(encoder, seen, max_graphs=3).values()
 
     def padding(sizes: tuple[int, ...]) -> float:

@@ -42,7 +42,13 @@ def minicpm(version: str, folder: Path) -> str:
 
 
 def measured(model: str, capture: EagerCapture | None = None, **settings: Any) -> BenchResult:
-    chosen = {"num_prompts": 5, "num_warmups": 1, "batch_size": 3, "buckets": MIXED, "budgets": "auto"}
+    chosen: dict[str, Any] = {
+        "num_prompts": 5,
+        "num_warmups": 1,
+        "batch_size": 3,
+        "buckets": MIXED,
+        "budgets": "auto",
+    }
     return bench(BenchSettings(model=model, **chosen | settings), capture=capture or Winning())
 
 
@@ -147,3 +153,11 @@ def test_a_size_that_a_model_cannot_take_names_the_option(tmp_path: Path) -> Non
     model = str(tiny_published.save("qwen3_vl", tmp_path))
     with pytest.raises(ConfigError, match=r"--buckets \(4000, 10\).*200 times"):
         measured(model, buckets={(4000, 10): 1.0})
+
+
+@pytest.mark.parametrize("model_type", ["lighton_ocr", "paddleocr_vl"])
+def test_encoders_that_form_units_as_they_encode(model_type: str, tmp_path: Path) -> None:
+    result = measured(
+        str(tiny_published.save(model_type, tmp_path)), buckets={(140, 112): 1.0, (56, 84): 1.0}
+    )
+    check(result, "image", 5, with_reference=True)

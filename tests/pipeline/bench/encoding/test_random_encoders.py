@@ -93,7 +93,8 @@ def test_every_size_builds_without_memory(name: str) -> None:
 
 
 def run(subject: EncoderSubject, **settings: Any) -> Any:
-    chosen = {"num_prompts": 4, "num_warmups": 1, "batch_size": 2, "budgets": "auto"} | settings
+    few = {"num_prompts": 4, "num_warmups": 1, "batch_size": 2, "budgets": "auto"}
+    chosen: dict[str, Any] = {**few, **settings}
     return bench(BenchSettings(**chosen), subject, Winning())
 
 

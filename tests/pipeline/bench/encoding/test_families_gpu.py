@@ -1,0 +1,40 @@
+"""Tiny encoders of the families on a GPU: real captures agree with eager and with transformers, within a limit."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
+from pipeline.bench.encoding.published_sizes import PublishedSize
+from pipeline.bench.encoding.random_encoders import random_subject
+from tests.ocr.families.minicpm.tiny_minicpm import config_json
+from tests.pipeline.bench.encoding.test_random_encoders import QWEN2_5, QWEN3
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+SIZES = {
+    "qwen3": QWEN3,
+    "qwen2.5": QWEN2_5,
+    "minicpm-v-2.6": PublishedSize(kind="minicpmv", source="", config=config_json("2.6")),
+    "minicpm-v-4.5": PublishedSize(kind="minicpmv", source="", config=config_json("4.5"), packed=3),
+}
+LIMIT = 512 << 20
+
+
+@pytest.mark.parametrize("frames", [0, 8])
+@pytest.mark.parametrize("name", SIZES)
+def test_graphs_agree_and_stay_within_their_memory(name: str, frames: int) -> None:
+    subject = random_subject(SIZES[name], torch.device("cuda"), torch.bfloat16)
+    asked: dict[str, Any] = {"num_prompts": 4, "num_warmups": 1, "batch_size": 2, "budgets": "fitted"}
+    result = bench(
+        BenchSettings(device="cuda", buckets={(64, 96): 1.0}, frames=frames, memory_limit=LIMIT, **asked),
+        subject,
+    )
+    assert result.parity["graph to eager"] < 0.05
+    assert result.parity.get("ours to reference", 0.0) < 0.05
+    stats = result.arms[-1].statistics.values()
+    assert sum(its["graph_bytes"] for its in stats) <= LIMIT
+    assert sum(its["hits"] for its in stats) > 0, "so small a model is launched slower than it computes"
