@@ -74,10 +74,8 @@ class RunEncoder(PathsEncoder):
         if encoder.num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
         self._earlier: dict[str, PathStats] = {}
-        # Of paths that no manager runs.
-        self._others = {
-            name: PathStats() for name in set(encoder.path_names) - {p.name for p in encoder.paths}
-        }
+        # Of an encoder without paths, which no manager runs.
+        self._others = {} if encoder.paths else {name: PathStats() for name in encoder.path_names}
         super().__init__(encoder, _manager(encoder, self._settings))
 
     def synchronize(self) -> None:

@@ -17,6 +17,7 @@ from ocr.families.published.navit_pages import NavitPages, navit_encoder
 from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages
 from ocr.families.published.published_models import PublishedModel
+from ocr.families.published.tiled_pages import TiledPages, tiled_encoder
 from ocr.imaging.tiling import Mode
 from ocr.types import OutputFormat
 
@@ -63,10 +64,12 @@ class PublishedReader(GeneratingModel):
         return int(self.model.config.get_text_config().max_position_embeddings)
 
     def vision_encoder(self, mode: Mode) -> ProcessedPages:
-        encoder = navit_encoder(self.model, self.processor)
-        if encoder is None:
-            return ProcessedPages(self.model, self._prompting())
-        return NavitPages(self.model, self._prompting(), encoder)
+        """Returns our own encoder over the model's weights where there is one, else its own class's."""
+        if (navit := navit_encoder(self.model, self.processor)) is not None:
+            return NavitPages(self.model, self._prompting(), navit)
+        if (tiled := tiled_encoder(self.model, self.processor)) is not None:
+            return TiledPages(self.model, self._prompting(), tiled)
+        return ProcessedPages(self.model, self._prompting())
 
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
         """Returns the pages' vision tokens as the model's own class computes them, one page at a time."""

@@ -243,10 +243,41 @@ def got_ocr2() -> Made:
     return config, pictures, tok, None, "GotOcr2Processor"
 
 
+def deepseek_ocr2() -> Made:
+    tok = tokenizer(
+        ["<|pad|>", "<|bos|>", "<|eos|>", "<image>", "<|grounding|>"],
+        eos="<|eos|>",
+        pad_token="<|pad|>",
+        bos_token="<|bos|>",
+    )
+    sam = {
+        "hidden_size": 32, "output_channels": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 1024,
+        "global_attn_indexes": [1], "mlp_dim": 48, "window_size": 14, "downsample_channels": [24, 32],
+    }  # fmt: skip
+    config = transformers.DeepseekOcr2Config(
+        vision_config={
+            "sam_config": sam,
+            "encoder_config": {
+                "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+                "num_key_value_heads": 2, "vocab_size": 8,
+            },
+        },
+        text_config={
+            **TEXT, "num_key_value_heads": 4, "moe_intermediate_size": 24, "n_routed_experts": 4, "n_shared_experts": 1,
+            "num_experts_per_tok": 2, "mlp_layer_types": ["dense", "sparse"], "pad_token_id": 256, "bos_token_id": 257,
+            "eos_token_id": 258,
+        },
+        image_token_id=tok.convert_tokens_to_ids("<image>"),
+    )  # fmt: skip
+    pictures = transformers.DeepseekOcr2ImageProcessorPil()
+    return config, pictures, tok, template("<image>\n", start="", end=""), "DeepseekOcr2Processor"
+
+
 TYPES: dict[str, Callable[[], Made]] = {
     made.__name__: made
     for made in (
-        paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2
+        paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2,
+        deepseek_ocr2
     )
 }  # fmt: skip
 
