@@ -6,24 +6,22 @@ Shapes: B views of S px, g = S/64 tokens a side, D language model width.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.graphs.path import Tensors, Unit
+from encoders.square_views import SquareViewPath, side_px
 from encoders.types import EncodedViews, VisionTokens
-from encoders.views import PageViews, UInt8Array
+from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 TILE_PX = 640
-# Example views are windows of one noise image, this far apart: drawing each on its own takes longer than encoding it.
-_SHIFT_BYTES = 997
 # Views whose characters are read together on a GPU: the logits of each take 11 MB.
 _READ_AT_ONCE = 32
 
 
-class DeepSeekPath(UniformPath):
+class DeepSeekPath(SquareViewPath):
     """One path of views through DeepEncoder: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
 
     A unit's note says whether the character head is to read it. Outputs: tokens [1, g*g, D], and for views that
@@ -31,26 +29,11 @@ class DeepSeekPath(UniformPath):
     """
 
     def __init__(self, name: str, encoder: DeepEncoder, view_px: int) -> None:
-        self.name = name
-        self.least_tokens = self.unit_tokens(view_px)
+        super().__init__(name, encoder, view_px)
         self._encoder = encoder
-        self._weights = watch(encoder)
 
     def unit_tokens(self, axis: Hashable) -> int:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        return (axis // 64) ** 2
-
-    def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        count = budget // self.unit_tokens(axis)
-        return {"pixels": torch.zeros(count, 3, axis, axis, dtype=torch.uint8, device=device)}
-
-    def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        count, length = tokens // self.unit_tokens(axis), 3 * axis * axis
-        noise = torch.randint(0, 256, (length + count * _SHIFT_BYTES,), dtype=torch.uint8)
-        views = [noise[start : start + length] for start in range(0, count * _SHIFT_BYTES, _SHIFT_BYTES)]
-        return [self._unit(view.view(1, 3, axis, axis), reads=False) for view in views]
+        return (side_px(axis) // 64) ** 2
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Returns tokens, and SAM's patches only with a character head. Normalises the pixels inside the graph."""
@@ -60,13 +43,9 @@ class DeepSeekPath(UniformPath):
         tokens, patches = self._encoder.encode_views(pixels, return_patches=True)
         return {"tokens": tokens, "patches": patches}
 
-    def watched(self, axis: Hashable) -> Sequence[Tensor]:
-        return self._weights()
-
     def kept(self, axis: Hashable) -> Sequence[Tensor]:
         """Returns the position tables for views of this size."""
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        side = axis // self._encoder.config.sam.patch_px
+        side = side_px(axis) // self._encoder.config.sam.patch_px
         tables = self._encoder.sam_model.tables(side), self._encoder.vision_model.embeddings.table(side // 4)
         return list(_tensors(tables))
 
@@ -95,17 +74,6 @@ class DeepSeekPath(UniformPath):
         """Returns the tokens: they are made from the patches, which are five times as large."""
         return {"tokens": outputs["tokens"]}
 
-    def units(self, views: UInt8Array, *, reads: bool) -> list[Unit]:
-        """Returns units for a page's views [N, 3, S, S], in order. reads: whether to read their characters.
-
-        Units share the array's memory, which must not change until they are encoded.
-        """
-        return [self._unit(view[None], reads=reads) for view in torch.from_numpy(np.ascontiguousarray(views))]
-
-    def _unit(self, pixels: Tensor, *, reads: bool) -> Unit:
-        axis = int(pixels.shape[-1])
-        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels}, note=reads)
-
 
 class DeepSeekEncoder(VisionEncoder):
     """DeepSeek-OCR's encoder with its two paths. global_px: the usual size of a global view; has_tiles: of pages."""
@@ -132,8 +100,8 @@ class DeepSeekEncoder(VisionEncoder):
         """Returns a page's global view, or its tiles. Characters are read where they are largest."""
         whole, tiles = self.paths
         if path == whole.name:
-            return [whole.units(page.global_view[None], reads=page.num_tiles == 0) for page in pages]
-        return [tiles.units(page.local_views, reads=True) for page in pages]
+            return [whole.units(page.global_view[None], note=page.num_tiles == 0) for page in pages]
+        return [tiles.units(page.local_views, note=True) for page in pages]
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         by_path = [[self._joined(page) for page in outputs[path.name]] for path in self.paths]

@@ -5,68 +5,36 @@ Shapes: B views of S px, Q tokens a view, D language model width.
 
 from collections.abc import Hashable, Mapping, Sequence
 
-import numpy as np
 import torch
 
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
 from encoders.deepseek2.query_encoder import num_queries
-from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.graphs.path import Tensors, Unit
+from encoders.square_views import SquareViewPath, side_px
 from encoders.types import VisionTokens
-from encoders.views import PageViews, UInt8Array
+from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 GLOBAL_PX = 1024
 TILE_PX = 768
-# Example views are windows of one noise image, this far apart: drawing each on its own takes longer than encoding it.
-_SHIFT_BYTES = 997
 
 
-class QueryViewPath(UniformPath):
-    """One path of views: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
-
-    Output: tokens [1, Q, D]. view_px: the usual size, which budgets are made for.
-    """
+class QueryViewPath(SquareViewPath):
+    """One path of views. Output: tokens [1, Q, D]."""
 
     def __init__(self, name: str, encoder: DeepEncoderV2, view_px: int) -> None:
-        self.name = name
-        self.least_tokens = self.unit_tokens(view_px)
+        super().__init__(name, encoder, view_px)
         self._encoder = encoder
-        self._weights = watch(encoder)
 
     def unit_tokens(self, axis: Hashable) -> int:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        return num_queries((axis // 64) ** 2)
-
-    def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        count = budget // self.unit_tokens(axis)
-        return {"pixels": torch.zeros(count, 3, axis, axis, dtype=torch.uint8, device=device)}
-
-    def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        count, length = tokens // self.unit_tokens(axis), 3 * axis * axis
-        noise = torch.randint(0, 256, (length + count * _SHIFT_BYTES,), dtype=torch.uint8)
-        views = [noise[start : start + length] for start in range(0, count * _SHIFT_BYTES, _SHIFT_BYTES)]
-        return [self._unit(view.view(1, 3, axis, axis)) for view in views]
+        return num_queries((side_px(axis) // 64) ** 2)
 
     def forward(self, inputs: Tensors) -> Tensors:
         return {"tokens": self._encoder.encode_views(inputs["pixels"])}
 
-    def watched(self, axis: Hashable) -> Sequence[torch.Tensor]:
-        return self._weights()
-
     def kept(self, axis: Hashable) -> Sequence[torch.Tensor]:
         """Returns the tables for views of this size."""
-        assert isinstance(axis, int), "the axis is a view's side in px"
-        return self._encoder.prepare(axis)
-
-    def units(self, views: UInt8Array) -> list[Unit]:
-        """Returns units for views [N, 3, S, S], in order. They share the array's memory."""
-        return [self._unit(view[None]) for view in torch.from_numpy(np.ascontiguousarray(views))]
-
-    def _unit(self, pixels: torch.Tensor) -> Unit:
-        axis = int(pixels.shape[-1])
-        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels})
+        return self._encoder.prepare(side_px(axis))
 
 
 class DeepSeek2VisionEncoder(VisionEncoder):

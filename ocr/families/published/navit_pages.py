@@ -3,7 +3,7 @@
 Their processor resizes a page and makes its prompt; what else it does to pixels happens on the device.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +23,7 @@ from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs
 from ocr.families.published.page_inputs import PageInputs, Prompting
-from ocr.families.published.processed_pages import ProcessedPages
-
-# A processor's pixels, as they came.
-_AS_THEY_ARE = {"do_rescale": False, "do_normalize": False}
+from ocr.families.published.processed_pages import AS_THEY_ARE, OwnEncoderPages
 
 
 def navit_encoder(model: Any, processor: Any) -> NavitEncoder | None:
@@ -44,30 +41,21 @@ def navit_encoder(model: Any, processor: Any) -> NavitEncoder | None:
     return NavitEncoder(vision)
 
 
-class NavitPages(ProcessedPages):
+class NavitPages(OwnEncoderPages):
     """Encodes pages with our encoder, as far as graphs and batches go, and hands over what generate takes."""
 
     def __init__(self, model: Any, prompting: Prompting, encoder: NavitEncoder) -> None:
-        super().__init__(model, prompting)
-        self._encoder = encoder
+        super().__init__(model, prompting, encoder)
+        self._geometry = encoder.geometry
         self._picture = _MODELS[model.config.model_type].picture
-        self.paths = encoder.paths
-
-    @property
-    def num_bytes(self) -> int:
-        return self._encoder.num_bytes
-
-    @property
-    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return self._encoder.usual_axes
 
     def encode(
         self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns each page's inputs, resized view and the encoder's outputs."""
-        made = [dict(self._prompting(page, **_AS_THEY_ARE)) for page in pages]
+        made = [dict(self._prompting(page, **AS_THEY_ARE)) for page in pages]
         resized = [
-            replace(page, global_view=self._picture(inputs, self._encoder.geometry).numpy())
+            replace(page, global_view=self._picture(inputs, self._geometry).numpy())
             for page, inputs in zip(pages, made, strict=True)
         ]
         outputs, uses = self._encoder.encode(manager, path, resized)

@@ -3,7 +3,7 @@
 Its processor makes the views, of 1024 and 768 px, and the prompt; pixels are normalised on the device.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +17,10 @@ from encoders.graphs.path import Use
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageOutputs
-from ocr.families.published.page_inputs import PageInputs, Prompting
-from ocr.families.published.processed_pages import ProcessedPages
+from ocr.families.published.page_inputs import PageInputs
+from ocr.families.published.processed_pages import AS_THEY_ARE, OwnEncoderPages
 
 MODEL_TYPE = "deepseek_ocr2"
-# A processor's pixels, as they came.
-_AS_THEY_ARE = {"do_rescale": False, "do_normalize": False}
 
 
 def tiled_encoder(model: Any, processor: Any) -> DeepSeek2VisionEncoder | None:
@@ -36,27 +34,14 @@ def tiled_encoder(model: Any, processor: Any) -> DeepSeek2VisionEncoder | None:
     return DeepSeek2VisionEncoder(encoder_of(model.base_model))
 
 
-class TiledPages(ProcessedPages):
+class TiledPages(OwnEncoderPages):
     """Encodes pages with our encoder, and hands over what generate takes. Both paths make one timed step."""
-
-    def __init__(self, model: Any, prompting: Prompting, encoder: DeepSeek2VisionEncoder) -> None:
-        super().__init__(model, prompting)
-        self._encoder = encoder
-        self.paths = encoder.paths
-
-    @property
-    def num_bytes(self) -> int:
-        return self._encoder.num_bytes
-
-    @property
-    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return self._encoder.usual_axes
 
     def encode(
         self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns each page's inputs, views and the outputs of both paths; the uses of all of its views."""
-        made = [self._prompting(page, **_AS_THEY_ARE) for page in pages]
+        made = [self._prompting(page, **AS_THEY_ARE) for page in pages]
         views = [_views(inputs) for inputs in made]
         encoded = {name: self._encoder.encode(manager, name, views) for name in self._encoder.path_names}
         found = [

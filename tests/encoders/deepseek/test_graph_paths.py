@@ -191,7 +191,7 @@ def test_example_views_are_windows_of_one_noise(reading_encoder: DeepEncoder) ->
 def test_units_share_the_pages_memory(reading_encoder: DeepEncoder, pages: list[PageViews]) -> None:
     path, _ = deepseek_paths(reading_encoder)
     tiles = pages[3].local_views
-    units = path.units(tiles, reads=True) + path.units(pages[1].local_views, reads=False)
+    units = path.units(tiles, note=True) + path.units(pages[1].local_views, note=False)
     assert [unit.note for unit in units] == [True] * 6 + [False] * 2
     assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data
     assert np.array_equal(units[5].inputs["pixels"][0].numpy(), tiles[5])
