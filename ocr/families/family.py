@@ -88,6 +88,13 @@ class Family(ABC):
         )
         return loaded
 
+    def defaults(self, name: str, config: Mapping[str, Any]) -> str:
+        """Returns, as a text, what a reading depends on besides the model's files; "" for nothing.
+
+        name: as the user gave it. config: its config.json.
+        """
+        return ""
+
     def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
         """Returns what a model's licence says against commercial use, None if nothing is known against it.
 

@@ -1,5 +1,6 @@
 """The families of models that there are. Torch-free."""
 
+import hashlib
 from pathlib import Path
 
 from ocr.errors import CheckpointError
@@ -33,8 +34,15 @@ def family_of(directory: Path) -> Family:
 
 
 def model_sha256(name_or_path: str) -> str:
-    """Returns the sha256 over all files of a model that a reading depends on. Raises: CheckpointError."""
-    return weights_sha256(name_or_path, family_of_model(name_or_path).files)
+    """Returns the sha256 over all files of a model that a reading depends on, and its family's defaults for it.
+
+    Raises: CheckpointError.
+    """
+    directory = find_directory(name_or_path)
+    family = family_of(directory)
+    files = weights_sha256(name_or_path, family.files)
+    defaults = family.defaults(name_or_path, read_json(directory / "config.json"))
+    return hashlib.sha256((files + defaults).encode()).hexdigest() if defaults else files
 
 
 def family_of_model(name_or_path: str) -> Family:

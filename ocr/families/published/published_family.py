@@ -23,11 +23,21 @@ class PublishedFamily(Family):
             kind for model in published_models() for kind in (model.model_type, model.published_type)
         }
 
+    def defaults(self, name: str, config: Mapping[str, Any]) -> str:
+        return defaults(name, config)
+
     def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
         return restriction(name, config)
 
     def view_maker(self, directory: Path) -> ViewMaker:
         return WholePage(most_px=_MOST_PX)
+
+
+def defaults(name: str, config: Mapping[str, Any]) -> str:
+    """Returns what the table decides of a reading; see Family.defaults."""
+    known = known_model(name, config)
+    settings = (known.prompts["page"], known.prompting, dict(known.template), dict(known.processor))
+    return repr((*settings, known.stop, known.longest_px, known.output_format))
 
 
 def restriction(name: str, config: Mapping[str, Any]) -> str | None:

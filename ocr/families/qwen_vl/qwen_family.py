@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ocr.families.family import Family
-from ocr.families.published.published_family import restriction
+from ocr.families.published.published_family import defaults, restriction
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.model_files.locate import read_json
@@ -20,6 +20,9 @@ class QwenVlFamily(Family):
 
     def knows(self, config: Mapping[str, Any]) -> bool:
         return config.get("model_type") in MODEL_TYPES
+
+    def defaults(self, name: str, config: Mapping[str, Any]) -> str:
+        return defaults(name, config)
 
     def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
         return restriction(name, config)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from encoders.graphs.settings import GraphSettings
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
+from ocr.families.published import published_family
+from ocr.families.published.published_models import Licence, published_models
 from ocr.families.registry import family_of
 from ocr.transcript import formats
 from pipeline.config import sources
@@ -220,3 +223,22 @@ def test_frames_are_pages_unless_videos_are_asked_for_and_not_all_models_read_th
     assert sum(run_quietly(config).pages.values()) == 3
     with pytest.raises(CheckpointError, match="reads no videos"):
         run_quietly(changed(config, ingest={"video": True}))
+
+
+def test_another_prompt_in_the_table_has_pages_read_again(
+    docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an update. Another licence has not."""
+    model = tiny_published.save("lighton_ocr", tmp_path / "model")
+    Image.new("L", (90, 120), 255).save(docs / "a.png")  # blank, so that it is done at once
+    config = config_of(model, docs, database)
+    assert [sum(run_quietly(config).pages.values()) for _ in range(2)] == [1, 0]
+    known = published_models()
+    for changes, num_read in (
+        ({"licence": Licence(name="X", commercial="forbidden")}, 0),
+        ({"prompts": {"page": "X"}}, 1),
+    ):
+        table = tuple(replace(model, **changes) for model in known)
+        monkeypatch.setattr(published_family, "published_models", lambda table=table: table)
+        monkeypatch.setattr(published_family, "find_model", lambda name: None)
+        assert sum(run_quietly(config).pages.values()) == num_read
