@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.patch_vision import turned
-from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+from encoders.patches.patch_vision import turned
+from encoders.patches.sequence_attention import Sequences, sequence_attention
 
 Turns = tuple[Tensor, Tensor]
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from encoders.graphs.path import Tensors
 from encoders.navit.blocks import Turns, images_of, separate_attention
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turns_of
-from encoders.qwen_vl.sequence_attention import Sequences
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.patch_vision import PatchVision, turns_of
+from encoders.patches.sequence_attention import Sequences
 
 
 class LightOnVision(PatchVision):

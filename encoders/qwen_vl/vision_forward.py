@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turned, turns_of
-from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.patch_vision import PatchVision, turned, turns_of
+from encoders.patches.sequence_attention import Sequences, sequence_attention
 
 
 class QwenVision(PatchVision):

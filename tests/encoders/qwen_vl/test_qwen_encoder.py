@@ -4,8 +4,8 @@ from torch import Tensor
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from tests.encoders.qwen_vl.test_vision_forward import close

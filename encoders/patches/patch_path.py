@@ -1,4 +1,4 @@
-"""Qwen-VL's two paths for the graph manager: images, and videos as sequences of frames.
+"""The paths of encoders that take patches end to end: images, and videos as sequences of frames.
 
 Any sizes share a batch: patches lie end to end, and attention stays within an image or a frame. A graph has room for a
 number of tokens, of sequences, and of windows; a batch with more of any of them runs eagerly.
@@ -15,9 +15,9 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
-from encoders.qwen_vl.grid_plans import image_plan, video_plan
-from encoders.qwen_vl.patch_vision import PatchVision
-from encoders.qwen_vl.vision_grid import Kind, VisionGrid
+from encoders.patches.grid_plans import image_plan, video_plan
+from encoders.patches.patch_vision import PatchVision
+from encoders.patches.vision_grid import Kind, VisionGrid
 
 # Units of all sizes share their batches.
 AXIS = "any"
@@ -26,7 +26,7 @@ _EXAMPLE_TOKENS = {"image": 2048, "video": 256}
 _CHANNELS = 3
 
 
-class QwenPath(GraphPath):
+class PatchPath(GraphPath):
     """The path of images, one a unit, or of videos. Outputs: tokens [N, D_out * (1 + deepstack features)].
 
     max_frames: sequences that a graph has room for: images, or temporal patches of videos. At least max_items of the

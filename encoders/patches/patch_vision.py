@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.vision_grid import VisionGrid
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.vision_grid import VisionGrid
 
 _CHANNELS = 3
 
