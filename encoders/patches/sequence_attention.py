@@ -45,22 +45,23 @@ class Sequences:
 def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, sequences: Sequences) -> Tensor:
     """Returns the attention of each row to all rows of its own sequence, [P, H, D]; scores scaled by D ** -0.5.
 
-    Takes our kernel where it runs, 16-bit types on NVIDIA from Ampere on, or PyTorch's (2.10 and later). Elsewhere its
-    operators compute the same: sequences padded to equal lengths, or all rows together with a mask, whichever is less
-    work. It is known from the shapes.
+    Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs, 16-bit types on NVIDIA from
+    Ampere on, or else ours, which has not been timed beside it yet. Elsewhere PyTorch's operators compute the same:
+    sequences padded to equal lengths, or all rows together with a mask, whichever is less work. It is known from the
+    shapes.
     """
     tensors = (query_PHD, key_PHD, value_PHD)
     device = query_PHD.device
-    if fused_sequences is not None and kernel_allowed(_OWN, device) and fused_sequences.supports(*tensors):
-        try:
-            return fused_sequences.attend(*tensors, sequences.tiles)
-        except Exception as error:
-            give_up(_OWN, device, error)
     if takes(tensors) and kernel_allowed(_PYTORCHS, device):
         try:
             return _by_pytorch(*tensors, sequences)
         except Exception as error:
             give_up(_PYTORCHS, device, error)
+    if fused_sequences is not None and kernel_allowed(_OWN, device) and fused_sequences.supports(*tensors):
+        try:
+            return fused_sequences.attend(*tensors, sequences.tiles)
+        except Exception as error:
+            give_up(_OWN, device, error)
     num_sequences = sequences.offsets.shape[0] - 1
     if num_sequences * sequences.longest**2 <= query_PHD.shape[0] ** 2:
         return _padded(*tensors, sequences)

@@ -109,8 +109,8 @@ def test_the_kernels_compute_the_same(dim: int, kernel: str, monkeypatch: pytest
         torch.randn(300, 4, dim, generator=generator, device=device).to(torch.bfloat16) for _ in range(3)
     ]
     offsets = torch.tensor([0, 100, 101, 256, 256, 256], dtype=torch.int32, device=device)
-    if kernel == "PyTorch's":
-        monkeypatch.setattr(attention, "fused_sequences", None)
+    if kernel == "own":
+        monkeypatch.setattr(attention, "kernel_allowed", lambda name, device: name == "sequence_attention")
     attention.sequence_attention(*tensors, Sequences(offsets, 300, 300))
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
