@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arms", default=",".join(ARMS), help="default: %(default)s")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--folder", type=Path, help="for temporary files, such as /dev/shm")
-    parser.add_argument("--seconds", type=float, default=240.0, help="limit of one model")
+    parser.add_argument("--seconds", type=float, default=300.0, help="limit of one model")
     parser.add_argument("--output", type=Path, help="a JSON file of all rows")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser

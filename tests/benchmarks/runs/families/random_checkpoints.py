@@ -36,9 +36,10 @@ _TEXT_IDS = ("pad_token_id", "bos_token_id", "eos_token_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a checkpoint is written of. model: on the meta device. config: of models that are not transformers'.
+    """What a checkpoint is written of. model: on the meta device. config: MiniCPM-V's config.json.
 
-    parts: processor and tokenizer files, by name, of tests.ocr.families.published.tiny_published.
+    processor: image processor, chat template and class of the processor, of transformers' models alone. Buffers are not
+    written: no model has any that its files hold.
     """
 
     kind: str
@@ -62,7 +63,7 @@ def planned(size: WholeSize, *, tiny: bool = False) -> Made:
 def write(made: Made, folder: Path, *, device: torch.device, dtype: torch.dtype) -> int:
     """Writes the checkpoint with weights drawn on the device; returns the bytes of its files. Frees the weights."""
     folder.mkdir(parents=True)
-    made.model.to_empty(device=device).to(dtype)
+    made.model.to(dtype).to_empty(device=device)
     if hasattr(made.model, "tie_weights"):
         made.model.tie_weights()
     _draw(made.model)
@@ -95,8 +96,6 @@ def _draw(model: nn.Module) -> None:
             weight.fill_(1.0)
         else:
             weight.normal_(0.0, _STD)
-    for buffer in model.buffers():
-        buffer.zero_()  # files hold few of them, such as offsets of experts
 
 
 def _deepseek(size: WholeSize, tiny: bool) -> Made:
