@@ -1,5 +1,4 @@
 """Exact attention with SAM's decomposed relative positions: Triton kernels where they run, else PyTorch's operators.
-Beside it the kernel for sequences end to end (fused_sequences), which encoders.patches takes.
 
 The kernels take 16-bit tensors on an NVIDIA device when no gradient is wanted and Triton is installed; everything else,
 and everything within plain_only(), goes to the operators. So does everything on a device on which a kernel once failed.
@@ -14,13 +13,12 @@ from encoders.attention.switch import give_up, kernel_allowed, plain_only
 try:
     if not torch.cuda.is_available():
         raise ImportError("without a GPU it would be a tenth of a start's CPU time, for nothing")
-    from encoders.attention import fused_grid, fused_sequences, fused_windows
+    from encoders.attention import fused_grid, fused_windows
 except ImportError:  # no Triton, or one before 3.4, which has no TensorDescriptor
-    fused_grid = fused_sequences = fused_windows = None  # type: ignore[assignment]
+    fused_grid = fused_windows = None  # type: ignore[assignment]
 
 __all__ = [
     "fused_grid",
-    "fused_sequences",
     "fused_windows",
     "grid_attention",
     "plain_only",

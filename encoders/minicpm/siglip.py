@@ -74,7 +74,7 @@ class Keys:
         begins = torch.arange(S, device=x.device) * N
         bounds = torch.stack([begins, begins + valid_SN.sum(-1)], dim=1).flatten()
         offsets = functional.pad(bounds, (0, 1), value=S * N).to(torch.int32)
-        return cls(valid_SN[:, None, None], Sequences(offsets, N, S * N))
+        return cls(valid_SN[:, None, None], Sequences(offsets, N))
 
 
 class SiglipAttention(nn.Module):

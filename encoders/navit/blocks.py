@@ -18,7 +18,7 @@ Turns = tuple[Tensor, Tensor]
 
 def images_of(inputs: Tensors) -> Sequences:
     """Returns the batch's images as sequences of patches."""
-    return Sequences(inputs["cu_seqlens"], inputs["longest"].shape[0], len(inputs["positions"]))
+    return Sequences(inputs["cu_seqlens"], inputs["longest"].shape[0])
 
 
 def separate_attention(attention: Any, hidden: Tensor, turns: Turns | None, images: Sequences) -> Tensor:

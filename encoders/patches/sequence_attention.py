@@ -8,17 +8,16 @@ Shapes: P rows, H heads of D; S sequences of at most L rows.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from encoders.attention import fused_sequences
 from encoders.attention.switch import give_up, kernel_allowed, takes
 
-_OWN, _PYTORCHS = "sequence_attention", "varlen_attn"
+_KERNEL = "varlen_attn"
 # Queries whose scores are computed at once where sequences are told apart by a mask.
 _MASKED_QUERIES = 1024
 
@@ -28,40 +27,26 @@ class Sequences:
     """Sequences of a batch. offsets: int32 [S + 1], where each begins and the last ends; empty ones may follow.
 
     longest: at least as long as any of them. Its cost is that of launching, so it may be the number of all rows.
-    num_rows: of the batch, padding included.
     """
 
     offsets: Tensor
     longest: int
-    num_rows: int
-
-    @cached_property
-    def tiles(self) -> Tensor:
-        """The kernel's blocks of queries, computed once for all layers."""
-        assert fused_sequences is not None, "asked for by the kernel alone"
-        return fused_sequences.tiles(self.offsets, self.num_rows)
 
 
 def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, sequences: Sequences) -> Tensor:
     """Returns the attention of each row to all rows of its own sequence, [P, H, D]; scores scaled by D ** -0.5.
 
     Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs, 16-bit types on NVIDIA from
-    Ampere on, or else ours, which has not been timed beside it yet. Elsewhere PyTorch's operators compute the same:
-    sequences padded to equal lengths, or all rows together with a mask, whichever is less work. It is known from the
-    shapes.
+    Ampere on. Elsewhere its operators compute the same: sequences padded to equal lengths, or all rows together with a
+    mask, whichever is less work. It is known from the shapes.
     """
     tensors = (query_PHD, key_PHD, value_PHD)
     device = query_PHD.device
-    if takes(tensors) and kernel_allowed(_PYTORCHS, device):
+    if takes(tensors) and kernel_allowed(_KERNEL, device):
         try:
             return _by_pytorch(*tensors, sequences)
         except Exception as error:
-            give_up(_PYTORCHS, device, error)
-    if fused_sequences is not None and kernel_allowed(_OWN, device) and fused_sequences.supports(*tensors):
-        try:
-            return fused_sequences.attend(*tensors, sequences.tiles)
-        except Exception as error:
-            give_up(_OWN, device, error)
+            give_up(_KERNEL, device, error)
     num_sequences = sequences.offsets.shape[0] - 1
     if num_sequences * sequences.longest**2 <= query_PHD.shape[0] ** 2:
         return _padded(*tensors, sequences)

@@ -52,11 +52,11 @@ class QwenVision(PatchVision):
         hidden = self.embedded(inputs, None if self._table is None else self._table.weight)
         frequencies = self.module.rotary_pos_emb.inv_freq.float()
         turns = turns_of(inputs["positions"], frequencies, frequencies)
-        frames = Sequences(inputs["cu_seqlens"], inputs["longest"].shape[0], len(hidden))
+        frames = Sequences(inputs["cu_seqlens"], inputs["longest"].shape[0])
         windows = frames
         if self.geometry.window is not None:
             patches = (self.geometry.window * self.geometry.merge) ** 2
-            windows = Sequences(inputs["cu_windows"], patches, len(hidden))
+            windows = Sequences(inputs["cu_windows"], patches)
         levels = []
         update: Tensor | None = None
         for layer, block in enumerate(self.module.blocks):
