@@ -76,7 +76,9 @@ def scribble(grey: np.ndarray) -> Image.Image:
     along = np.linspace(0.1, 0.9, 400)
     for row in np.linspace(0.45, 0.95, 14):
         up = 0.012 * np.sin(along * 160) * (1 + np.sin(along * 37))
-        pen.line(list(zip(along * width, (row + up) * height, strict=True)), fill=30, width=max(2, width // 300))
+        pen.line(
+            list(zip(along * width, (row + up) * height, strict=True)), fill=30, width=max(2, width // 300)
+        )
     return page
 
 
