@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.family import Family, Kind, VideoMaker
-from ocr.families.registry import family_of, family_of_model, model_sha256
+from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
+from ocr.families.registry import described, family_of, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
@@ -181,6 +181,7 @@ class Config(Section):
     """The whole configuration of `ocrbatch run`."""
 
     model: str = "small"
+    model_entry: str | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
@@ -292,6 +293,7 @@ def with_model(config: Config, model: str) -> Config:
     return config.model_copy(
         update={
             "model": model,
+            "model_entry": None,
             "reader": "page",
             "decode": config.decode.model_copy(update={"prompt": None}),
             "run": config.run.model_copy(update={"replicas": 1}),
@@ -304,7 +306,7 @@ def models_sha256(config: Config) -> tuple[str, str]:
 
     Raises: CheckpointError.
     """
-    own = model_sha256(config.model)
+    own = model_sha256(config.model, config.model_entry)
     others = [model_sha256(name) for name in other_models(config)]
     return own, hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
@@ -314,15 +316,15 @@ def completed(config: Config) -> Config:
 
     Raises: CheckpointError.
     """
-    return _with_ngrams(config, family_of_model(config.model))
+    return _with_ngrams(config, *described(config.model, config.model_entry))
 
 
-def _with_ngrams(config: Config, family: Family) -> Config:
+def _with_ngrams(config: Config, family: Family, facts: ModelFacts | None = None) -> Config:
     kinds: dict[Kind, NgramConfig] = {"pdf": config.decode.pdf, "image": config.decode.image}
     known: dict[str, NgramConfig] = {
         kind: NgramConfig(
-            size=family.ngram(kind)[0] if own.size is None else own.size,
-            window=own.window or family.ngram(kind)[1],
+            size=family.ngram(kind, facts)[0] if own.size is None else own.size,
+            window=own.window or family.ngram(kind, facts)[1],
         )
         for kind, own in kinds.items()
     }
