@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, tile_settings
@@ -76,7 +77,7 @@ class Attempts:
             read=lambda rendered, step: self._results(rendered, step=step),
             judge=workers.layer,
         )
-        kinds: tuple[Kind, ...] = ("pdf", "image")
+        kinds: tuple[Kind, ...] = get_args(Kind)
         steps = {kind: steps_of(config, kind, workers.render_settings) for kind in kinds}
         self._merged = {kind: merged_steps(tools, steps[kind][0], self._retry_below) for kind in kinds}
         self._further = {kind: further_steps(tools, steps[kind], config.ladder.below) for kind in kinds}

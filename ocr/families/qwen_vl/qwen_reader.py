@@ -88,7 +88,7 @@ class QwenReader(GeneratingModel):
 
     def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-        asked = [VisionRequest(prompt=self._prompt(its), vision=its.vision) for its in requests]
+        asked = [self._asked(its) for its in requests]
         inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
         self.loaded.model.generate(
             **inputs,
@@ -97,7 +97,22 @@ class QwenReader(GeneratingModel):
             eos_token_id=sorted(self.eos_ids),
         )
 
+    def _asked(self, request: PageRequest) -> VisionRequest:
+        timing, temporal = _grid(request).timing, self.loaded.resizing.temporal
+        return VisionRequest(
+            prompt=self._prompt(request),
+            vision=request.vision,
+            seconds_per_patch=None if timing is None else timing.seconds_per_patch(temporal),
+        )
+
     def _prompt(self, request: PageRequest) -> VisionPrompt:
-        note = request.vision.note
-        assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
-        return vision_prompt(self.tokenizer, self.loaded.chat, self.prompt, note)
+        grid, temporal = _grid(request), self.loaded.resizing.temporal
+        return vision_prompt(
+            self.tokenizer, self.loaded.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
+        )
+
+
+def _grid(request: PageRequest) -> VisionGrid:
+    note = request.vision.note
+    assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
+    return note
