@@ -34,7 +34,10 @@ def test_every_frame_of_a_folder() -> None:
     assert timing.seconds_per_patch(2) == 1.0
 
 
-@pytest.mark.parametrize(("total", "rate", "number"), [(1, 24.0, 1), (3, 24.0, 2), (70, 10.0, 14), (75, 10.0, 14), (9999, 1.0, 768)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("total", "rate", "number"),
+    [(1, 24.0, 1), (3, 24.0, 2), (70, 10.0, 14), (75, 10.0, 14), (9999, 1.0, 768)],
+)
 def test_qwen2_5_is_shown_an_even_number(total: int, rate: float, number: int) -> None:
     timing = sampled(total, rate, multiple=2)
     assert len(timing.indices) == number
