@@ -9,8 +9,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat

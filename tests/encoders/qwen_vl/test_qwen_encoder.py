@@ -4,9 +4,9 @@ from torch import Tensor
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.timed_views import TimedViews
-from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.types import VisionTokens
 from encoders.video_timing import VideoTiming
 from encoders.views import PageViews
