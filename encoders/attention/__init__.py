@@ -17,7 +17,13 @@ try:
 except ImportError:  # no Triton, or one before 3.4, which has no TensorDescriptor
     fused_grid = fused_windows = None  # type: ignore[assignment]
 
-__all__ = ["fused_grid", "fused_windows", "grid_attention", "plain_only", "window_attention"]
+__all__ = [
+    "fused_grid",
+    "fused_windows",
+    "grid_attention",
+    "plain_only",
+    "window_attention",
+]
 
 
 def grid_attention(

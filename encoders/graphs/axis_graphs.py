@@ -60,8 +60,8 @@ class AxisGraphs:
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
         """Returns the units as batches, and counts what was requested, so that budgets can be chosen later."""
         sizes, tokens = self.sizes, [unit.tokens for unit in units]
-        captured = bool(sizes and self.wanted)
-        bound = self.wanted[-1] if captured else self.path.most_tokens(self.axis, self._settings.max_items)
+        most = self.path.most_tokens(self.axis, self._settings.max_items)
+        bound = self.wanted[-1] if sizes and self.wanted else most
         latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
         if self._on_demand and sum(tokens) > max(sizes, default=0):
             # Nothing was measured for this many, so they are not cut up to fit graphs.
@@ -69,12 +69,13 @@ class AxisGraphs:
         if bound:
             full, rest = divmod(sum(tokens), bound)
             self.observed.update({bound: full, rest: 1} if rest else {bound: full})
-        return pack(
-            tokens,
-            Bounds(max_tokens=bound, max_items=self._settings.max_items, sizes=sizes),
-            items=[unit.items for unit in units],
-            latencies=latencies,
-        )
+        items, max_items = [unit.items for unit in units], self._settings.max_items
+        bounds = Bounds(max_tokens=bound, max_items=max_items, sizes=sizes)
+        batches = pack(tokens, bounds, items=items, latencies=latencies)
+        if latencies is None or any(batch.size is not None for batch in batches):
+            return batches
+        # No graph wins: smaller batches only look cheaper, as measurements vary, and are launched more often.
+        return pack(tokens, Bounds(max_tokens=most, max_items=max_items), items=items)
 
     def pick(self, units: Sequence[Unit]) -> tuple[Graph | None, Use]:
         """Returns the smallest graph that holds the units and beats eager for them, and how to count the units."""

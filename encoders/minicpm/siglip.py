@@ -8,12 +8,15 @@ one matrix product. In 2.5 published code pads a batch without masking it; here 
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoders.attention.switch import takes
 from encoders.initial import embedding
 from encoders.minicpm.packed_patches import normalised
-from encoders.pointwise import add_norm
+from encoders.patches.sequence_attention import Sequences, sequence_attention
+from encoders.pointwise import add_norm, linear_gelu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,28 @@ class SiglipEmbeddings(nn.Module):
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of each slice. valid: [S, 1, 1, N] bool. sequences: the slices and what is behind each, end to end.
+
+    sequences: where attention within sequences has kernels, which cost half of those that take a mask.
+    """
+
+    valid_S11N: Tensor
+    sequences: Sequences | None
+
+    @classmethod
+    def of(cls, valid_SN: Tensor, x: Tensor) -> "Keys":
+        """Returns those of slices whose first patches are valid. x: what attends."""
+        S, N = valid_SN.shape
+        if not takes((x,)):
+            return cls(valid_SN[:, None, None], None)
+        begins = torch.arange(S, device=x.device) * N
+        bounds = torch.stack([begins, begins + valid_SN.sum(-1)], dim=1).flatten()
+        offsets = functional.pad(bounds, (0, 1), value=S * N).to(torch.int32)
+        return cls(valid_SN[:, None, None], Sequences(offsets, N))
+
+
 class SiglipAttention(nn.Module):
     def __init__(self, config: VitConfig) -> None:
         super().__init__()
@@ -61,14 +86,18 @@ class SiglipAttention(nn.Module):
         self.q_proj = nn.Linear(config.width, config.width)
         self.out_proj = nn.Linear(config.width, config.width)
 
-    def forward(self, x: Tensor, keys_S11N: Tensor) -> Tensor:
+    def forward(self, x: Tensor, keys: "Keys") -> Tensor:
         S, N, E = x.shape
         q, k, v = (
-            project(x).view(S, N, self.num_heads, -1).transpose(1, 2)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
+            project(x).view(S, N, self.num_heads, -1) for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        out = functional.scaled_dot_product_attention(q, k, v, attn_mask=keys_S11N)
-        projected: Tensor = self.out_proj(out.transpose(1, 2).reshape(S, N, E))
+        if keys.sequences is not None:
+            q, k, v = (each.flatten(0, 1) for each in (q, k, v))
+            out = sequence_attention(q, k, v, keys.sequences)
+        else:
+            q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=keys.valid_S11N).transpose(1, 2)
+        projected: Tensor = self.out_proj(out.reshape(S, N, E))
         return projected
 
 
@@ -79,7 +108,7 @@ class SiglipMlp(nn.Module):
         self.fc2 = nn.Linear(config.mlp_dim, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.fc2(functional.gelu(self.fc1(x), approximate="tanh"))
+        out: Tensor = self.fc2(linear_gelu(x, self.fc1, tanh=True))
         return out
 
 
@@ -91,10 +120,10 @@ class SiglipLayer(nn.Module):
         self.mlp = SiglipMlp(config)
         self.layer_norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
 
-    def forward(self, x: Tensor, update: Tensor | None, keys_S11N: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, update: Tensor | None, keys: Keys) -> tuple[Tensor, Tensor]:
         """Returns x and the update still to be added to it after this layer, from those before it; both [S, N, E]."""
         x, normed = add_norm(x, update, self.layer_norm1)
-        x, normed = add_norm(x, self.self_attn(normed, keys_S11N), self.layer_norm2)
+        x, normed = add_norm(x, self.self_attn(normed, keys), self.layer_norm2)
         return x, self.mlp(normed)
 
 
@@ -120,9 +149,9 @@ class SiglipVit(nn.Module):
         pixels: uint8. positions: int32, in the learnt table. valid: at least one patch of every slice.
         """
         x = self.embeddings(pixels_SNP, positions_SN)
-        keys_S11N = valid_SN[:, None, None]
+        keys = Keys.of(valid_SN, x)
         update: Tensor | None = None
         for layer in self.encoder.layers:
-            x, update = layer(x, update, keys_S11N)
+            x, update = layer(x, update, keys)
         _, features = add_norm(x, update, self.post_layernorm)
         return features

@@ -5,13 +5,13 @@ Shapes: P patches, W hidden, H heads of D; N tokens of m patches each.
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.patch_vision import turned
-from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+from encoders.patches.layers import feed_forward
+from encoders.patches.sequence_attention import Sequences, sequence_attention
+from encoders.pointwise import add_norm, rotated
 
 Turns = tuple[Tensor, Tensor]
 
@@ -29,17 +29,17 @@ def separate_attention(attention: Any, hidden: Tensor, turns: Turns | None, imag
     shape = len(hidden), attention.num_heads, -1
     query, key = attention.q_proj(hidden).view(shape), attention.k_proj(hidden).view(shape)
     if turns is not None:
-        query, key = turned(torch.stack([query, key], dim=1), *turns).unbind(1)
+        query, key = rotated(query, key, *turns)
     value = attention.v_proj(hidden).view(shape)
     return sequence_attention(query, key, value, images).reshape(len(hidden), -1)
 
 
 def siglip_block(block: Any, hidden: Tensor, turns: Turns | None, images: Sequences, output: Any) -> Tensor:
     """Returns the hidden states [P, W] after a layer of SigLIP's kind. output: its attention's last projection."""
-    normed = block.layer_norm1(hidden)
-    hidden = hidden + output(separate_attention(block.self_attn, normed, turns, images))
-    after: Tensor = hidden + block.mlp(block.layer_norm2(hidden))
-    return after
+    _, normed = add_norm(hidden, None, block.layer_norm1)
+    attended = output(separate_attention(block.self_attn, normed, turns, images))
+    hidden, normed = add_norm(hidden, attended, block.layer_norm2)
+    return hidden + feed_forward(block.mlp, normed)
 
 
 def square_product(hidden: Tensor, convolution: Any) -> Tensor:

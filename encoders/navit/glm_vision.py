@@ -7,14 +7,15 @@ Source: zai-org/GLM-OCR, transformers' modeling_glm_ocr.py. Numbers differ in ro
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from encoders.graphs.path import Tensors
 from encoders.navit.blocks import Turns, images_of, square_product
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turned, turns_of
-from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.layers import feed_forward
+from encoders.patches.patch_vision import PatchVision, turns_of
+from encoders.patches.sequence_attention import Sequences, sequence_attention
+from encoders.pointwise import add_norm, rotated
 
 
 class GlmVision(PatchVision):
@@ -50,11 +51,10 @@ class GlmVision(PatchVision):
 def _block(block: Any, hidden: Tensor, turns: Turns, images: Sequences) -> Tensor:
     """Returns the hidden states [P, W] after one layer. Queries and keys are normed before they are turned."""
     attention = block.attn
-    qkv = attention.qkv(block.norm1(hidden)).view(len(hidden), 3, attention.num_heads, -1)
-    query, key, value = qkv.unbind(1)
-    normed = torch.stack([attention.q_norm(query), attention.k_norm(key)], dim=1)
-    query, key = turned(normed, *turns).unbind(1)
+    _, normed = add_norm(hidden, None, block.norm1)
+    query, key, value = attention.qkv(normed).view(len(hidden), 3, attention.num_heads, -1).unbind(1)
+    (_, query), (_, key) = add_norm(query, None, attention.q_norm), add_norm(key, None, attention.k_norm)
+    query, key = rotated(query, key, *turns)
     gathered = sequence_attention(query, key, value, images).reshape(len(hidden), -1)
-    hidden = hidden + attention.proj(gathered)
-    after: Tensor = hidden + block.mlp(block.norm2(hidden))
-    return after
+    hidden, normed = add_norm(hidden, attention.proj(gathered), block.norm2)
+    return hidden + feed_forward(block.mlp, normed)

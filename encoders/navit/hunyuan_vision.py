@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from encoders.graphs.path import Tensors
 from encoders.navit.blocks import images_of, siglip_block, square_product
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision
-from encoders.qwen_vl.vision_grid import VisionGrid
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.patch_vision import PatchVision
+from encoders.patches.vision_grid import VisionGrid
 
 
 class HunyuanVision(PatchVision):

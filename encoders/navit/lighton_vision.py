@@ -12,9 +12,11 @@ from torch import Tensor, nn
 
 from encoders.graphs.path import Tensors
 from encoders.navit.blocks import Turns, images_of, separate_attention
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turns_of
-from encoders.qwen_vl.sequence_attention import Sequences
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.layers import feed_forward
+from encoders.patches.patch_vision import PatchVision, turns_of
+from encoders.patches.sequence_attention import Sequences
+from encoders.pointwise import add_norm
 
 
 class LightOnVision(PatchVision):
@@ -55,7 +57,7 @@ class LightOnVision(PatchVision):
 def _block(block: Any, hidden: Tensor, turns: Turns, images: Sequences) -> Tensor:
     """Returns the hidden states [P, W] after one layer."""
     attention = block.attention
-    gathered = separate_attention(attention, block.attention_norm(hidden), turns, images)
-    hidden = hidden + attention.o_proj(gathered)
-    after: Tensor = hidden + block.feed_forward(block.ffn_norm(hidden))
-    return after
+    _, normed = add_norm(hidden, None, block.attention_norm)
+    gathered = separate_attention(attention, normed, turns, images)
+    hidden, normed = add_norm(hidden, attention.o_proj(gathered), block.ffn_norm)
+    return hidden + feed_forward(block.feed_forward, normed)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from encoders.graphs.path import Unit
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision
-from encoders.qwen_vl.vision_paths import AXIS, QwenPath
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.patch_path import AXIS, PatchPath
+from encoders.patches.patch_vision import PatchVision
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs, VisionEncoder
@@ -19,7 +19,7 @@ class NavitEncoder(VisionEncoder):
 
     A page is its global view, of a size that its family's resizing gives; its tokens' note is the VisionGrid.
     max_images: that a graph has room for, at least max_items of the manager's settings. max_tokens, least_tokens: as
-    QwenPath has them.
+    PatchPath has them.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class NavitEncoder(VisionEncoder):
         least_tokens: int = 64,
     ) -> None:
         self._vision = vision
-        self._path = QwenPath(
+        self._path = PatchPath(
             "image", vision, max_frames=max_images, max_tokens=max_tokens, least_tokens=least_tokens
         )
         self.paths = (self._path,)

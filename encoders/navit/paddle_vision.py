@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from encoders.graphs.path import Tensors
 from encoders.navit.blocks import images_of, siglip_block
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turns_of
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.patch_vision import PatchVision, turns_of
 
 
 class PaddleVision(PatchVision):

@@ -4,6 +4,7 @@ Import only where Triton is installed. Run once outside a graph capture: the fir
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,26 +36,38 @@ def default_norm_config(width: int) -> NormConfig:
     return NormConfig(rows=1, num_warps=min(8, block_width(width) // 256))
 
 
+def is_rms_norm(norm: nn.Module) -> bool:
+    """Returns whether it is one of transformers' norms by the root mean square, which have all the same form."""
+    return type(norm).__name__.endswith("RMSNorm") and hasattr(norm, "variance_epsilon")
+
+
 def supports(x: Tensor) -> bool:
     """Returns whether quick_gelu() takes it: 16-bit on NVIDIA from Ampere on, contiguous, no gradient wanted."""
     return takes((x,)) and x.is_contiguous()
 
 
-def supports_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> bool:
+def supports_norm(x: Tensor, delta: Tensor | None, norm: Any) -> bool:
     """Returns whether add_norm() takes these; a subclass of LayerNorm may compute something else."""
-    if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
+    if type(norm) is nn.LayerNorm and norm.weight is not None and norm.bias is not None:
+        weights = [norm.weight, norm.bias]
+    elif is_rms_norm(norm):
+        weights = [norm.weight]
+    else:
         return False
-    if not takes((x, norm.weight, norm.bias) if delta is None else (x, delta, norm.weight, norm.bias)):
+    if not takes([x, *weights] if delta is None else [x, delta, *weights]):
         return False
-    if norm.normalized_shape != (x.shape[-1],) or x.shape[-1] > MAX_WIDTH:
+    if weights[0].shape != (x.shape[-1],) or x.shape[-1] > MAX_WIDTH:
         return False
     return delta is None or delta.shape in (x.shape, (1, *x.shape[1:]))
 
 
 def launch_norm(
-    x: Tensor, delta: Tensor | None, weight: Tensor, bias: Tensor, eps: float, config: NormConfig
+    x: Tensor, delta: Tensor | None, weight: Tensor, bias: Tensor | None, eps: float, config: NormConfig
 ) -> tuple[Tensor, Tensor]:
-    """Returns (x + delta, its norm) for x [..., C], contiguous; x itself without delta. delta: x's shape or [1, ..]."""
+    """Returns (x + delta, its norm) for x [..., C], contiguous; x itself without delta. delta: x's shape or [1, ..].
+
+    bias: None for a norm by the root mean square.
+    """
     x, width = x.contiguous(), x.shape[-1]
     rows = x.numel() // width
     normed = torch.empty_like(x)
@@ -62,40 +75,44 @@ def launch_norm(
     if rows == 0:
         return total, normed
     added = x if delta is None else delta.contiguous()
+    shift = weight if bias is None else bias
     kernels.add_norm[(-(-rows // config.rows),)](
-        x, added, weight.contiguous(), bias.contiguous(), total, normed, rows, added.numel() // width, eps,
+        x, added, weight.contiguous(), shift.contiguous(), total, normed, rows, added.numel() // width, eps,
         C=width, BLOCK_C=block_width(width), ROWS=config.rows, ADD=delta is not None,
-        REPEAT=added.numel() != x.numel(), num_warps=config.num_warps,
+        REPEAT=added.numel() != x.numel(), RMS=bias is None, num_warps=config.num_warps,
     )  # fmt: skip
     return total, normed
 
 
 def _fake_add_norm(
-    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float
+    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape), x.new_empty(x.shape)
 
 
 @cuda_operator("add_norm", _fake_add_norm)
-def add_norm_op(x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def add_norm_op(
+    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor]:
     return launch_norm(x, delta, weight, bias, eps, default_norm_config(x.shape[-1]))
 
 
-def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     return x.new_empty(x.shape)
 
 
 @cuda_operator("norm", _fake_norm)
-def norm_op(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+def norm_op(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     """Returns the norm alone; an operator of its own, as none may return its input."""
     return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
 
 
-def add_norm(x: Tensor, delta: Tensor | None, norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
-    """Returns (x + delta, norm(x + delta)), contiguous; x itself without delta."""
+def add_norm(x: Tensor, delta: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
+    """Returns (x + delta, norm(x + delta)), contiguous; x itself without delta. norm: as supports_norm() takes it."""
+    bias, eps = (None, norm.variance_epsilon) if is_rms_norm(norm) else (norm.bias, norm.eps)
     if delta is None:
-        return x, norm_op(x, norm.weight, norm.bias, norm.eps)
-    total, normed = add_norm_op(x, delta, norm.weight, norm.bias, norm.eps)
+        return x, norm_op(x, norm.weight, bias, eps)
+    total, normed = add_norm_op(x, delta, norm.weight, bias, eps)
     return total, normed
 
 
@@ -119,3 +136,25 @@ def quick_gelu(x: Tensor) -> Tensor:
     """Returns x, overwritten with its quick gelu. x: contiguous, any shape."""
     quick_gelu_op(x)
     return x
+
+
+def launch_gated_silu(gate: Tensor, up: Tensor) -> None:
+    """Overwrites gate with silu(gate) * up, of the same shape; both contiguous."""
+    if gate.numel():
+        programs = -(-gate.numel() // ACTIVATION_BLOCK)
+        kernels.gated_silu[(programs,)](gate, up, gate.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
+
+
+def _fake_gated_silu(gate: Tensor, up: Tensor) -> None:
+    return None
+
+
+@cuda_operator("gated_silu_", _fake_gated_silu, mutates=("gate",))
+def gated_silu_op(gate: Tensor, up: Tensor) -> None:
+    launch_gated_silu(gate, up)
+
+
+def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
+    """Returns silu(gate) * up, in gate's memory; both contiguous."""
+    gated_silu_op(gate, up)
+    return gate

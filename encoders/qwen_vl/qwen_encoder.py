@@ -1,15 +1,17 @@
 """Qwen-VL's vision encoder: pages and videos in, tokens for the language model out."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from encoders.graphs.path import Unit
+from encoders.patches.patch_path import AXIS, PatchPath
+from encoders.patches.vision_grid import Kind
+from encoders.qwen_vl.timed_views import TimedViews
 from encoders.qwen_vl.vision_forward import QwenVision
-from encoders.qwen_vl.vision_grid import Kind
-from encoders.qwen_vl.vision_paths import AXIS, QwenPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageOutputs, VisionEncoder
@@ -20,7 +22,7 @@ class QwenEncoder(VisionEncoder):
 
     An image is a page's global view, a video its local views: its frames, with an empty global view. A page's tokens
     are [N, D_out * (1 + deepstack features)], their note the VisionGrid; without views there are none, and no note.
-    max_frames, max_tokens, least_tokens: as QwenPath has them.
+    max_frames, max_tokens, least_tokens: as PatchPath has them.
     """
 
     def __init__(
@@ -31,8 +33,8 @@ class QwenEncoder(VisionEncoder):
         max_tokens: int | None = None,
         least_tokens: int = 64,
     ) -> None:
-        def path(name: Kind) -> QwenPath:
-            return QwenPath(
+        def path(name: Kind) -> PatchPath:
+            return PatchPath(
                 name, vision, max_frames=max_frames, max_tokens=max_tokens, least_tokens=least_tokens
             )
 
@@ -67,7 +69,7 @@ class QwenEncoder(VisionEncoder):
             for page, image, video in zip(pages, outputs["image"], outputs["video"], strict=True)
         ]
 
-    def _path_of(self, page: PageViews) -> QwenPath | None:
+    def _path_of(self, page: PageViews) -> PatchPath | None:
         if page.global_view.size:
             return self._image_path
         return self._video_path if page.local_views.size else None
@@ -78,7 +80,8 @@ class QwenEncoder(VisionEncoder):
             nothing = torch.empty(0, self._vision.width, device=self.device, dtype=self._vision.dtype)
             return VisionTokens(tokens_TD=nothing, num_local=0, grid=(1, 1))
         (output,) = outputs
-        grid = path.grid(_frames(page).shape)
+        timing = page.timing if isinstance(page, TimedViews) else None
+        grid = replace(path.grid(_frames(page).shape), timing=timing)
         return VisionTokens(tokens_TD=output["tokens"], num_local=0, grid=(1, 1), note=grid)
 
 

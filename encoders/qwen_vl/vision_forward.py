@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.patch_vision import PatchVision, turned, turns_of
-from encoders.qwen_vl.sequence_attention import Sequences, sequence_attention
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.layers import align, feed_forward
+from encoders.patches.patch_vision import PatchVision, turns_of
+from encoders.patches.sequence_attention import Sequences, sequence_attention
+from encoders.pointwise import add_norm, rotated
 
 
 class QwenVision(PatchVision):
@@ -40,6 +42,8 @@ class QwenVision(PatchVision):
         levels = getattr(config, "deepstack_visual_indexes", ())
         self._deepstack = dict(zip(levels, getattr(module, "deepstack_merger_list", ()), strict=True))
         self._table = module.pos_embed if learned else None
+        for block in module.blocks:
+            align(block.mlp)
         width = config.out_hidden_size * (1 + len(self._deepstack))
         super().__init__(module, module.patch_embed.proj, geometry, mean=mean, std=std, width=width)
 
@@ -54,21 +58,26 @@ class QwenVision(PatchVision):
             patches = (self.geometry.window * self.geometry.merge) ** 2
             windows = Sequences(inputs["cu_windows"], patches)
         levels = []
+        update: Tensor | None = None
         for layer, block in enumerate(self.module.blocks):
-            hidden = _block(block, hidden, turns, frames if layer in self._whole else windows)
+            hidden, update = _block(block, hidden, update, turns, frames if layer in self._whole else windows)
             if layer in self._deepstack:
+                hidden, update = hidden + update, None
                 levels.append(self._deepstack[layer](hidden))
+        if update is not None:
+            hidden = hidden + update
         tokens = torch.cat([self.module.merger(hidden), *levels], dim=-1)
         return tokens.index_select(0, inputs["order"]) if "order" in inputs else tokens
 
 
-def _block(block: Any, hidden: Tensor, turns: tuple[Tensor, Tensor], sequences: Sequences) -> Tensor:
-    """Returns the hidden states [P, W] after one layer."""
+def _block(
+    block: Any, hidden: Tensor, update: Tensor | None, turns: tuple[Tensor, Tensor], sequences: Sequences
+) -> tuple[Tensor, Tensor]:
+    """Returns the hidden states [P, W] and what this layer adds to them last. update: what the layer before does."""
     attention = block.attn
-    num_heads = attention.num_heads
-    qkv = attention.qkv(block.norm1(hidden)).view(len(hidden), 3, num_heads, -1)
-    query, key = turned(qkv[:, :2], *turns).unbind(1)
+    hidden, normed = add_norm(hidden, update, block.norm1)
+    qkv = attention.qkv(normed).view(len(hidden), 3, attention.num_heads, -1)
+    query, key = rotated(qkv[:, 0], qkv[:, 1], *turns)
     attended = sequence_attention(query, key, qkv[:, 2], sequences)
-    hidden = hidden + attention.proj(attended.reshape(len(hidden), -1))
-    after: Tensor = hidden + block.mlp(block.norm2(hidden))
-    return after
+    hidden, normed = add_norm(hidden, attention.proj(attended.reshape(len(hidden), -1)), block.norm2)
+    return hidden, feed_forward(block.mlp, normed)

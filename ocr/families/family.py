@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from encoders.video_timing import VideoTiming
 from encoders.views import PageViews, UInt8Array
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ViewMaker(Protocol):
 class VideoMaker(Protocol):
     """Makes the views of a video, in a worker process: picklable. most_px: of all its frames together, as views.
 
-    most_frames: it is shown at most so many, at even distances.
+    most_frames: it is shown at most so many; those of frames without a rate at even distances.
     """
 
     @property
@@ -52,8 +53,14 @@ class VideoMaker(Protocol):
     @property
     def most_frames(self) -> int: ...
 
-    def __call__(self, frames: UInt8Array, /) -> PageViews:
-        """Returns the views of frames [T, H, W, 3] uint8 RGB."""
+    def shown(self, num_frames: int, rate: float) -> tuple[int, ...]:
+        """Returns which frames it shows of a video of so many, at a rate in frames a second: ascending, 0-based."""
+
+    def frame_size(self, num_frames: int, height: int, width: int) -> tuple[int, int]:
+        """Returns the (height, width) of frames as views; those that have it already are not resized."""
+
+    def __call__(self, frames: UInt8Array, timing: VideoTiming | None = None, /) -> PageViews:
+        """Returns the views of frames [T, H, W, 3] uint8 RGB. timing: theirs; None where no times are known."""
 
 
 class Family(ABC):

@@ -36,15 +36,22 @@ class IngestConfig(Section):
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
     video: bool = False
+    video_folders: list[str] = Field(default_factory=list)
     probe_timeout_s: float = Field(default=120.0, gt=0)
     password_env: str | None = None
     password_file: str | None = None
 
-    @field_validator("include", "exclude", mode="before")
+    @field_validator("include", "exclude", "video_folders", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
         """Returns a single text as a list of one, as in --set ingest.exclude=drafts."""
         return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _folders_are_read_as_videos(self) -> "IngestConfig":
+        if self.video_folders and not self.video:
+            raise ValueError("video_folders has no effect without video: true; set that too")
+        return self
 
     @field_validator("pages")
     @classmethod
@@ -247,6 +254,7 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
         max_image_pixels=ingest.max_image_pixels,
         passwords=passwords,
         video=ingest.video,
+        video_folders=tuple(ingest.video_folders),
     )
 
 

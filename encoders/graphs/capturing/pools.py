@@ -59,3 +59,6 @@ class SharedPool:
             graph.reset()
         with contextlib.suppress(RuntimeError):  # it may know already
             torch._C._cuda_endAllocateToPool(device_index, handle)
+        # Its state would believe for ever that it is being captured: no random number could be drawn any more.
+        for generator in torch.cuda.default_generators[device_index : device_index + 1]:
+            generator.graphsafe_set_state(generator.clone_state())

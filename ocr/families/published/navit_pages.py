@@ -18,7 +18,7 @@ from encoders.navit.hunyuan_vision import HunyuanVision
 from encoders.navit.lighton_vision import LightOnVision
 from encoders.navit.navit_encoder import NavitEncoder
 from encoders.navit.paddle_vision import PaddleVision
-from encoders.qwen_vl.grid_plans import PatchGeometry
+from encoders.patches.grid_plans import PatchGeometry
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs

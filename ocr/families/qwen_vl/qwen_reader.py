@@ -9,8 +9,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_grid import VisionGrid
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import ModelFacts, NumberFormat
@@ -81,14 +81,15 @@ class QwenReader(GeneratingModel):
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its VisionPrompt. Raises: PromptError."""
-        note = request.vision.note
-        assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
-        prompt = vision_prompt(self.tokenizer, self.loaded.chat, self.prompt, note)
+        grid, temporal = _grid(request), self.loaded.resizing.temporal
+        prompt = vision_prompt(
+            self.tokenizer, self.loaded.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
+        )
         return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids))
 
     def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-        asked = [VisionRequest(prompt=page.prompt, vision=page.request.vision) for page in pages]
+        asked = [self._asked(page) for page in pages]
         inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
         self.loaded.model.generate(
             **inputs,
@@ -96,3 +97,17 @@ class QwenReader(GeneratingModel):
             pad_token_id=self.loaded.pad_id,
             eos_token_id=sorted(self.eos_ids),
         )
+
+    def _asked(self, page: PromptedPage) -> VisionRequest:
+        timing, temporal = _grid(page.request).timing, self.loaded.resizing.temporal
+        return VisionRequest(
+            prompt=page.prompt,
+            vision=page.request.vision,
+            seconds_per_patch=None if timing is None else timing.seconds_per_patch(temporal),
+        )
+
+
+def _grid(request: PageRequest) -> VisionGrid:
+    note = request.vision.note
+    assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
+    return note

@@ -15,6 +15,7 @@ WORN_SHARE = 0.67
 
 SHARES = {
     "thickness": 0.25,
+    "carbon": 0.06,
     "erosion": 0.05,
     "fading": 0.07,
     "background": 0.06,
@@ -32,6 +33,7 @@ SHARES = {
     "salt_and_pepper": 0.07,
     "dropouts": 0.04,
     "fax": 0.08,
+    "coarse_fax": 0.025,
     "jpeg": 0.35,
     "colour": 0.3,
 }
@@ -39,6 +41,7 @@ SHARES = {
 
 _SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "thickness": paper.thickness,
+    "carbon": paper.carbon,
     "erosion": paper.erosion,
     "fading": paper.fading,
     "background": paper.background,
@@ -52,6 +55,7 @@ _SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "edge_shadow": scan.edge_shadow,
     "salt_and_pepper": scan.salt_and_pepper,
     "dropouts": scan.dropouts,
+    "coarse_fax": scan.coarse_fax,
 }
 
 
@@ -69,7 +73,9 @@ def allot(pages: int, strength: float) -> Tensor:
     amounts: Tensor = (budget * weights / weights.sum(0).clamp(min=1e-6)).clamp(max=1.0)
     row = {name: number for number, name in enumerate(SHARES)}
     pale = amounts[row["tone"]] > 0.3
-    thin = pale | (amounts[row["fax"]] > 0)  # fading these too would erase their text
+    thin = (
+        pale | (amounts[row["fax"]] > 0) | (amounts[row["coarse_fax"]] > 0)
+    )  # fading these too would erase their text
     amounts[row["fading"]] = torch.where(thin, amounts[row["fading"]] * 0.3, amounts[row["fading"]])
     # Colours barely hinder a reader, so they use no budget; on a pale page they would hinder.
     amounts[row["colour"]] = torch.rand(pages) * (chosen[row["colour"]] & ~pale)

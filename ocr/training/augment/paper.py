@@ -98,3 +98,14 @@ def bleed_through(x: Tensor, amount: Tensor) -> Tensor:
     back = x.roll((1, down), (0, 2)).flip(-1)
     back = F.avg_pool2d(back, 3, 1, 1, count_include_pad=False)
     return x * (1 - 0.35 * amount * (1 - back))
+
+
+def carbon(x: Tensor, amount: Tensor) -> Tensor:
+    """Makes typed letters those of a carbon copy: soft and grainy, paler in parts of the page, with smudges."""
+    height, width = x.shape[-2:]
+    soft = F.avg_pool2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), 3, 1)
+    grain = torch.rand(x.shape[0], 1, height // 2 + 1, width // 2 + 1, device=x.device)
+    grain = F.interpolate(grain, (height, width), mode="bilinear")
+    ink = (1 - torch.lerp(x, soft, amount)) * (1 - 0.7 * amount * grain) * (1 - 0.35 * amount * field(x, 6))
+    smudges = 0.12 * amount * (4 * (field(x, 7) - 0.7)).clamp(0, 1)
+    return 1 - torch.maximum(ink, smudges)

@@ -149,6 +149,19 @@ def fax(x: Tensor, amount: Tensor, factor: float) -> Tensor:
     return torch.where(amount > 0, bits, x)
 
 
+def coarse_fax(x: Tensor, amount: Tensor) -> Tensor:
+    """Makes pages one-bit at half the resolution down, as faxes of 200 x 100 dpi are, some rows spoilt."""
+    height, width = x.shape[-2:]
+    rows = height // 2
+    small = F.interpolate(x, (rows, width), mode="bilinear", antialias=True)
+    bits = (small > 0.78 - 0.2 * amount * uniform(x, 0, 1)).to(x.dtype)
+    spoilt, lost = (uniform(x, 0, 1, 1, rows, 1) < share * amount for share in (0.06, 0.01))
+    source = (torch.arange(rows, device=x.device).view(1, 1, -1, 1) - spoilt.long()).clamp(min=0)
+    bits = torch.where(lost, torch.ones_like(bits), bits.gather(2, source.expand_as(bits)))
+    bits = F.interpolate(bits, (height, width), mode="nearest")
+    return torch.where(amount > 0, bits, x)
+
+
 def _dct(x: Tensor) -> Tensor:
     n = torch.arange(8.0, device=x.device)
     basis = torch.cos((2 * n[None] + 1) * n[:, None] * math.pi / 16) / 2

@@ -75,12 +75,15 @@ def learn(
 ) -> int:
     """Trains until the time is over, or args.steps are done; returns the steps.
 
-    losses: the losses of the next step, which are added up. check: called every two minutes and at the end: saves, and
-    returns what to tell. Raises FloatingPointError if a loss is no number.
+    losses: the losses of the next step, which are added up. check: called every two minutes, at the end, and before the
+    first step of a run that goes on: saves, and returns what to tell. Raises FloatingPointError if a loss is no number.
     """
     begun, told, next_check = time.monotonic(), _Told(args.tell), _CHECK_MINUTES
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     step = 0
+    if args.weights:
+        print(f"at the start, HELD-OUT pages: {check()}", flush=True)
+        begun, told = time.monotonic(), _Told(args.tell)
     while True:
         minutes = (time.monotonic() - begun) / 60
         share = step / args.steps if args.steps else schedule.share(minutes)
@@ -123,7 +126,7 @@ class _Told:
 
 
 def parser(
-    name: str, about: str | None, *, pages: int, held: int, rate: float, real: float
+    name: str, about: str | None, *, pages: int, held: int, rate: float, real: float, scans: float
 ) -> argparse.ArgumentParser:
     """Returns the options that both trainings have, with the defaults given."""
     made = argparse.ArgumentParser(prog=f"python -m ocr.training.lines.{name}", description=about)
@@ -138,6 +141,7 @@ def parser(
     made.add_argument("--held", type=int, default=held, metavar="BATCHES", help="that pages are chosen from")
     made.add_argument("--rate", type=float, default=rate, help="learning rate")
     made.add_argument("--real", type=float, default=real, help="share of pages from documents")
+    made.add_argument("--scans", type=float, default=scans, help="share of real scans, where there are some")
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     made.add_argument(

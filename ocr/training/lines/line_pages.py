@@ -1,42 +1,32 @@
 """Draws pages on canvases, with the places and texts of their lines."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pymupdf
 from tokenizers import Tokenizer
 
-from ocr.training.lines.page_lines import Floats, Place, lines_of
+from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, is_whole, table
+from ocr.training.lines.page_lines import Place, lines_of
+from ocr.training.lines.page_marks import Marks
+from ocr.training.lines.scan_pages import Scans
+from ocr.training.lines.typewriter import is_typed, wear_type
 from ocr.training.pages.camera import camera, paint
 from ocr.training.pages.truth.page_truth import Sheet, extract, transform
 from ocr.training.sampling_pages.samples import USELESS_DRAW, Sampler
 
-WIDTH_PX, HEIGHT_PX = 1536, 2048
 _SMALL = 0.2  # share of composed pages that are a small sheet in large type
 _BEYOND = (255, 255, 127)  # greys of a canvas where the page ends: white twice as often
 # Scans at these dpi; half of the pages at the usual one. The usual type of a page is no smaller or larger than this.
 _DPI, _USUAL_DPI, _TYPE_PX = (100, 300), 200, (13, 60)
 _LARGEST_SCALE = 6.0  # pixels a point
-_SIZES_PX, _LEAST_WIDTH_PX = (9, 400), 2  # lines of other sizes, and narrower ones, are not learned
-_ABOVE, _BELOW = 0.75, 0.2  # of the type size: with so much of it on the canvas, a line is whole
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DrawnPage:
-    """A page on a canvas of HEIGHT_PX x WIDTH_PX, uint8 grey, white is 255.
-
-    places: [N, 5] the whole lines, as Place has them. texts: theirs. others: [M, 5] lines that the canvas's edge cuts,
-    or that are too small or large: neither text to find nor paper.
-    """
-
-    pixels: npt.NDArray[np.uint8]
-    places: Floats
-    texts: tuple[str, ...]
-    others: Floats
+_MARKED, _MARKED_SCANS = 0.35, 0.2  # shares of pages that somebody wrote on
+_TYPED = 0.7  # share of pages in type of one width that a worn typewriter wrote
+_HANDS = 0.15  # share of scans that are handwritten
+_NOTHING = (4, 16)  # lines in which nothing is to be read, on a page without text
+_NOTHING_PX = (14, 60)  # their type sizes
 
 
 class LinePages:
@@ -46,12 +36,27 @@ class LinePages:
         self, folder: Path, tokenizer: Tokenizer, characters: str, *, sources: str, split: float
     ) -> None:
         self.sampler = Sampler(folder, tokenizer, characters, split=sources, font_split="train")
+        self.scans = Scans(folder / "scans", sources)
+        faces = [
+            folder / "fonts" / family.styles.get("bold", family.styles["regular"])
+            for family in self.sampler.fonts.families
+            if family.kind in ("sans", "serif", "mono")
+        ]
+        self.marks = Marks(folder / "hands", faces, self.scans)
         self.split = split
 
-    def draw(self, rng: random.Random, real: float) -> DrawnPage | None:
-        """Returns a page with lines, or None if this draw gave none. real: share of pages from documents."""
+    def draw(self, rng: random.Random, real: float, scans: float = 0.0) -> DrawnPage | None:
+        """Returns a page with lines, or None if this draw gave none.
+
+        real, scans: shares of pages from documents, and of real scans where there are some.
+        """
         self.sampler.look_for_documents()
         try:
+            if self.scans.printed and rng.random() < scans:
+                drawn = self.scans.draw(rng, _HANDS)
+                if drawn and rng.random() < _MARKED_SCANS:
+                    return self._marked(rng, drawn, WIDTH_PX, HEIGHT_PX)
+                return drawn
             if self.sampler.documents and rng.random() < real:
                 return self._real(rng)
             if rng.random() < _SMALL:
@@ -61,12 +66,40 @@ class LinePages:
             return None
 
     def empty(self, rng: random.Random) -> DrawnPage | None:
-        """Returns a page with pictures and no text, or None if this draw gave none."""
+        """Returns a page with pictures, perhaps with handwriting, and no text, or None if this draw gave none."""
         try:
             pixels = np.array(self.sampler.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
         except USELESS_DRAW:
             return None
-        return DrawnPage(pixels=pixels, places=_table([]), texts=(), others=_table([]))
+        nothing = [_anywhere(rng) for _ in range(rng.randint(*_NOTHING))]
+        page = DrawnPage(
+            pixels=pixels,
+            places=table([]),
+            texts=(),
+            others=table([]),
+            read_only=table(nothing),
+            read_texts=("",) * len(nothing),
+        )
+        return self._marked(rng, page, WIDTH_PX, HEIGHT_PX) if rng.random() < _MARKED else page
+
+    def _marked(self, rng: random.Random, page: DrawnPage, width: int, height: int) -> DrawnPage:
+        """Returns a page that somebody wrote on, stamped or struck out. width, height: of the page on its canvas."""
+        pixels = page.pixels if page.pixels.flags.writeable else page.pixels.copy()
+        size = float(np.median(page.places[:, 4])) if len(page.places) else rng.uniform(*_NOTHING_PX)
+        lines = np.concatenate([page.places, page.others, page.read_only])
+        written, stamped = self.marks.draw(rng, pixels[:height, :width], lines, self._words, size)
+        written = [place for place in written if is_whole(place, width, height)]
+        return replace(
+            page,
+            pixels=pixels,
+            others=np.concatenate([page.others, table(stamped)]),
+            read_only=np.concatenate([page.read_only, table(written)]),
+            read_texts=(*page.read_texts, *("" for _ in written)),
+        )
+
+    def _words(self, rng: random.Random) -> str:
+        source = self.sampler.source
+        return source.phrase(rng, source.category(rng), rng.choice((1, 2, 2, 3, 4, 6)))
 
     def _real(self, rng: random.Random) -> DrawnPage | None:
         file, pages = rng.choice(self.sampler.documents)
@@ -92,18 +125,22 @@ class LinePages:
         width, height = min(WIDTH_PX, inner[0] - left), min(HEIGHT_PX, inner[1] - top)
         pixels = np.full((HEIGHT_PX, WIDTH_PX), rng.choice(_BEYOND), np.uint8)
         paint(pixels[:height, :width], sheet, matrix, pymupdf.IRect(0, 0, width, height))
+        box_px = transform(glyphs, matrix)
+        if rng.random() < _TYPED and is_typed(glyphs.text, box_px):
+            wear_type(rng, pixels[:height, :width], glyphs.text, box_px)
         whole: list[Place] = []
         others: list[Place] = []
         texts: list[str] = []
-        for place, text in lines_of(glyphs, transform(glyphs, matrix), rng, self.split):
-            if _is_whole(place, width, height):
+        for place, text in lines_of(glyphs, box_px, rng, self.split):
+            if is_whole(place, width, height):
                 whole.append(place)
                 texts.append(text)
             else:
                 others.append(place)
         if not texts:
             return None
-        return DrawnPage(pixels=pixels, places=_table(whole), texts=tuple(texts), others=_table(others))
+        page = DrawnPage(pixels=pixels, places=table(whole), texts=tuple(texts), others=table(others))
+        return self._marked(rng, page, width, height) if rng.random() < _MARKED else page
 
 
 def _scale(rng: random.Random, size_pt: float) -> float:
@@ -115,13 +152,10 @@ def _scale(rng: random.Random, size_pt: float) -> float:
     return min(max(scale, _TYPE_PX[0] / size_pt), _TYPE_PX[1] / size_pt, _LARGEST_SCALE)
 
 
-def _is_whole(place: Place, width: int, height: int) -> bool:
-    """Returns whether a line lies within the page's part of the canvas, and is of a size to learn."""
-    ends = place.baseline, place.baseline + place.slope * (place.x1 - place.x0)
-    inside = place.x0 >= 1 and place.x1 <= width - 1
-    inside &= min(ends) - _ABOVE * place.size >= 1 and max(ends) + _BELOW * place.size <= height - 1
-    return inside and place.x1 - place.x0 >= _LEAST_WIDTH_PX and _SIZES_PX[0] <= place.size <= _SIZES_PX[1]
-
-
-def _table(places: Sequence[Place]) -> Floats:
-    return np.asarray(places, np.float32).reshape(-1, 5)
+def _anywhere(rng: random.Random) -> Place:
+    """Returns a place as a finder may see one where nothing is."""
+    size = rng.uniform(*_NOTHING_PX)
+    x0, width = rng.uniform(2, 0.7 * WIDTH_PX), size * rng.uniform(1, 16)
+    return Place(
+        x0, min(x0 + width, WIDTH_PX - 2), rng.uniform(size, HEIGHT_PX - size), rng.gauss(0, 0.01), size
+    )

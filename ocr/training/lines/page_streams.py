@@ -11,13 +11,14 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
+from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.finder_targets import targets
-from ocr.training.lines.line_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, LinePages
+from ocr.training.lines.line_pages import LinePages
 
 FIRST_CLASS = 2  # of the characters: 0 is the blank, 1 the space
 # Shares of lines that end at wide white: a reader must bear what finders do, but a finder learns one way.
 _READER_SPLIT, _FINDER_SPLIT = 0.6, 1.0
-_EMPTY = 0.06  # share of pages without text, for the finder
+_EMPTY, _READER_EMPTY = 0.06, 0.02  # shares of pages without text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,8 @@ class CellBatch:
 class Source:
     """What pages are drawn from. data: a folder of ocr.training.corpus with tokenizer.json.
 
-    characters: those to learn. pages: in a batch. real: share from documents. split: "train" or "valid".
+    characters: those to learn. pages: in a batch. real, scans: shares from documents and of scans. split: "train" or
+    "valid".
     """
 
     data: Path
@@ -55,6 +57,7 @@ class Source:
     pages: int
     real: float
     seed: int
+    scans: float = 0.0
     split: str = "train"
 
     def open(self, split: float) -> tuple[LinePages, random.Random]:
@@ -79,7 +82,10 @@ class ReaderPages(IterableDataset[LineBatch]):
         while True:
             drawn: list[DrawnPage] = []
             while len(drawn) < self.source.pages:
-                page = pages.draw(rng, self.source.real)
+                if rng.random() < _READER_EMPTY:
+                    page = pages.empty(rng)
+                else:
+                    page = pages.draw(rng, self.source.real, self.source.scans)
                 if page is not None:
                     drawn.append(page)
             batch = line_batch(drawn, classes)
@@ -98,21 +104,25 @@ class FinderPages(IterableDataset[CellBatch]):
         while True:
             drawn: list[DrawnPage] = []
             while len(drawn) < self.source.pages:
-                page = pages.empty(rng) if rng.random() < _EMPTY else pages.draw(rng, self.source.real)
+                if rng.random() < _EMPTY:
+                    page = pages.empty(rng)
+                else:
+                    page = pages.draw(rng, self.source.real, self.source.scans)
                 if page is not None:
                     drawn.append(page)
             yield cell_batch(drawn)
 
 
 def line_batch(drawn: list[DrawnPage], classes: dict[str, int]) -> LineBatch:
-    """Returns the pages with those lines all of whose characters have a class."""
+    """Returns the pages with those lines all of whose characters have a class, and those in which nothing stands."""
     places: list[np.ndarray] = []
     labels: list[int] = []
     lengths: list[int] = []
     owners: list[int] = []
     for number, page in enumerate(drawn):
-        for place, text in zip(page.places, page.texts, strict=True):
-            if text and all(c in classes for c in text):
+        texts = (*page.texts, *page.read_texts)
+        for place, text in zip(np.concatenate([page.places, page.read_only]), texts, strict=True):
+            if all(c in classes for c in text):
                 places.append(place)
                 owners.append(number)
                 labels += [classes[c] for c in text]

@@ -20,6 +20,7 @@ from ocr.training.lines.finder_targets import HALVING
 from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
+from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 from ocr.training.sampling_pages.loader import batches
 from ocr.training.trainer.rate_schedule import Schedule
@@ -72,7 +73,9 @@ class FinderTraining:
     def run(self) -> None:
         """Trains, and writes the weights."""
         args = self.args
-        held_out = list(islice(self._pages("valid"), 2))
+        held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
+        if Scans(args.data / "scans", "valid").printed:
+            held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
         pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, float("inf"))
 
         def losses() -> Losses:
@@ -85,13 +88,14 @@ class FinderTraining:
         schedule = Schedule(minutes=args.minutes, flat=_FLAT)
         learn(args, self.optimiser, schedule, self.mean, losses, check)
 
-    def _pages(self, split: str) -> FinderPages:
+    def _pages(self, split: str, scans: float | None = None) -> FinderPages:
         args = self.args
         source = Source(
             data=args.data,
             characters=self.characters,
             pages=args.pages,
             real=args.real,
+            scans=args.scans if scans is None else scans,
             seed=args.seed,
             split=split,
         )
@@ -103,18 +107,25 @@ class FinderTraining:
         return outputs.float()
 
     @torch.no_grad()
-    def score(self, held_out: Sequence[CellBatch]) -> str:
+    def score(self, held_out: dict[str, list[CellBatch]]) -> str:
         """Returns how well the mean of the weights finds the text of clean pages, and how far baselines are off."""
+        told = []
         with self.mean.in_place():
-            parts = [
-                finder_losses(
-                    self._outputs(F.avg_pool2d(worn_darkness(batch.pixels.to(self.device), 0.0), HALVING)),
-                    batch.cells.to(self.device).float(),
+            for kind, batches_ in held_out.items():
+                parts = [
+                    finder_losses(
+                        self._outputs(
+                            F.avg_pool2d(worn_darkness(batch.pixels.to(self.device), 0.0), HALVING)
+                        ),
+                        batch.cells.to(self.device).float(),
+                    )
+                    for batch in batches_
+                ]
+                dice, drop = (
+                    sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop")
                 )
-                for batch in held_out
-            ]
-        dice, drop = (sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop"))
-        return f"F1 of cells {1 - dice:.3f}, baselines {DROP_PX * drop:.2f} px off"
+                told.append(f"{kind}F1 of cells {1 - dice:.3f}, baselines {DROP_PX * drop:.2f} px off")
+        return ", ".join(told)
 
     def save(self) -> None:
         """Writes the mean of the weights, for `LineReader.load`."""
@@ -122,7 +133,9 @@ class FinderTraining:
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    return parser("train_finder", __doc__, pages=12, held=24, rate=2e-3, real=0.45).parse_args(given)
+    return parser("train_finder", __doc__, pages=12, held=24, rate=2e-3, real=0.45, scans=0.15).parse_args(
+        given
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ Writes reader.safetensors and reader.json. The schedule follows the clock.
 import argparse
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parse
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
+from ocr.training.lines.scan_pages import Scans
 from ocr.training.sampling_pages.loader import batches
 from ocr.training.trainer.rate_schedule import Schedule
 
@@ -61,10 +62,13 @@ class Shape:
 
 
 def ctc_loss(net: ReaderNet, lines: Lines) -> Tensor:
-    """Returns the loss per character; lines too narrow for their text count nothing."""
+    """Returns the loss per character; lines without text count as one, those too narrow for their text nothing."""
     log_probs, frames = _read(net, lines)
     lengths = torch.tensor([len(label) for label in lines.labels])
     device = log_probs.device
+    if not int(lengths.sum()):  # not every CTC takes a batch without any text
+        inside = torch.arange(log_probs.shape[1], device=device)[None] < frames[:, None].to(device)
+        return -(log_probs[..., _BLANK] * inside).sum() / len(lengths)
     loss = F.ctc_loss(
         log_probs.transpose(0, 1),
         torch.cat(lines.labels).to(device),
@@ -74,21 +78,33 @@ def ctc_loss(net: ReaderNet, lines: Lines) -> Tensor:
         reduction="none",
         zero_infinity=True,
     )
-    return loss.sum() / lengths.sum().to(device)
+    return loss.sum() / lengths.clamp(min=1).sum().to(device)
 
 
 @torch.no_grad()
 def error_rate(net: ReaderNet, batch: LineBatch, device: torch.device, strength: float) -> float:
     """Returns edits per character of a batch's lines, cut as a finder would. net: in evaluation mode."""
-    edits = total = 0
+    pairs = [pair for pair in _readings(net, batch, device, strength) if pair[1]]
+    return sum(map(Levenshtein.distance, *zip(*pairs, strict=True))) / sum(len(label) for _, label in pairs)
+
+
+@torch.no_grad()
+def invented(net: ReaderNet, batch: LineBatch, device: torch.device, strength: float) -> float:
+    """Returns how many characters are read in a line without text, on average. net: in evaluation mode."""
+    found = [len(read) for read, label in _readings(net, batch, device, strength) if not label]
+    return sum(found) / max(1, len(found))
+
+
+def _readings(
+    net: ReaderNet, batch: LineBatch, device: torch.device, strength: float
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yields what is read in each line, and its label."""
     for lines in cut_lines(batch, device, strength):
         log_probs, frames = _read(net, lines)
         best = log_probs.argmax(-1).cpu()
         for row, count, label in zip(best, frames.tolist(), lines.labels, strict=True):
             found = torch.unique_consecutive(row[:count])
-            edits += Levenshtein.distance(found[found != _BLANK].tolist(), label.tolist())
-            total += len(label)
-    return edits / max(1, total)
+            yield found[found != _BLANK].tolist(), label.tolist()
 
 
 def _read(net: ReaderNet, lines: Lines) -> tuple[Tensor, Tensor]:
@@ -123,7 +139,9 @@ class ReaderTraining:
     def run(self) -> None:
         """Trains, and writes the weights."""
         args = self.args
-        held_out = list(islice(self._pages("valid"), 2))
+        held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
+        if Scans(args.data / "scans", "valid").printed:
+            held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
         pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, args.uses)
         shelves = LineShelves(
             fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)), batch_px=args.batch_px
@@ -139,26 +157,30 @@ class ReaderTraining:
         schedule = Schedule(minutes=args.minutes, flat=_FLAT, warm_up=_WARM_UP)
         learn(args, self.optimiser, schedule, self.mean, losses, check)
 
-    def _pages(self, split: str) -> ReaderPages:
+    def _pages(self, split: str, scans: float | None = None) -> ReaderPages:
         args = self.args
         source = Source(
             data=args.data,
             characters=self.characters,
             pages=args.pages,
             real=args.real,
+            scans=args.scans if scans is None else scans,
             seed=args.seed,
             split=split,
         )
         return ReaderPages(source)
 
-    def score(self, held_out: Sequence[LineBatch]) -> str:
-        """Returns how many characters the mean of the weights reads wrong, on clean and on worn pages."""
+    def score(self, held_out: dict[str, list[LineBatch]]) -> str:
+        """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""
+        told = []
         with self.mean.in_place():
-            rates = [
-                sum(error_rate(self.net, batch, self.device, strength) for batch in held_out) / len(held_out)
-                for strength in _CHECKED
-            ]
-        return ", ".join(f"wear {s:g}: {rate:.2%} wrong" for s, rate in zip(_CHECKED, rates, strict=True))
+            for kind, batches_ in held_out.items():
+                for strength in _CHECKED:
+                    rates = [error_rate(self.net, batch, self.device, strength) for batch in batches_]
+                    told.append(f"{kind}wear {strength:g}: {sum(rates) / len(rates):.2%} wrong")
+                made = [invented(self.net, batch, self.device, 0.0) for batch in batches_]
+                told.append(f"{kind}{sum(made) / len(made):.2f} characters in a line without text")
+        return ", ".join(told)
 
     def save(self) -> None:
         """Writes the mean of the weights and what they know, for `LineReader.load`."""
@@ -168,7 +190,7 @@ class ReaderTraining:
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    made = parser("train_reader", __doc__, pages=16, held=20, rate=1.5e-3, real=0.35)
+    made = parser("train_reader", __doc__, pages=16, held=20, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
     made.add_argument("--uses", type=float, default=6.0, help="how often each page is used on average")
     return made.parse_args(given)

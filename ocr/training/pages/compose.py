@@ -21,6 +21,11 @@ from ocr.training.pages.words.text import BUSINESS, TextSource
 __all__ = ["Fonts", "compose", "compose_form"]
 MAX_CHARACTERS = 7500
 MAX_TOKENS = 2600
+_NARROW, _NARROW_SHARE, _WIDE = (
+    (0.6, 1.5),
+    0.35,
+    2.0,
+)  # gutters in type sizes; those of spreads are never narrow
 
 
 def compose(
@@ -55,7 +60,8 @@ def compose(
     )
     noted = furniture and columns == 1 and rng.random() < genre.margin_notes
     frame = _frame(rng, width_pt, height_pt, right=0.24 if noted else 0.0, margins=margins)
-    gap = rng.uniform(*genre.gutter) * size_pt
+    narrow = columns > 1 and genre.gutter[0] < _WIDE and rng.random() < _NARROW_SHARE
+    gap = rng.uniform(*(_NARROW if narrow else genre.gutter)) * size_pt
     writer = Writer(
         rng=rng,
         source=source,

@@ -1,6 +1,7 @@
 """Makes vision encoders of published sizes with random weights, without any checkpoint or language model."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -83,7 +84,8 @@ def _qwen(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> Enco
     module = _qwen_module(size)
     draw(module, device, dtype)
     resizing = resizing_of(size.kind, size.image, size.video)
-    alone = _VisionOfQwen(module=module, mean=resizing.mean, std=resizing.std)
+    # transformers' classes are measured as they come, with the widths that QwenVision aligns in its own.
+    alone = _VisionOfQwen(module=deepcopy(module), mean=resizing.mean, std=resizing.std)
     return EncoderSubject(
         encoder=QwenEncoder(QwenVision(module, mean=resizing.mean, std=resizing.std)),
         view_maker=resizing,

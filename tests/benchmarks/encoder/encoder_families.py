@@ -49,11 +49,13 @@ class Case:
 
 
 CASES = (
+    Case(name="image 448, 1", buckets={(448, 448): 1.0}, num_prompts=24),
+    Case(name="image 448, 8", buckets={(448, 448): 1.0}, num_prompts=64, batch_size=8),
     Case(name="image 1024, 1", buckets={(1024, 1024): 1.0}, num_prompts=24),
-    Case(name="image 1024, 32", buckets={(1024, 1024): 1.0}, num_prompts=128, batch_size=32),
+    Case(name="image 1024, 32", buckets={(1024, 1024): 1.0}, num_prompts=96, batch_size=32),
     Case(name="A4, 1", buckets={(1684, 1190): 1.0}, num_prompts=24),
     Case(name="mixed, 1", buckets=MIXED, num_prompts=48, mixed=True),
-    Case(name="mixed, 32", buckets=MIXED, num_prompts=128, batch_size=32, mixed=True),
+    Case(name="mixed, 32", buckets=MIXED, num_prompts=96, batch_size=32, mixed=True),
     Case(name="video 8 x 448", buckets={(448, 448): 1.0}, num_prompts=16, frames=8),
     Case(name="video 32 x 448", buckets={(448, 448): 1.0}, num_prompts=16, frames=32),
 )

@@ -228,6 +228,21 @@ def test_graphs_stop_at_the_memory_limit(caplog: pytest.LogCaptureFixture) -> No
     assert_as_alone(path, units, manager.encode({"global": units})["global"])
 
 
+def test_where_no_graph_wins_units_are_not_cut_up() -> None:
+    path = ViewPath()
+    manager = EncoderGraphManager([path], GraphSettings(max_items=8, repeats=1), CPU, ToyCapture(path.clock))
+    manager.warm_up({"global": [8]})
+    trials = manager._axes["global", 8]._trials
+    assert trials is not None
+    # As measurements vary, a view alone may look cheaper than an eighth of eight.
+    latencies = trials.latencies
+    latencies.eager = {tokens: tokens * (1.0 if tokens == 16 else 1.1) for tokens in latencies.eager}
+    latencies.replay = dict.fromkeys(latencies.replay, 1e9)
+    units = [path.unit(8, seed) for seed in range(8)]
+    assert_as_alone(path, units, manager.encode({"global": units})["global"])
+    assert manager.stats()["global"].eager_batches == 1
+
+
 @pytest.mark.parametrize("budgets", ["auto", {"global": "auto"}])
 def test_sizes_are_chosen_from_what_was_seen(budgets: Literal["auto"]) -> None:
     path = ViewPath()

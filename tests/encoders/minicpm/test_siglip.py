@@ -6,6 +6,7 @@ from torch.nn import functional
 from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 from transformers.models.idefics2.modeling_idefics2 import Idefics2VisionTransformer
 
+from encoders.minicpm import siglip
 from encoders.minicpm.siglip import VitConfig
 from tests.encoders.minicpm.tiny_vision import noise, tiny_parts
 
@@ -46,3 +47,20 @@ def test_features_equal_idefics2(version: str) -> None:
         with torch.no_grad():
             expected = theirs(pixel_values=image, patch_attention_mask=mask).last_hidden_state
         torch.testing.assert_close(ours[:, :count], expected, rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_sequences_end_to_end_equal_the_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where attention within sequences has kernels."""
+    encoder, vit, _, _ = tiny_parts("2.6")
+    (path,) = encoder.paths
+    units = [path.slice_unit(noise(grid, seed)).inputs for seed, grid in enumerate(GRIDS[:2] * 2)]
+    pixels, positions = (torch.cat([unit[name] for unit in units]) for name in ("pixels", "positions"))
+    counts = torch.tensor([rows * columns for rows, columns in GRIDS[:2] * 2])
+    valid = torch.arange(pixels.shape[1]) < counts[:, None]
+    by_mask = vit(pixels, positions, valid)
+    monkeypatch.setattr(siglip, "takes", lambda tensors: True)
+    in_sequences = vit(pixels, positions, valid)
+    assert not torch.equal(in_sequences[~valid], by_mask[~valid]), "padding sees itself alone"
+    torch.testing.assert_close(in_sequences[valid], by_mask[valid], rtol=1e-4, atol=1e-5)
+    assert in_sequences.isfinite().all()

@@ -12,12 +12,12 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.navit.navit_encoder import NavitEncoder
-from encoders.qwen_vl.vision_paths import AXIS, QwenPath
+from encoders.patches.patch_path import AXIS, PatchPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.navit.tiny_navit import FAMILIES, draw, reference, sharpen, tiny_model, vision_of
-from tests.encoders.qwen_vl.test_sequence_attention import NoHostReads
+from tests.encoders.patches.test_sequence_attention import NoHostReads
 
 CPU = torch.device("cpu")
 # Tokens high and wide. Hunyuan's class refuses images one token thick, and none is in documents.
@@ -89,7 +89,7 @@ def test_replays_equal_transformers_whatever_ran_before(family: str) -> None:
     assert_equal(found, reference(family, model, large))
 
 
-def written(path: QwenPath, units: Sequence[Unit]) -> Tensors:
+def written(path: PatchPath, units: Sequence[Unit]) -> Tensors:
     """Buffers of 40 tokens with the units at their front."""
     buffers = path.buffers(AXIS, 40, CPU)
     for name, pieces in path.pieces(units).items():
@@ -103,7 +103,7 @@ def written(path: QwenPath, units: Sequence[Unit]) -> Tensors:
 def test_padding_may_hold_anything(family: str) -> None:
     """Poison in every input behind the units, and the same tokens to the bit."""
     model = tiny_model(family)
-    path = QwenPath("image", vision_of(family, model), max_frames=6, least_tokens=4)
+    path = PatchPath("image", vision_of(family, model), max_frames=6, least_tokens=4)
     units = [path.unit(torch.from_numpy(draw(*size))[None]) for size in ((3, 2), (2, 2))]
     clean, dirty = written(path, units), written(path, units)
     rows = input_rows(path, units)
@@ -121,7 +121,7 @@ def test_padding_may_hold_anything(family: str) -> None:
 def test_the_host_looks_at_no_value(family: str) -> None:
     """What a capture would refuse; in eager batches as well as in padded ones."""
     vision = vision_of(family, tiny_model(family))
-    path = QwenPath("image", vision)
+    path = PatchPath("image", vision)
     inputs = path.collate([path.unit(torch.from_numpy(draw(*size))[None]) for size in ((3, 4), (5, 2))], CPU)
     padded = path.buffers(AXIS, 64, CPU)
     with NoHostReads(), torch.inference_mode():

@@ -13,7 +13,7 @@ from encoders.navit.glm_vision import GlmVision
 from encoders.navit.hunyuan_vision import HunyuanVision
 from encoders.navit.lighton_vision import LightOnVision
 from encoders.navit.paddle_vision import PaddleVision
-from encoders.qwen_vl.patch_vision import PatchVision
+from encoders.patches.patch_vision import PatchVision
 from encoders.views import UInt8Array
 from ocr.model.random_weights import redraw
 

@@ -13,6 +13,7 @@ from tests.interpreter import interpreted, not_interpreted, run_interpreted
 
 pytest.importorskip("triton")
 import encoders.pointwise.fused as fused  # the package has none without a GPU
+import encoders.pointwise.fused_rotation as fused_rotation
 from encoders.pointwise import torch_operators
 from encoders.pointwise.fused import NormConfig, default_norm_config
 
@@ -118,3 +119,45 @@ def test_the_operators_tell_their_shapes_without_running() -> None:
     for out in (total, normed, alone):
         assert out.shape == x.shape
         assert out.dtype == x.dtype
+
+
+class TinyRMSNorm(nn.Module):
+    """Has the form of transformers' norms by the root mean square."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width))
+        self.variance_epsilon = 1e-6
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+
+
+@interpreted
+def test_norms_by_the_root_mean_square() -> None:
+    norm, x, delta = TinyRMSNorm(40), torch.randn(7, 40) + 3, torch.randn(7, 40)
+    assert fused.is_rms_norm(norm)
+    config = NormConfig(rows=2, num_warps=1)
+    total, normed = fused.launch_norm(x, delta, norm.weight, None, norm.variance_epsilon, config)
+    assert torch.equal(total, x + delta)
+    assert relative_error(normed, norm(x + delta)) < 1e-6
+
+
+@interpreted
+def test_gated_silu_overwrites_its_gate() -> None:
+    gate, up = torch.randn(2, 5, 700).unbind(0)
+    want = torch_operators.gated_silu(gate, up)
+    fused.launch_gated_silu(gate, up)
+    assert relative_error(gate, want) < 1e-6
+
+
+@interpreted
+@pytest.mark.parametrize(("heads", "head_dim"), [(3, 72), (2, 16), (1, 6)])
+def test_rotations_equal_the_operators(heads: int, head_dim: int) -> None:
+    qkv, angles = torch.randn(9, 3, heads, head_dim), torch.randn(9, head_dim // 2).repeat(1, 2)
+    query, key, _ = qkv.unbind(1)
+    turns = angles.cos(), angles.sin()
+    got = fused_rotation.launch_rotated(query, key, *turns)
+    for its, want in zip(got, torch_operators.rotated(query, key, *turns), strict=True):
+        assert its.is_contiguous()
+        torch.testing.assert_close(its, want, rtol=1e-5, atol=1e-6)

@@ -9,11 +9,11 @@ from torch import Tensor
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.patch_vision import normalised
+from encoders.patches.patch_path import PatchPath
+from encoders.patches.patch_vision import normalised
+from encoders.patches.vision_grid import Kind
 from encoders.qwen_vl.vision_forward import QwenVision
-from encoders.qwen_vl.vision_grid import Kind
-from encoders.qwen_vl.vision_paths import QwenPath
-from tests.encoders.qwen_vl.test_sequence_attention import NoHostReads
+from tests.encoders.patches.test_sequence_attention import NoHostReads
 from tests.encoders.qwen_vl.tiny_qwen import (
     MEAN,
     MODELS,
@@ -31,7 +31,7 @@ SIZES = [(1, 1), (1, 9), (8, 1), (3, 3), (4, 3), (5, 7), (6, 6), (7, 10), (11, 4
 
 
 def collated(vision: QwenVision, kind: Kind, units: Sequence[Tensor]) -> Tensors:
-    path = QwenPath(kind, vision)
+    path = PatchPath(kind, vision)
     return path.collate([path.unit(frames) for frames in units], CPU)
 
 
@@ -70,7 +70,7 @@ def test_the_host_looks_at_no_value(model: str) -> None:
     vision = tiny_vision(model)
     for kind, units in (("image", [draw(1, 3, 4), draw(1, 5, 2)]), ("video", [draw(3, 3, 4)])):
         inputs = collated(vision, kind, units)  # type: ignore[arg-type]
-        padded = QwenPath(kind, vision).buffers("any", 64, CPU)  # type: ignore[arg-type]
+        padded = PatchPath(kind, vision).buffers("any", 64, CPU)  # type: ignore[arg-type]
         with NoHostReads(), torch.inference_mode():
             vision.encode(inputs)
             nothing = vision.encode(padded)

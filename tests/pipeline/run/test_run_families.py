@@ -15,12 +15,13 @@ from tokenizers import Tokenizer
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.video_timing import VideoTiming
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.published import known_model
 from ocr.families.published.published_models import Licence, published_models
-from ocr.families.registry import described
+from ocr.families.registry import described, family_of
 from ocr.transcript import formats
 from pipeline.config import sources
 from pipeline.config.schema import Config
@@ -30,6 +31,7 @@ from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.documents.videos.made_videos import decoded, save_frames, save_video
 from tests.pipeline.runs import changed, rows, run_quietly
 
 # Prompts of the tiny models are of many bytes, each a token.
@@ -79,7 +81,9 @@ def config_of(
 
 
 @torch.inference_mode()
-def read_apart(model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_TOKENS) -> str:
+def read_apart(
+    model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_TOKENS, timing: VideoTiming | None = None
+) -> str:
     """Returns the text of a page [H, W, 3], or of a video [T, H, W, 3], that is read alone, without a run."""
     family, facts = described(str(model))
     size, window = family.ngram("image", facts)
@@ -87,7 +91,10 @@ def read_apart(model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_
         model, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="<image>Read"
     )
     maker: Any = family.view_maker(model) if pixels.ndim == 3 else family.video_maker(model)
-    views, encoder = [maker(pixels)], loaded.vision_encoder("gundam")
+    views, encoder = (
+        [maker(pixels) if timing is None else maker(pixels, timing)],
+        loaded.vision_encoder("gundam"),
+    )
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
     outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
     (tokens,) = encoder.assemble(views, outputs)
@@ -235,6 +242,71 @@ def test_a_file_of_32_frames_is_one_page_read_as_a_video(
     assert found[file.name]["text"].strip() == read_apart(model, frames, max_tokens=640).strip()
     assert found["single.png"]["text"].strip() == read_apart(model, frames[0], max_tokens=640).strip()
     assert found[file.name]["text"] != found["single.png"]["text"]
+
+
+@pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
+def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
+    name: str, docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = MODELS[name][0](tmp_path / "model")
+    frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
+    file = save_video(docs / "a.mp4", frames)
+    folder = save_frames(docs / "clips" / "b", frames)
+    (folder / "notes.txt").write_text("no frame")
+    config = changed(config_of(model, docs, database), decode={"max_tokens": 640})
+    as_videos = changed(config, ingest={"video": True, "video_folders": ["clips/*"]})
+
+    summary = run_quietly(as_videos)
+
+    assert sum(summary.pages.values()) == 2
+    assert summary.documents == {"ok": 2, "skipped": 1}
+    found = {Path(row["path"]).name: row for row in rows(database)}
+    timing = VideoTiming(rate=8, total=32, indices=family_of(model).video_maker(model).shown(32, 8))  # type: ignore[union-attr]
+    shown = decoded(file)[list(timing.indices)]
+    assert 4 <= len(shown) < 32
+    assert found["a.mp4"]["text"].strip() == read_apart(model, shown, 640, timing).strip()
+    assert found["b"]["text"].strip() == read_apart(model, frames, max_tokens=640).strip()
+    again = sum(run_quietly(as_videos).pages.values())
+    assert again == sum(row["status"] == "truncated" for row in found.values())
+
+    Image.fromarray(frames[0]).save(folder / "frame7.png")
+    assert sum(run_quietly(as_videos).pages.values()) == again + (found["b"]["status"] != "truncated")
+    assert sum(run_quietly(config).pages.values()) == 31, "each picture of its own, the first twice; no video"
+    with closing(open_for_reading(database)) as db:
+        ((status, reason),) = db.execute(
+            "SELECT status, reason FROM files WHERE path LIKE '%a.mp4'"
+        ).fetchall()
+    assert status == "skipped"
+    assert "ingest.video" in reason
+
+
+def test_broken_videos_are_rows_with_a_reason(docs: Path, database: str, tmp_path: Path) -> None:
+    model = MODELS["Qwen3-VL"][0](tmp_path / "model")
+    frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
+    for name in ("cut.mp4", "cut.mkv"):
+        path = save_video(docs / name, frames)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+    (docs / "empty.mp4").write_bytes(b"")
+    folder = save_frames(docs / "clips", frames[:4])
+    (folder / "frame2.png").write_bytes((folder / "frame2.png").read_bytes()[:-900])
+    config = changed(
+        config_of(model, docs, database),
+        decode={"max_tokens": 640},
+        ingest={"video": True, "video_folders": ["clips"]},
+    )
+    summary = run_quietly(config)
+    assert summary.documents == {"broken": 2, "ok": 2}
+    found = {Path(row["path"]).name: row for row in rows(database)}
+    assert found["cut.mkv"]["status"] in ("doubtful", "truncated"), "the model ends as it likes"
+    assert "breaks off after" in found["cut.mkv"]["doubt"]
+    assert found["cut.mkv"]["text"]
+    assert found["clips"]["status"] == "failed"
+    assert "frame2.png" in found["clips"]["error"]["message"]
+    with closing(open_for_reading(database)) as db:
+        reasons = dict(db.execute("SELECT path, reason FROM files WHERE status = 'broken'").fetchall())
+    assert {Path(path).name: "cannot be opened" in reason for path, reason in reasons.items()} == {
+        "cut.mp4": True, "empty.mp4": False,
+    }  # fmt: skip
 
 
 def _frame(image: Image.Image, index: int) -> Image.Image:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading import LineReader
@@ -67,6 +68,37 @@ def test_a_page_on_which_nothing_is_found_is_blank(reader: LineReader) -> None:
     assert (result.status, result.confidence) == ("blank", None)
 
 
+def scribble(grey: np.ndarray) -> Image.Image:
+    """Waves across a page, as a pen draws them."""
+    page = Image.fromarray(grey)
+    pen = ImageDraw.Draw(page)
+    height, width = grey.shape
+    along = np.linspace(0.1, 0.9, 400)
+    for row in np.linspace(0.45, 0.95, 14):
+        up = 0.012 * np.sin(along * 160) * (1 + np.sin(along * 37))
+        pen.line(
+            list(zip(along * width, (row + up) * height, strict=True)), fill=30, width=max(2, width // 300)
+        )
+    return page
+
+
+def test_strokes_that_are_no_print_make_a_page_doubtful(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    assert page.grey is not None
+    white = np.full_like(page.grey, 255)
+    result = read_lines(replace(page, grey=np.asarray(scribble(white))), reader)
+    assert result.status == "doubtful"
+    assert "most of its marks were not read" in result.doubt
+    heading = white.copy()
+    heading[: len(heading) // 8] = page.grey[: len(heading) // 8]
+    alone, above = (
+        read_lines(replace(page, grey=np.asarray(grey)), reader) for grey in (heading, scribble(heading))
+    )
+    assert (alone.status, above.status) == ("ok", "doubtful")
+    assert above.parsed is not None
+    assert above.parsed.text.strip(), "what is print is still read"
+
+
 @pytest.mark.parametrize(
     ("text", "chance", "expected"),
     [("27", 1.0, "ok"), ("27", 0.6, "doubtful"), ("Nine and twenty", 0.6, "ok")],
@@ -80,5 +112,7 @@ def test_a_few_characters_are_believed_only_if_they_were_read_surely(
         reader, "read", lambda darkness, lines: [ReadLine(line=line, text=text, confidence=chance)]
     )
     monkeypatch.setattr(reader, "calibration", None)
-    result = read_lines(rendered(LETTER), reader)
+    page = rendered(LETTER)
+    assert page.grey is not None
+    result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
     assert (result.status, result.confidence) == (expected, chance)

@@ -69,6 +69,7 @@ def test_a_capture_that_fails_spoils_neither_those_before_nor_those_after() -> N
         for graph in (before, after):
             assert_replays(capture, path, graph, buffers)
         after.release()
+        assert torch.rand(8, device=device).isfinite().all(), "the generator draws again"
     before.release()
 
 

@@ -32,10 +32,12 @@ def fax(x: Tensor, amount: Tensor) -> Tensor:
 
 
 EFFECTS: list[Effect] = [
-    augment_paper.thickness, augment_paper.erosion, augment_paper.fading, augment_paper.background,
+    augment_paper.thickness, augment_paper.carbon, augment_paper.erosion, augment_paper.fading,
+    augment_paper.background,
     augment_paper.ruled, augment_paper.texture, augment_paper.bleed_through, augment_scan.sharpen, lower_resolution,
     augment_scan.blur, augment_scan.motion, augment_scan.uneven_light, augment_scan.edge_shadow, tone, noise,
-    augment_scan.salt_and_pepper, augment_scan.dropouts, fax, jpeg, augment_scan.colour,
+    augment_scan.salt_and_pepper, augment_scan.dropouts, fax,
+    augment_scan.coarse_fax, jpeg, augment_scan.colour,
 ]  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def test_amount_decides_how_much_changes(effect: Effect, pages: Tensor) -> None:
         changes.append(float((out - pages).abs().mean()))
     assert changes[0] < 2e-3
     assert changes[2] > 2e-3
-    assert changes[2] > changes[1] or effect is fax
+    assert changes[2] > changes[1] or effect in (fax, augment_scan.coarse_fax)
 
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: effect.__name__)
@@ -101,6 +103,20 @@ def test_fax_pages_are_black_and_white_whatever_the_light(pages: Tensor) -> None
     out = augment_scan.fax(shaded, torch.full((4, 1, 1, 1), 0.01), 1.0)
     assert set(out.unique().tolist()) == {0.0, 1.0}
     assert ((out > 0.5) == (pages > 0.5)).float().mean() > 0.8
+
+
+def test_coarse_faxes_are_black_and_white_and_stay_in_place(pages: Tensor) -> None:
+    torch.manual_seed(2)
+    out = augment_scan.coarse_fax(pages, torch.ones(4, 1, 1, 1))
+    assert set(out.unique().tolist()) == {0.0, 1.0}
+    assert ((out > 0.5) == (pages > 0.5)).float().mean() > 0.9
+
+
+def test_carbon_copies_are_paler_with_clean_paper_around(pages: Tensor) -> None:
+    torch.manual_seed(2)
+    out = augment_paper.carbon(pages, torch.ones(4, 1, 1, 1))
+    assert out[pages < 0.5].mean() > 0.3
+    assert out[pages > 0.5].mean() > out[pages < 0.5].mean() + 0.2
 
 
 def test_bleed_through_shows_another_page_mirrored() -> None:

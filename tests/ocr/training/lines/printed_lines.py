@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import Floats, TextLine
-from ocr.training.lines.line_pages import DrawnPage
+from ocr.training.lines.drawn_pages import DrawnPage
 from ocr.training.lines.page_lines import Place
 
 

@@ -57,3 +57,29 @@ def test_what_an_edge_cuts_is_neither_text_nor_paper() -> None:
     assert (cells[1:][:, cells[0] < 1] == 0).all()
     assert (cells[0, 6, :11] == IGNORED).all()
     assert (cells[0, 0, 11:] == IGNORED).all()
+
+
+@pytest.mark.parametrize("gap", [0.6, 0.8, 1.0, 1.5])
+@pytest.mark.parametrize("x", [300, 303, 306])
+def test_columns_with_a_narrow_gutter_are_parted(gap: float, x: int) -> None:
+    size = 24
+    columns = [
+        place
+        for y in range(60, 400, 30)
+        for place in ((40, x, y, 0.01, size), (x + gap * size, 640, y + 2.6, 0.01, size))
+    ]
+    lines = found(targets(np.asarray(columns, np.float32), NONE, 512, 768))
+    assert len(lines) == len(columns)
+    for line in lines:
+        assert min(abs(line.right - x), abs(line.right - 640)) <= 1.5 * CELL_PX
+        assert min(abs(line.left - 40), abs(line.left - x - gap * size)) <= 1.5 * CELL_PX
+
+
+def test_a_gutter_frees_no_other_line_s_cells() -> None:
+    places = np.asarray(
+        [(40, 200, 60, 0.0, 24), (218, 400, 60, 0.0, 24), (40, 400, 100, 0.0, 24)], np.float32
+    )
+    cells = targets(places, NONE, 128, 512)
+    whole = targets(places[2:], NONE, 128, 512)
+    np.testing.assert_array_equal(cells[:, 10:], whole[:, 10:])
+    assert (cells[1:][:, cells[0] == 0] == 0).all()

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from ocr.training.lines.line_batches import Lines, cut_lines, joined
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import CellBatch, LineBatch, line_batch
 from ocr.training.lines.train_finder import FinderTraining
-from ocr.training.lines.train_reader import ReaderTraining, Shape, ctc_loss, error_rate
+from ocr.training.lines.train_reader import ReaderTraining, Shape, ctc_loss, error_rate, invented
 from tests.ocr.training.lines.printed_lines import printed
 
 TINY = Shape(width=32, layers=1, heads=2, stem=(8, 16, 32), blocks=(1, 1, 1))
@@ -97,7 +98,34 @@ def test_both_run_save_what_production_loads_and_go_on(
     stored = load_file(tmp_path / "reader.safetensors")
     for name, value in again.net.state_dict().items():
         torch.testing.assert_close(value, stored[name].to(value.dtype), msg=name)
-    FinderTraining(train_finder.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path))))
+    FinderTraining(train_finder.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path)))).run()
+    assert capsys.readouterr().out.startswith("at the start, HELD-OUT pages: F1 of cells")
+
+
+def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -> None:
+    made = ReaderTraining(train_reader.arguments(given(data, tmp_path)), TINY)
+    classes = {" ": 1, **{c: i + 2 for i, c in enumerate(made.characters)}}
+    noted = replace(
+        PAGE, places=PAGE.places[:1], texts=PAGE.texts[:1], read_only=PAGE.places[1:], read_texts=("", "")
+    )
+    batch = line_batch([noted], classes)
+    assert batch.lengths.tolist() == [len("tiny text"), 0, 0]
+    torch.manual_seed(0)
+    cut = list(cut_lines(batch, CPU, strength=0.0, jitter=0.0))
+    seen = []
+    for _ in range(12):
+        loss = torch.stack([ctc_loss(made.net, lines) for lines in cut]).sum()
+        made.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+        seen.append(loss.item())
+    assert seen[-1] < 0.7 * seen[0]
+    with torch.no_grad():
+        nothing = next(lines for lines in cut if not sum(map(len, lines.labels)))
+        assert ctc_loss(made.net, nothing).isfinite()
+    assert invented(made.net.eval(), batch, CPU, 0.0) >= 0
+    blank = line_batch([replace(noted, read_only=PAGE.places[:0], read_texts=())], classes)
+    assert invented(made.net, blank, CPU, 0.0) == 0
 
 
 def test_the_stem_s_layout_changes_no_output() -> None:

@@ -7,9 +7,9 @@ import torch
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised
 from ocr.line_reader.reading import darkness_of
 from ocr.training.lines import line_cuts
+from ocr.training.lines.drawn_pages import DrawnPage
 from ocr.training.lines.line_batches import cut_lines
 from ocr.training.lines.line_cuts import Atlas, normalised_lines, plan
-from ocr.training.lines.line_pages import DrawnPage
 from ocr.training.lines.page_streams import line_batch
 from tests.ocr.training.lines.printed_lines import printed, text_line
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from ocr.training.lines.line_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, LinePages
+from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
+from ocr.training.lines.line_pages import LinePages
 from ocr.training.lines.page_lines import lines_of
 from ocr.training.pages.truth.page_truth import Glyphs
 

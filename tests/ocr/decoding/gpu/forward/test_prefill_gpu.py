@@ -1,5 +1,6 @@
 """Prompts through our kernels on a CUDA device."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -41,8 +42,11 @@ def reader_on(dtype: torch.dtype) -> Reader:
 
 
 @pytest.fixture(autouse=True)
-def exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+def exact_products() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def combined(module: Any, hidden: Tensor, routed: prefill_experts.Routed) -> Tensor:

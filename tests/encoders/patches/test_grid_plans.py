@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 from transformers import vision_utils
 
-from encoders.qwen_vl.grid_plans import GridPlan, PatchGeometry, image_plan, video_plan
+from encoders.patches.grid_plans import GridPlan, PatchGeometry, image_plan, video_plan
 from tests.encoders.qwen_vl.tiny_qwen import draw
 
 GRIDS = [(2, 2), (2, 14), (14, 2), (6, 6), (8, 6), (10, 22), (26, 24), (34, 4)]

@@ -14,10 +14,10 @@ from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
+from encoders.patches.patch_path import AXIS, PatchPath
+from encoders.patches.vision_grid import Kind
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_forward import QwenVision
-from encoders.qwen_vl.vision_grid import Kind
-from encoders.qwen_vl.vision_paths import AXIS, QwenPath
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.graphs.streams import LazyTransfers
 from tests.encoders.qwen_vl.test_vision_forward import close
@@ -36,17 +36,17 @@ CPU = torch.device("cpu")
 BUDGETS = {"image": [16, 64], "video": [16, 64]}
 
 
-def manager_of(vision: QwenVision, max_frames: int = 8) -> tuple[EncoderGraphManager, dict[str, QwenPath]]:
+def manager_of(vision: QwenVision, max_frames: int = 8) -> tuple[EncoderGraphManager, dict[str, PatchPath]]:
     """A manager with warm graphs of 16 and 64 tokens for each path; they always win."""
     encoder = QwenEncoder(vision, max_frames=max_frames, least_tokens=4)
     settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=1)
     manager = EncoderGraphManager(encoder.paths, settings, CPU, Winning())
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
-    return manager, {path.name: path for path in encoder.paths if isinstance(path, QwenPath)}
+    return manager, {path.name: path for path in encoder.paths if isinstance(path, PatchPath)}
 
 
 def encode(
-    manager: EncoderGraphManager, paths: dict[str, QwenPath], frames: dict[Kind, list[Tensor]]
+    manager: EncoderGraphManager, paths: dict[str, PatchPath], frames: dict[Kind, list[Tensor]]
 ) -> dict[str, list[EncodedUnit]]:
     return manager.encode({kind: [paths[kind].unit(its) for its in units] for kind, units in frames.items()})
 
@@ -85,7 +85,7 @@ def test_both_modalities_through_one_manager(model: str) -> None:
 def test_padding_may_hold_anything(model: str, kind: Kind) -> None:
     """vLLM #57136: poison in every input behind the units, and the same tokens to the bit."""
     vision = tiny_vision(model)
-    path = QwenPath(kind, vision, max_frames=6, least_tokens=4)
+    path = PatchPath(kind, vision, max_frames=6, least_tokens=4)
     frames = [draw(3, 3, 2), draw(2, 2, 2)] if kind == "video" else [draw(1, 3, 2), draw(1, 2, 2)]
     units = [path.unit(its) for its in frames]
     clean, dirty = written(path, units), written(path, units)
@@ -103,7 +103,7 @@ def test_padding_may_hold_anything(model: str, kind: Kind) -> None:
     assert close(first, torch.cat(reference(vision.module, frames)))
 
 
-def written(path: QwenPath, units: Sequence[Unit]) -> Tensors:
+def written(path: PatchPath, units: Sequence[Unit]) -> Tensors:
     """Buffers of 40 tokens with the units at their front."""
     buffers = path.buffers(AXIS, 40, CPU)
     for name, pieces in path.pieces(units).items():
@@ -167,7 +167,7 @@ def test_changed_weights_are_noticed() -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_examples_fit_the_graph_that_they_time(model: str, kind: Kind) -> None:
-    path = QwenPath(kind, tiny_vision(model), max_frames=8)
+    path = PatchPath(kind, tiny_vision(model), max_frames=8)
     for tokens in (64, 192, 1000, 4096):
         units = path.examples(AXIS, tokens)
         assert 0.9 * tokens <= sum(unit.tokens for unit in units) <= tokens
@@ -178,15 +178,15 @@ def test_examples_fit_the_graph_that_they_time(model: str, kind: Kind) -> None:
 
 def test_sizes_to_capture() -> None:
     """A CPU gains nothing from batches; the user's sizes hold anywhere."""
-    path = QwenPath("image", tiny_vision("qwen3"))
+    path = PatchPath("image", tiny_vision("qwen3"))
     assert wanted_sizes(path, AXIS, GraphSettings(), None) == [64]
-    large = QwenPath("image", tiny_vision("qwen3"), max_tokens=8192)
+    large = PatchPath("image", tiny_vision("qwen3"), max_tokens=8192)
     assert wanted_sizes(large, AXIS, GraphSettings(), None) == [64 << power for power in range(8)]
     assert wanted_sizes(path, AXIS, GraphSettings(), [128, 4096]) == [128, 4096]
 
 
 def test_units_share_the_frames_memory() -> None:
-    path = QwenPath("video", tiny_vision("qwen2_5"))
+    path = PatchPath("video", tiny_vision("qwen2_5"))
     frames = draw(5, 2, 3)
     unit = path.unit(frames)
     assert unit.inputs["runs"].data_ptr() == frames.data_ptr()
@@ -196,7 +196,7 @@ def test_units_share_the_frames_memory() -> None:
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_inputs_are_staged_whole(kind: Kind) -> None:
     """Also the one that has a length and no contents."""
-    path, transfers = QwenPath(kind, tiny_vision("qwen2_5")), LazyTransfers()
+    path, transfers = PatchPath(kind, tiny_vision("qwen2_5")), LazyTransfers()
     units = [path.unit(draw(1, 3, 4)), path.unit(draw(1, 2, 5))]
     staged = Staging(transfers).collate(path.pieces(units), CPU)
     transfers.compute.run(len(transfers.compute.work))
@@ -207,7 +207,7 @@ def test_inputs_are_staged_whole(kind: Kind) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    path = QwenPath("image", tiny_vision("qwen3"))
+    path = PatchPath("image", tiny_vision("qwen3"))
     with pytest.raises(UnitError, match=r"1 frames of 24 x 20 px; sides must be multiples of 8"):
         path.unit(torch.zeros(1, 3, 20, 24, dtype=torch.uint8))
     unit = path.unit(draw(1, 2, 2))
@@ -228,7 +228,7 @@ def test_graphs_on_a_gpu_equal_transformers(model: str) -> None:
     settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=3, parity_every=3)
     manager = EncoderGraphManager(encoder.paths, settings, device, CudaGraphCapture(device, poison=True))
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
-    paths = {path.name: path for path in encoder.paths if isinstance(path, QwenPath)}
+    paths = {path.name: path for path in encoder.paths if isinstance(path, PatchPath)}
     for turn in range(4):
         frames: dict[Kind, list[Tensor]] = {
             "image": [draw(1, 3 + turn, 4, turn), draw(1, 2, 3, turn)],

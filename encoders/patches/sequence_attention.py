@@ -22,7 +22,7 @@ _KERNEL = "varlen_attn"
 _MASKED_QUERIES = 1024
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sequences:
     """Sequences of a batch. offsets: int32 [S + 1], where each begins and the last ends; empty ones may follow.
 
@@ -36,16 +36,17 @@ class Sequences:
 def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, sequences: Sequences) -> Tensor:
     """Returns the attention of each row to all rows of its own sequence, [P, H, D]; scores scaled by D ** -0.5.
 
-    Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs: 16-bit types on NVIDIA from
+    Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs, 16-bit types on NVIDIA from
     Ampere on. Elsewhere its operators compute the same: sequences padded to equal lengths, or all rows together with a
     mask, whichever is less work. It is known from the shapes.
     """
     tensors = (query_PHD, key_PHD, value_PHD)
-    if takes(tensors) and kernel_allowed(_KERNEL, query_PHD.device):
+    device = query_PHD.device
+    if takes(tensors) and kernel_allowed(_KERNEL, device):
         try:
-            return _by_kernel(*tensors, sequences)
+            return _by_pytorch(*tensors, sequences)
         except Exception as error:
-            give_up(_KERNEL, query_PHD.device, error)
+            give_up(_KERNEL, device, error)
     num_sequences = sequences.offsets.shape[0] - 1
     if num_sequences * sequences.longest**2 <= query_PHD.shape[0] ** 2:
         return _padded(*tensors, sequences)
@@ -60,7 +61,7 @@ def _varlen_attn() -> Callable[..., Any]:
     return varlen_attn
 
 
-def _by_kernel(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
+def _by_pytorch(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
     offsets, longest = sequences.offsets, sequences.longest
     attended: Tensor = _varlen_attn()(query, key, value, offsets, offsets, longest, longest)
     # The kernel leaves padding as it found the memory, which may hold NaN.

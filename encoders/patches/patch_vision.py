@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoders.graphs.path import Tensors
-from encoders.qwen_vl.grid_plans import PatchGeometry
-from encoders.qwen_vl.vision_grid import VisionGrid
+from encoders.patches.grid_plans import PatchGeometry
+from encoders.patches.vision_grid import VisionGrid
 
 _CHANNELS = 3
 
@@ -104,19 +104,11 @@ def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> T
 
 
 def turns_of(positions: Tensor, row_frequencies: Tensor, column_frequencies: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the cosines and sines of rotary positions, float32 [P, 1, 1, D]: rows, columns, and both again.
+    """Returns the cosines and sines of rotary positions, float32 [P, D]: rows, columns, and both again.
 
     positions: int32 [P, 2]. The frequencies: float32 [D / 4] each.
     """
     places = positions.float()
     angles = torch.cat([places[:, :1] * row_frequencies, places[:, 1:] * column_frequencies], dim=-1)
-    angles = torch.cat([angles, angles], dim=-1)[:, None, None]
+    angles = torch.cat([angles, angles], dim=-1)
     return angles.cos(), angles.sin()
-
-
-def turned(queries_keys: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Returns queries and keys [P, 2, H, D] turned by their positions, computed in float32."""
-    exact = queries_keys.float()
-    first, second = exact.chunk(2, dim=-1)
-    changed = exact * cosines + torch.cat([-second, first], dim=-1) * sines
-    return changed.to(queries_keys.dtype)

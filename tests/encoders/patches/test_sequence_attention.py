@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from encoders.attention.switch import plain_only
-from encoders.qwen_vl import sequence_attention as attention
-from encoders.qwen_vl.sequence_attention import Sequences
+from encoders.patches import sequence_attention as attention
+from encoders.patches.sequence_attention import Sequences
 
 # Lengths, and rows of padding after them.
 CASES = [([7], 0), ([5, 5, 5], 0), ([9, 1, 4], 3), ([1, 1, 1, 1], 2), ([12], 20), ([3, 8, 2, 8], 11), ([], 6)]
@@ -100,7 +100,7 @@ def test_takes_the_way_of_less_work(monkeypatch: pytest.MonkeyPatch, lengths: li
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("dim", [64, 72, 80])
-def test_pytorchs_kernel_computes_the_same(dim: int) -> None:
+def test_the_kernel_computes_the_same(dim: int) -> None:
     """In a graph, with memory full of NaN where the kernel writes nothing."""
     device = torch.device("cuda")
     generator = torch.Generator(device).manual_seed(0)
@@ -108,18 +108,16 @@ def test_pytorchs_kernel_computes_the_same(dim: int) -> None:
         torch.randn(300, 4, dim, generator=generator, device=device).to(torch.bfloat16) for _ in range(3)
     ]
     offsets = torch.tensor([0, 100, 101, 256, 256, 256], dtype=torch.int32, device=device)
-    sequences = Sequences(offsets, 300)
-    attention.sequence_attention(*tensors, sequences)
+    attention.sequence_attention(*tensors, Sequences(offsets, 300))
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        ours = attention.sequence_attention(*tensors, sequences)
+        ours = attention.sequence_attention(*tensors, Sequences(offsets, 300))
     offsets.copy_(torch.tensor([0, 30, 190, 250, 270, 270], dtype=torch.int32))
     graph.replay()
     with plain_only():
-        plain = attention.sequence_attention(*tensors, sequences)
+        plain = attention.sequence_attention(*tensors, Sequences(offsets, 300))
     expected = by_definition(*tensors, [30, 190, 250, 270])
     for result in (ours, plain):
         assert result.isfinite().all()
         assert (result[:270].double() - expected).abs().max() < 2e-2
-    assert torch.equal(ours[270:], torch.zeros_like(ours[270:]))

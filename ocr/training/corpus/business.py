@@ -1,0 +1,145 @@
+"""Adds made-up names, addresses, dates, amounts and codes of many countries to a corpus' texts:
+
+python -m ocr.training.corpus.business OUT_DIR
+
+Writes OUT_DIR/text/business.txt.xz, which pages draw from (ocr.training.pages.words.text). Needs Faker (the extra
+`train`). Nothing of it is of a real person.
+"""
+
+import argparse
+import json
+import lzma
+import random
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from faker import Faker
+
+LOCALES = (
+    "cs_CZ", "da_DK", "de_AT", "de_CH", "de_DE", "en_AU", "en_CA", "en_GB", "en_IE", "en_IN", "en_NZ", "en_US",
+    "es_AR", "es_ES", "es_MX", "et_EE", "fi_FI", "fr_BE", "fr_CA", "fr_CH", "fr_FR", "hr_HR", "hu_HU", "id_ID",
+    "it_IT", "lt_LT", "lv_LV", "nl_BE", "nl_NL", "no_NO", "pl_PL", "pt_BR", "pt_PT", "ro_RO", "sk_SK", "sl_SI",
+    "sv_SE", "tr_TR",
+)  # fmt: skip
+PARAGRAPHS = 9000
+_SEED = 20261
+_POINTS = {"en": ",.", "de_CH": "’.", "fr": " ,", "pl": " ,", "cs": " ,", "sv": " ,", "no": " ,", "fi": " ,"}
+_DAYS = datetime(1936, 1, 1), datetime(2035, 1, 1)
+_SIGNS = ("€", "$", "£", "EUR ", "CHF ", "USD ", "kr ", "Kč ", "zł ", "R$ ", "")
+_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%Y-%m-%d", "%m/%d/%Y", "%d.%m.%y", "%d %b %Y", "%B %d, %Y", "%d-%m-%Y")
+
+
+class Writer:
+    """Writes short pieces in the manner of one locale."""
+
+    def __init__(self, locale: str, rng: random.Random) -> None:
+        self._fake, self._rng = Faker(locale), rng
+        self._fake.seed_instance(rng.getrandbits(64))
+        self._points = _POINTS.get(locale) or _POINTS.get(locale[:2], ".,")
+
+    def amount(self, most: int = 6) -> str:
+        """Returns an amount of money with the locale's marks, sometimes with its currency."""
+        whole, cents = self._rng.randrange(10 ** self._rng.randint(1, most)), self._rng.randrange(100)
+        sign = self._rng.choice(_SIGNS)
+        number = f"{whole:,}".replace(",", self._points[0]) + f"{self._points[1]}{cents:02}"
+        if sign in ("€", "Kč ", "zł ", "kr ") and self._rng.random() < 0.7:
+            return f"{number} {sign.strip()}"
+        return sign + number
+
+    def date(self) -> str:
+        """Returns a date or a moment."""
+        day = self._fake.date_time_between_dates(*_DAYS)
+        clock = day.strftime(self._rng.choice((" %H:%M", " %H.%M", " %H:%M:%S")))
+        return str(day.strftime(self._rng.choice(_DATES)) + (clock if self._rng.random() < 0.2 else ""))
+
+    def code(self) -> str:
+        """Returns a number of an account, a parcel, an article or a contract."""
+        masks = (
+            "??-####", "#####/##", "#######", "?##.###.##", "####-####-####", "?? ### ###", "##-##-##", "#-###-#####-#",
+            "Nr. ####", "No. #####", "???#####", "(###) ###-####", "+## ## ### ## ##", "##.###.###/####-##",
+        )  # fmt: skip
+        draw, fake = self._rng.random(), self._fake
+        if draw < 0.15:
+            return str(fake.iban())
+        if draw < 0.22:
+            return str(fake.ean13())
+        if draw < 0.3:
+            return str(fake.phone_number())
+        return str(fake.bothify(self._rng.choice(masks)).upper())
+
+    def paragraph(self) -> str:
+        """Returns one paragraph of a kind drawn at random."""
+        kinds: tuple[Callable[[], str], ...] = (
+            self._person, self._person, self._firm, self._firm, self._ledger, self._ledger, self._letter, self._agenda,
+        )  # fmt: skip
+        return " ".join(self._rng.choice(kinds)().split())
+
+    def _person(self) -> str:
+        fake = self._fake
+        parts = [
+            fake.name(),
+            fake.address().replace("\n", ", "),
+            fake.phone_number(),
+            fake.email(),
+            self.date(),
+        ]
+        parts = self._rng.sample(parts, self._rng.randint(2, 5))
+        return self._rng.choice((", ", "; ", " · ", " – ")).join(parts)
+
+    def _firm(self) -> str:
+        fake = self._fake
+        text = f"{fake.company()}, {fake.address()}".replace("\n", ", ")
+        return f"{text}, {fake.domain_name()}, {self.code()}, {self.code()}"
+
+    def _ledger(self) -> str:
+        rows = (
+            f"{self.date()} {self._fake.last_name()} {self.code()} {self.amount()}"
+            for _ in range(self._rng.randint(1, 5))
+        )
+        return "; ".join(rows)
+
+    def _letter(self) -> str:
+        fake = self._fake
+        return (
+            f"{fake.city()}, {self.date()}. {fake.name()}, {fake.job()}, {fake.company()}: {self.code()}, "
+            f"{self.amount()} ({self._rng.randint(1, 99)} %), {self.date()}, {fake.name()}."
+        )
+
+    def _agenda(self) -> str:
+        rows = (
+            f"{self._rng.randint(0, 23):02}{self._rng.choice(':.h')}{self._rng.randrange(60):02} {self._fake.name()}, "
+            f"{self._fake.street_address()}"
+            for _ in range(self._rng.randint(2, 5))
+        )
+        return ", ".join(row.replace("\n", ", ") for row in rows)
+
+
+def paragraphs(count: int, characters: str, seed: int = _SEED) -> list[str]:
+    """Returns paragraphs all of whose characters are known. characters: without the space."""
+    rng, known = random.Random(seed), {*characters, " "}
+    writers = [Writer(locale, rng) for locale in LOCALES]
+    found: list[str] = []
+    while len(found) < count:
+        made = rng.choice(writers).paragraph()
+        if known.issuperset(made):
+            found.append(made)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns 0."""
+    parser = argparse.ArgumentParser(prog="python -m ocr.training.corpus.business", description=__doc__)
+    parser.add_argument("out", type=Path, help="folder of the corpus, with characters.json")
+    options = parser.parse_args(arguments)
+    characters = json.loads((options.out / "characters.json").read_text(encoding="utf-8"))
+    data = "\n\n".join(paragraphs(PARAGRAPHS, characters)).encode() + b"\n"
+    file = options.out / "text" / "business.txt.xz"
+    file.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+    print(f"{PARAGRAPHS} paragraphs, {len(data)} bytes, {file.stat().st_size} compressed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

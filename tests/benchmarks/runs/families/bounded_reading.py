@@ -1,0 +1,100 @@
+"""Bounds how much a model writes on each page, as random weights never end a text. What it read of pages is kept."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from encoders.graphs.path import GraphPath
+from encoders.patches.patch_path import PatchPath
+from ocr.checkpoints.checkpoint import LoadedModel
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.model.prompt import encode_prompt
+
+# Budgets listed for a path: so many of its views, or of its largest page.
+_VIEWS, _PAGES = (1, 2, 4, 8, 16, 32), (1, 2, 4)
+
+
+@dataclass(slots=True, kw_only=True)
+class Seen:
+    """What the engines were given: vision tokens of each page. Mutable: engines of any thread add to it."""
+
+    vision_tokens: list[int] = field(default_factory=list)
+
+
+class BoundedModel:
+    """A loaded model, ocr.families.page_model.PageModel, that writes at most so many tokens on each page.
+
+    The configured decode.max_tokens, which counts the prompt too, stays a bound as well.
+    """
+
+    def __init__(self, loaded: Any, num_tokens: int) -> None:
+        self._loaded, self._num_tokens = loaded, num_tokens
+        self.seen = Seen()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loaded, name)
+
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "_BoundedEngine":
+        made = self._loaded.engine(prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+        return _BoundedEngine(made, lambda request: self.bounded(request, prompt))
+
+    def paged_reader(self, **limits: Any) -> "_BoundedPagedReader | None":
+        made = self._loaded.paged_reader(**limits)
+        return None if made is None else _BoundedPagedReader(made, self.bounded)
+
+    def bounded(self, request: PageRequest, prompt: str) -> PageRequest:
+        """Returns the request with its new limit."""
+        vision = len(request.vision.tokens_TD)
+        self.seen.vision_tokens.append(vision)
+        if isinstance(self._loaded, LoadedModel):
+            words = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
+            length = len(words) + vision
+        else:
+            length = self._loaded.prompt_length(request)
+        most = min(request.settings.max_tokens, length + self._num_tokens)
+        return replace(request, settings=replace(request.settings, max_tokens=most))
+
+    def budgets(self, mode: Any) -> Mapping[str, list[int]]:
+        """Returns sizes of graphs, in tokens, for each path that pages take, after pages were read."""
+        encoder = self._loaded.vision_encoder(mode)
+        axes = encoder.usual_axes if encoder.paths else {}
+        return {path.name: self._sizes(path, axes[path.name]) for path in encoder.paths if path.name in axes}
+
+    def _sizes(self, path: GraphPath, axes: Any) -> list[int]:
+        unit = path.unit_tokens(axes[0])
+        if not isinstance(path, PatchPath):
+            return [unit * count for count in _VIEWS]
+        most = max(self.seen.vision_tokens)
+        return sorted({-(-most * count // unit) * unit for count in _PAGES})
+
+
+class _BoundedEngine:
+    def __init__(self, engine: Any, bounded: Callable[[PageRequest], PageRequest]) -> None:
+        self._engine, self._bounded = engine, bounded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def read(self, requests: Iterable[PageRequest | None], **others: Any) -> Iterator[PageRead]:
+        found: Iterator[PageRead] = self._engine.read(_each(requests, self._bounded), **others)
+        return found
+
+
+class _BoundedPagedReader:
+    def __init__(self, reader: Any, bounded: Callable[[PageRequest, str], PageRequest]) -> None:
+        self._reader, self._bounded = reader, bounded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def read(self, requests: Iterable[PageRequest | None], prompt: str, **others: Any) -> Iterator[PageRead]:
+        limited = _each(requests, lambda request: self._bounded(request, prompt))
+        found: Iterator[PageRead] = self._reader.read(limited, prompt, **others)
+        return found
+
+
+def _each(
+    requests: Iterable[PageRequest | None], bounded: Callable[[PageRequest], PageRequest]
+) -> Iterator[PageRequest | None]:
+    for request in requests:
+        yield None if request is None else bounded(request)
