@@ -196,7 +196,7 @@ def test_what_a_format_has_besides_text_does_not_reach_the_rows(
 ) -> None:
     model = _published("qwen2_5_vl")(tmp_path / "model")
     begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
-    row = read_one(renamed(model, begins), docs, database, model_entry="allenai/olmOCR-2-7B-1025")
+    row = read_one(renamed(model, begins), docs, database, model_entry="olmOCR 2")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     assert row["markdown"].startswith("<table><tr><td>one</td></tr></table>")
