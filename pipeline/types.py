@@ -15,7 +15,7 @@ DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "mi
 PageStatus = Literal[
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
 ]
-Kind = Literal["pdf", "image"]
+Kind = Literal["pdf", "image", "video"]
 # The kind of a page as a survey finds it, without reading the page (pipeline.ingest.survey).
 PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
@@ -34,6 +34,7 @@ class Document:
     path: absolute (pipeline.ingest.walk.canonical). given: as the user named it, None where that is not known.
     sha256: None where the file could not be read. num_pages: pages or frames found, 0 unless status is "ok".
     reason: why status is not "ok". seconds: how long probing took. stamp: the file's state when sha256 was computed.
+    frames: the names of a video's frames, in order, where path is their folder.
     """
 
     path: str
@@ -46,13 +47,15 @@ class Document:
     seconds: float = 0.0
     stamp: FileStamp | None = None
     given: str | None = None
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page to read. page_index is 0-based.
 
-    stamp: the state of the file that has this sha256; None trusts the path without checking.
+    stamp: the state of the file that has this sha256; None trusts the path without checking. frames: see Document;
+    sha256 stands for them, so that pages are hashed and compared without.
     """
 
     path: str
@@ -60,6 +63,7 @@ class Page:
     kind: Kind
     page_index: int
     stamp: FileStamp | None = None
+    frames: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def page_number(self) -> int:

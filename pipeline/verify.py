@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pydantic import ValidationError
 from sqlite_utils import Database
@@ -22,6 +22,7 @@ from pipeline.config.schema import Config, ingest_settings
 from pipeline.device.startup.loading import render_workers
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
+from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
 from pipeline.types import Document
@@ -175,10 +176,10 @@ def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
 
 def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[ListedFile, Document | None]]:
     """Yields each file with its document as probed now, in order, None if it is gone; a few are probed ahead."""
-    num_workers = render_workers(config)
+    num_workers, settings = render_workers(config), _settings(config)
     pool = WorkerPool(
         max_workers=num_workers,
-        ingest=_settings(config),
+        ingest=settings,
         render=RenderSettings(),
         tile=TileSettings(),
         probe_timeout_s=config.ingest.probe_timeout_s,
@@ -187,11 +188,20 @@ def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[
     with pool as workers:
         for file in files:
             path = _present(file.path)
-            ahead.append((file, None if path is None else workers.probe(path)))
+            ahead.append((file, None if path is None else _probed(path, settings, workers)))
             if len(ahead) > 2 * num_workers:
                 yield _waited_for(*ahead.popleft())
         while ahead:
             yield _waited_for(*ahead.popleft())
+
+
+def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[Document]:
+    """Probes a file, or a folder of a video's frames: those that the last run's settings take."""
+    if not os.path.isdir(path):
+        return workers.probe(path)
+    of_folder = replace(settings, video_folders=(".",))
+    frames = (its.frames for its in walk([path], of_folder) if isinstance(its, Candidate) and its.frames)
+    return workers.probe(path, next(frames, ()))
 
 
 def _waited_for(file: ListedFile, future: Future[Document] | None) -> tuple[ListedFile, Document | None]:

@@ -22,6 +22,7 @@ _SAM = (
     (r"^proj\.conv2\.", "net_3."),
 )
 _CLIP = ((r"^encoder\.", "transformer."),)
+_CLIP_PREFIX = "vision_tower.vision_encoder."
 _PARTS = ("q_proj", "k_proj", "v_proj")
 
 
@@ -53,10 +54,24 @@ def clip_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
+def joined_projections(state: Mapping[str, Tensor]) -> dict[str, list[str]]:
+    """Returns the names of the three tensors that each joined one of DeepEncoder is made of, in order.
+
+    state: UnlimitedOcrModel.state_dict().
+    """
+    return {
+        f"vision_model.{renamed(name, _CLIP).replace(_PARTS[0], 'qkv_proj')}": [
+            _CLIP_PREFIX + name.replace(_PARTS[0], part) for part in _PARTS
+        ]
+        for name in below(state, _CLIP_PREFIX)
+        if f".{_PARTS[0]}." in name
+    }
+
+
 def deep_encoder_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Returns the encoder's tensors under DeepEncoder's names. state: UnlimitedOcrModel.state_dict()."""
     sam = sam_weights(below(state, "vision_tower.sam_encoder."))
-    clip = clip_weights(below(state, "vision_tower.vision_encoder."))
+    clip = clip_weights(below(state, _CLIP_PREFIX))
     return {
         **{f"sam_model.{name}": tensor for name, tensor in sam.items()},
         **{f"vision_model.{name}": tensor for name, tensor in clip.items()},

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from encoders.video_timing import VideoTiming
+
 Kind = Literal["image", "video"]
 
 
@@ -11,7 +13,7 @@ class VisionGrid:
     """The patches of one image or video.
 
     frames: temporal patches, each of two frames of a video; 1 for an image. rows, columns: of patches, multiples of
-    merge. merge: side of the square of patches that becomes one token.
+    merge. merge: side of the square of patches that becomes one token. timing: of a video whose times are known.
     """
 
     kind: Kind
@@ -19,6 +21,7 @@ class VisionGrid:
     rows: int
     columns: int
     merge: int
+    timing: VideoTiming | None = None
 
     @property
     def thw(self) -> tuple[int, int, int]:

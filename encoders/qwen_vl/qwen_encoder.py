@@ -1,6 +1,7 @@
 """Qwen-VL's vision encoder: pages and videos in, tokens for the language model out."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from encoders.graphs.path import Unit
 from encoders.patches.patch_path import AXIS, PatchPath
 from encoders.patches.vision_grid import Kind
+from encoders.qwen_vl.timed_views import TimedViews
 from encoders.qwen_vl.vision_forward import QwenVision
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
@@ -78,7 +80,8 @@ class QwenEncoder(VisionEncoder):
             nothing = torch.empty(0, self._vision.width, device=self.device, dtype=self._vision.dtype)
             return VisionTokens(tokens_TD=nothing, num_local=0, grid=(1, 1))
         (output,) = outputs
-        grid = path.grid(_frames(page).shape)
+        timing = page.timing if isinstance(page, TimedViews) else None
+        grid = replace(path.grid(_frames(page).shape), timing=timing)
         return VisionTokens(tokens_TD=output["tokens"], num_local=0, grid=(1, 1), note=grid)
 
 

@@ -1,6 +1,6 @@
 """Defines the configuration's section `ladder`: how pages that were not read well are read again."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -76,9 +76,15 @@ DEFAULT_RETRY_STEPS = (
 
 
 class LadderConfig(Section):
-    """Settings of the ladder: the retry steps by which a page is read again until it was read well."""
+    """Settings of the ladder: the retry steps by which a page is read again until it was read well.
+
+    memory: whether the models that steps name are loaded beside the first one, or in turn, each after the one before
+    has read everything and was let go. The texts are the same.
+    """
 
     below: float = Field(default=0.5, ge=0, le=1)
+    memory: Literal["auto", "side_by_side", "in_turn"] = "auto"
+    operational: ClassVar[frozenset[str]] = frozenset({"memory"})
     rungs: list[RetryStepConfig] = Field(default_factory=lambda: list(DEFAULT_RETRY_STEPS))
 
     @field_validator("rungs")
@@ -88,3 +94,19 @@ class LadderConfig(Section):
         if len(set(names)) < len(names):
             raise ValueError("two rungs have the same name; attempts are stored under it")
         return rungs
+
+    @property
+    def may_be_in_turn(self) -> bool:
+        """Whether no step needs a model again after another one's steps; taking a text layer needs none."""
+        models = [rung.model for rung in self.rungs if not rung.text_layer]
+        turns = [model for number, model in enumerate(models) if number == 0 or models[number - 1] != model]
+        return len(set(turns)) == len(turns) and None not in turns[1:]
+
+    @model_validator(mode="after")
+    def _turns_come_once(self) -> "LadderConfig":
+        if self.memory == "in_turn" and not self.may_be_in_turn:
+            raise ValueError(
+                "memory: in_turn lets a model go after its rungs: put those of one model together, and those without a "
+                "model first"
+            )
+        return self

@@ -45,7 +45,7 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     if use in TAKEN_LAST and not any(change.text_layer for change in changes):
         changes.append(_FALLBACK)
     # Images have no text layer, and only these uses may take the text from one.
-    if kind == "image" or use not in TAKEN_FIRST | TAKEN_LAST:
+    if kind != "pdf" or use not in TAKEN_FIRST | TAKEN_LAST:
         changes = [change for change in changes if not change.text_layer]
     return first, *_anew(first, (_step(config, kind, render, change) for change in changes))
 

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.family import Family, Kind, VideoMaker
-from ocr.families.registry import family_of, family_of_model, model_sha256
+from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
+from ocr.families.registry import described, family_of, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.encoder_section import EncoderConfig
@@ -36,15 +36,22 @@ class IngestConfig(Section):
     max_pages_per_document: int | None = Field(default=None, ge=1)
     max_image_pixels: int = Field(default=200_000_000, ge=1)
     video: bool = False
+    video_folders: list[str] = Field(default_factory=list)
     probe_timeout_s: float = Field(default=120.0, gt=0)
     password_env: str | None = None
     password_file: str | None = None
 
-    @field_validator("include", "exclude", mode="before")
+    @field_validator("include", "exclude", "video_folders", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
         """Returns a single text as a list of one, as in --set ingest.exclude=drafts."""
         return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _folders_are_read_as_videos(self) -> "IngestConfig":
+        if self.video_folders and not self.video:
+            raise ValueError("video_folders has no effect without video: true; set that too")
+        return self
 
     @field_validator("pages")
     @classmethod
@@ -181,6 +188,7 @@ class Config(Section):
     """The whole configuration of `ocrbatch run`."""
 
     model: str = "small"
+    model_entry: str | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: int | None = Field(default=None, ge=1)
@@ -246,6 +254,7 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
         max_image_pixels=ingest.max_image_pixels,
         passwords=passwords,
         video=ingest.video,
+        video_folders=tuple(ingest.video_folders),
     )
 
 
@@ -292,6 +301,7 @@ def with_model(config: Config, model: str) -> Config:
     return config.model_copy(
         update={
             "model": model,
+            "model_entry": None,
             "reader": "page",
             "decode": config.decode.model_copy(update={"prompt": None}),
             "run": config.run.model_copy(update={"replicas": 1}),
@@ -304,7 +314,7 @@ def models_sha256(config: Config) -> tuple[str, str]:
 
     Raises: CheckpointError.
     """
-    own = model_sha256(config.model)
+    own = model_sha256(config.model, config.model_entry)
     others = [model_sha256(name) for name in other_models(config)]
     return own, hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
@@ -314,15 +324,15 @@ def completed(config: Config) -> Config:
 
     Raises: CheckpointError.
     """
-    return _with_ngrams(config, family_of_model(config.model))
+    return _with_ngrams(config, *described(config.model, config.model_entry))
 
 
-def _with_ngrams(config: Config, family: Family) -> Config:
+def _with_ngrams(config: Config, family: Family, facts: ModelFacts | None = None) -> Config:
     kinds: dict[Kind, NgramConfig] = {"pdf": config.decode.pdf, "image": config.decode.image}
     known: dict[str, NgramConfig] = {
         kind: NgramConfig(
-            size=family.ngram(kind)[0] if own.size is None else own.size,
-            window=own.window or family.ngram(kind)[1],
+            size=family.ngram(kind, facts)[0] if own.size is None else own.size,
+            window=own.window or family.ngram(kind, facts)[1],
         )
         for kind, own in kinds.items()
     }

@@ -77,6 +77,10 @@ class ModelService(ABC):
     def close(self) -> None:
         """Ends the model, giving up pages that are not read yet. Frees graphs and caches."""
 
+    def let_go(self) -> None:
+        """Ends the model as close() does, and frees its memory; counts and times stay. For any thread."""
+        self.close()
+
     @property
     @abstractmethod
     def capture_s(self) -> float:

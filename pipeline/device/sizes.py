@@ -33,7 +33,7 @@ def inflight_mb(config: Config, device: str | None) -> int:
         return config.run.inflight_mb
     if device != "cuda":
         return _INFLIGHT_MB
-    available = _available_bytes()
+    available = available_bytes()
     most = _INFLIGHT_MB if available is None else int(_INFLIGHT_SHARE * available) >> 20
     return max(_INFLIGHT_MB, min(_INFLIGHT_GPU_MB, most))
 
@@ -42,11 +42,11 @@ def kv_bytes(device: str) -> int | None:
     """Returns the most bytes that keys and values may take in an engine without its own cache; None if unknown."""
     if device != "cpu":
         return None
-    free = _available_bytes()
+    free = available_bytes()
     return None if free is None else int(_KV_SHARE * free)
 
 
-def _available_bytes() -> int | None:
+def available_bytes() -> int | None:
     """Returns the bytes that a process may still allocate without swapping; None where there is no /proc."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -6,6 +6,8 @@ from typing import Any
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.content import Content
+from pipeline.documents.videos.frame_content import FrameContent
+from pipeline.documents.videos.opening import open_video
 from pipeline.types import Page
 
 
@@ -15,17 +17,17 @@ class OpenDocuments:
     def __init__(self) -> None:
         self._key: tuple[str, str] | None = None
         self._document: Any = None
-        self._content: Content | None = None
+        self._content: Content | FrameContent | None = None
 
     def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
-        """Returns the pymupdf document or Pillow image that holds the page, checked to be the file that was hashed.
+        """Returns the pymupdf document, Pillow image or video of the page, checked to be the file that was hashed.
 
         MuPDF's warnings from here on are about this page (pipeline.documents.damage.complaints).
         Raises: DocumentError, PageRenderError, OSError.
         """
         if self._key != (page.path, page.sha256):
             self.close()
-            self._content = Content(page)
+            self._content = FrameContent(page) if page.frames else Content(page)
             try:
                 self._document = _open(page, passwords)
                 self._content.check_path()
@@ -58,6 +60,8 @@ class OpenDocuments:
 def _open(page: Page, passwords: Sequence[str]) -> Any:
     if page.kind == "pdf":
         return pdf.open_pdf(page.path, passwords)
+    if page.kind == "video":
+        return open_video(page.path, page.frames)
     with open(page.path, "rb") as file:
         kind = sniff.by_content(file.read(sniff.HEAD_BYTES), page.path)
     return images.open_image(page.path, kind or "PNG")

@@ -21,7 +21,8 @@ class IngestSettings:
         an empty include takes everything. Files named directly are always taken.
     max_image_pixels: an image of more pixels is refused unopened ("pixel bomb").
     passwords: tried in turn on encrypted PDFs; never shown, logged or stored.
-    video: whether an image file of several frames is one page, read as a video.
+    video: whether an image file of several frames is one page, read as a video; then video files are read too.
+    video_folders: globs of folders whose images are a video's frames; "." is the folder being read itself.
     """
 
     include: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class IngestSettings:
     max_image_pixels: int = 200_000_000
     passwords: tuple[str, ...] = field(default=(), repr=False)
     video: bool = False
+    video_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,5 +123,5 @@ async def probe_all(
 async def _probed(found: Found, workers: WorkerPool) -> Document:
     if isinstance(found, Document):
         return found
-    document = await asyncio.wrap_future(workers.probe(found.path))
+    document = await asyncio.wrap_future(workers.probe(found.path, found.frames))
     return dataclasses.replace(document, given=found.given)

@@ -18,10 +18,10 @@ def survey(
 
     embedded: has a text layer that a run takes instead of reading the page, if takes_layers says that it takes any;
     digital: has another text layer, such as recognised text under a scan; scanned: shows something, but no text;
-    empty: draws nothing; unknown: cannot be told, as the page is damaged. The frames of an image count as scanned:
-    only its pixels tell whether one is blank. Raises: DocumentError, OSError.
+    empty: draws nothing; unknown: cannot be told, as the page is damaged. The frames of an image, and videos,
+    count as scanned: only pixels tell whether one is blank. Raises: DocumentError, OSError.
     """
-    if kind == "image":
+    if kind != "pdf":
         return Counter[PageKind]({"scanned": len(indices)})
     with closing(pdf.open_pdf(path, passwords)) as document:
         return Counter(_kind(document, index, takes_layers) for index in indices)

@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
+from pipeline.documents.videos import containers
+from pipeline.documents.videos.frame_folders import NO_FRAMES, is_frame, natural_order
 from pipeline.errors import ConfigError
 from pipeline.ingest.globs import matcher
 from pipeline.types import Document
@@ -19,12 +21,14 @@ _DATABASE_COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
 class Candidate:
     """A regular file to probe. relative: its path below the folder being read, with "/".
 
-    given: its path with the folder as the user named it, which is how earlier versions stored it.
+    given: its path with the folder as the user named it, which is how earlier versions stored it. frames: the names of
+    a video's frames, in order, where path is their folder.
     """
 
     path: str
     relative: str
     given: str | None = None
+    frames: tuple[str, ...] = ()
 
 
 Found = Candidate | Document
@@ -48,8 +52,9 @@ def walk(
 
     Paths are absolute, and the same however the folder is named (see `canonical`); a link to a folder within it keeps
     its name. Of each folder first the files by name, then the folders by name; folders reached through a link come
-    last, and only if they were not read already, which also ends link loops. Hidden names, paths that the globs leave
-    out and this program's databases (also `databases`, with their side files, and its other files) are not inputs.
+    last, and only if they were not read already, which also ends link loops. The images of a folder that the settings
+    name as a video's are one Candidate, the folder, ahead of what else is in it. Hidden names, paths that the globs
+    leave out and this program's databases (also `databases`, with side files, and its other files) are not inputs.
 
     Raises: ConfigError naming a path that does not exist, before anything is yielded.
     """
@@ -63,6 +68,8 @@ class _Walk:
     def __init__(self, settings: IngestSettings, databases: Sequence[str]) -> None:
         self._included = matcher(settings.include) if settings.include else _everything
         self._excluded = matcher(settings.exclude)
+        self._reads_videos = settings.video
+        self._is_video_folder = matcher(settings.video_folders)
         self._databases = {
             absolute for path in databases for absolute in (os.path.abspath(path), os.path.realpath(path))
         }
@@ -95,6 +102,8 @@ class _Walk:
                 yield _unreadable(folder, "broken", f"folder cannot be read: {error.strerror}")
                 continue
             folders = []
+            if self._is_video(prefix):
+                yield from self._video(folder, prefix, given, ordered)
             for entry in ordered:
                 relative, path = prefix + entry.name, str(PurePath(folder, entry.name))
                 if entry.name.startswith(".") or self._excluded(relative):
@@ -106,6 +115,40 @@ class _Walk:
                 elif self._included(relative):
                     yield from self._file(path, relative, str(PurePath(given, relative)))
             stack.extend(reversed(folders))
+
+    def _is_video(self, prefix: str) -> bool:
+        """Returns whether a folder is named as a video's. prefix: its path below the whole folder, with "/"."""
+        return self._is_video_folder(prefix.rstrip("/") or ".")
+
+    def _video(
+        self, folder: str, prefix: str, given: str, entries: Sequence[os.DirEntry[str]]
+    ) -> Iterator[Candidate | Document]:
+        """Yields the folder as a video of its images, which are no inputs of their own then; all else in it is."""
+        names = [
+            entry.name
+            for entry in entries
+            if not entry.name.startswith(".")
+            and is_frame(entry.name)
+            and not self._excluded(prefix + entry.name)
+            and self._included(prefix + entry.name)
+            and not entry.is_dir()
+        ]
+        if not names:
+            if not any(entry.is_dir() for entry in entries):  # else those may be the videos
+                yield _unreadable(folder, "broken", NO_FRAMES)
+            return
+        try:
+            "".join((folder, *names)).encode()
+        except UnicodeEncodeError:
+            yield _unreadable(folder, "broken", "a frame's name is not valid UTF-8; rename the file")
+            return
+        self._seen_files.update(str(PurePath(folder, name)) for name in names)
+        yield Candidate(
+            path=folder,
+            relative=prefix.rstrip("/") or ".",
+            given=str(PurePath(given, prefix)),
+            frames=tuple(sorted(names, key=natural_order)),
+        )
 
     def _is_new(self, folder: str) -> bool:
         found = os.stat(folder)
@@ -123,7 +166,7 @@ class _Walk:
             path.encode()
         except UnicodeEncodeError:
             # The path is kept as it is: two such names must not become one.
-            yield _unreadable(path, _status(path), "file name is not valid UTF-8; rename the file")
+            yield _unreadable(path, self._status(path), "file name is not valid UTF-8; rename the file")
             return
         try:
             mode = os.stat(path).st_mode
@@ -132,7 +175,11 @@ class _Walk:
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given)
         except OSError as error:
-            yield _unreadable(path, _status(path), f"cannot be read: {error.strerror}")
+            yield _unreadable(path, self._status(path), f"cannot be read: {error.strerror}")
+
+    def _status(self, path: str) -> str:
+        is_input = sniff.by_name(path) or (self._reads_videos and containers.by_name(path))
+        return "broken" if is_input else "skipped"
 
     def _is_database(self, absolute: str) -> bool:
         if absolute in self._databases:
@@ -180,10 +227,6 @@ def _is_own(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode) and sniff.is_own_database(_head(path))
     except OSError:
         return False
-
-
-def _status(path: str) -> str:
-    return "broken" if sniff.by_name(path) else "skipped"
 
 
 def _unreadable(path: str, status: str, reason: str) -> Document:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import get_args
 
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, tile_settings
@@ -44,6 +45,24 @@ def needs_model(outcome: ReadyPage | PageError) -> bool:
     return not (isinstance(outcome, RenderedPage) and (outcome.blank or outcome.grey is not None))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutOff:
+    """A page that waits for another model's turn. steps: those left, beginning with that model's."""
+
+    state: PageState
+    steps: Sequence[RetryStep]
+
+    @property
+    def page(self) -> Page:
+        return self.state.ready.page
+
+    @property
+    def model(self) -> str:
+        model = self.steps[0].model
+        assert model is not None, "no page waits for the configured model"
+        return model
+
+
 class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
@@ -51,6 +70,7 @@ class Attempts:
     read line by line, None where no model does that. others: the models that retry steps name. begin: called before a
     model gets a page that it was not first to read. keep: called with a page's first reading when a better one is going
     to be tried.
+    waits: tells whether a model that a retry step names has to wait for its turn.
     """
 
     def __init__(
@@ -63,7 +83,9 @@ class Attempts:
         lines: LineReaders | None = None,
         begin: Callable[[Page, ModelService], Awaitable[None]] | None = None,
         others: Mapping[str, ModelService] | None = None,
+        waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
+        self._waits = waits
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
         self._others = others or {}
         self._lines, self._begin = lines, begin
@@ -76,7 +98,7 @@ class Attempts:
             read=lambda rendered, step: self._results(rendered, step=step),
             judge=workers.layer,
         )
-        kinds: tuple[Kind, ...] = ("pdf", "image")
+        kinds: tuple[Kind, ...] = get_args(Kind)
         steps = {kind: steps_of(config, kind, workers.render_settings) for kind in kinds}
         self._merged = {kind: merged_steps(tools, steps[kind][0], self._retry_below) for kind in kinds}
         self._further = {kind: further_steps(tools, steps[kind], config.ladder.below) for kind in kinds}
@@ -84,9 +106,10 @@ class Attempts:
 
     async def __call__(
         self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
-    ) -> list[PageResult]:
+    ) -> list[PageResult] | PutOff:
         """Returns the attempts at a page in the order they were made; comparing.best() picks the page's result.
 
+        A page whose next step's model has to wait is put off: go_on() makes the further attempts.
         dropped: called with the bytes of views that are released; the caller must not hold them either.
         """
         if isinstance(outcome, PageError):
@@ -104,8 +127,19 @@ class Attempts:
         outcome = outcome.without_views()
         results = await reading
         dropped(num_bytes)  # including those that were kept until now for the boxes
-        made = await self._made(outcome, results)
-        return [self._stored(made.ready, attempt) for attempt in self._compared(made.ready, made.attempts)]
+        made, left = await self._made(outcome, results)
+        return self._ended(made, left)
+
+    async def go_on(self, put_off: PutOff) -> list[PageResult] | PutOff:
+        """Takes the steps that are left of a page; returns what a call does."""
+        async with self._again():
+            left = await retry(put_off.state, put_off.steps, self._waits)
+        return self._ended(put_off.state, left)
+
+    def _ended(self, page: PageState, left: Sequence[RetryStep]) -> list[PageResult] | PutOff:
+        if left:
+            return PutOff(state=page, steps=left)
+        return [self._stored(page.ready, attempt) for attempt in self._compared(page.ready, page.attempts)]
 
     def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
         """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives."""
@@ -116,8 +150,13 @@ class Attempts:
         made = replace(made, script=script_flag(ready, made, self._scripts))
         return incomplete(judged(made, below=self._doubtful_below), ready.missing)
 
-    async def _made(self, ready: ReadablePage, results: list[PageResult]) -> PageState:
-        """Returns a page with all attempts at it, and with what they told of it. results: of its first readings."""
+    async def _made(
+        self, ready: ReadablePage, results: list[PageResult]
+    ) -> tuple[PageState, Sequence[RetryStep]]:
+        """Returns a page with the attempts at it and what they told of it, and the steps that have to wait.
+
+        results: of its first readings.
+        """
         page = PageState(ready=ready, readings=results, attempts=[join(ready, results)])
         await self._retry(page, self._merged[ready.page.kind])
         if not ready.shows_print:  # a page of pictures, on which a doubtful scrap is no text
@@ -129,18 +168,20 @@ class Attempts:
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
         page.is_legible = not (is_foreign or is_pattern)
-        await self._retry(page, self._further[ready.page.kind])
-        return page
+        return page, await self._retry(page, self._further[ready.page.kind])
 
-    async def _retry(self, page: PageState, steps: Sequence[RetryStep]) -> None:
-        """Takes the steps that apply. Keeps the first reading before if it has text; one without is no loss."""
+    async def _retry(self, page: PageState, steps: Sequence[RetryStep]) -> Sequence[RetryStep]:
+        """Takes the steps that apply, and returns those that have to wait.
+
+        Keeps the first reading before if it has text; one without is no loss.
+        """
         if not any(step.applies(page) for step in steps):
-            return
+            return ()
         first = page.attempts[0]
         if first.parsed is not None and first.parsed.text.strip():
             self._keep(self._stored(page.ready, first))
         async with self._again():
-            await retry(page, steps)
+            return await retry(page, steps, self._waits)
 
     def _again(self) -> asyncio.Semaphore:
         """Returns the semaphore that bounds how many pages are read again at once.

@@ -6,7 +6,7 @@ attempts of their own. `pipeline.rereading.comparing` says what is good enough, 
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -49,6 +49,11 @@ class RetryStep(ABC):
     def __init__(self, tools: Tools, step: Step, below: float) -> None:
         self._tools, self._step, self._below = tools, step, below
 
+    @property
+    def model(self) -> str | None:
+        """The name of the model that reads, None for the configured one."""
+        return self._step.model
+
     @abstractmethod
     def applies(self, page: PageState) -> bool:
         """Returns whether the page is not good enough yet and the step may help."""
@@ -65,8 +70,16 @@ class RetryStep(ABC):
         return rendered
 
 
-async def retry(page: PageState, steps: Iterable[RetryStep]) -> None:
-    """Takes the steps that apply, in order."""
-    for step in steps:
+async def retry(
+    page: PageState, steps: Sequence[RetryStep], waits: Callable[[str], bool] = lambda model: False
+) -> Sequence[RetryStep]:
+    """Takes the steps that apply, in order.
+
+    Returns those that are left, from the first that applies but whose model has to wait for its turn.
+    """
+    for number, step in enumerate(steps):
         if step.applies(page):
+            if step.model is not None and waits(step.model):
+                return steps[number:]
             await step.take(page)
+    return ()

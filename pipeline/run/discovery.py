@@ -61,11 +61,12 @@ class Discovery:
                 kind=document.kind,
                 page_index=index,
                 stamp=document.stamp,
+                frames=document.frames,
             )
             for index in plan.to_read
         ]
         # Where text layers are taken first, possibly no page of a PDF needs the model.
-        if pages and (document.kind == "image" or self._layer_use not in TAKEN_FIRST):
+        if pages and (document.kind != "pdf" or self._layer_use not in TAKEN_FIRST):
             self._load()  # while the first of them are rendered
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))
         self.alone += [(plan.alone[page.page_index], page) for page in pages if page.page_index in plan.alone]

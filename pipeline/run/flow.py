@@ -19,10 +19,11 @@ from pipeline.device.startup.loading import render_workers
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.summary import Phase
-from pipeline.rereading.attempts import Attempts, needs_model
+from pipeline.rereading.attempts import Attempts, PutOff, needs_model
 from pipeline.run.budget import Budget, Share
 from pipeline.run.discovery import Discovery
 from pipeline.run.ledger import Ledger
+from pipeline.run.relay import Relay
 from pipeline.run.turns import Turns
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult
@@ -58,7 +59,10 @@ class Flow:
         others: Mapping[str, ModelService] | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
-        self._models = (model, *(others or {}).values())
+        self._others = others or {}
+        self._models = (model, *self._others.values())
+        self._lines = lines
+        self._relay = Relay(ledger.config, tuple(self._others), lambda: model.device)
         self._first_reader = model if lines is None else lines
         self._budget, self._page_bytes = budget, page_bytes
         self._discovery = Discovery(ledger, workers, self._first_reader.start)
@@ -70,6 +74,7 @@ class Flow:
             lines=lines,
             begin=lambda page, its: self._begin(page, model=its),
             others=others,
+            waits=self._relay.waits,
         )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
 
@@ -132,6 +137,33 @@ class Flow:
             self._ledger.progress.all_found()
         await self._read_together(self._turns.rest())
         await self._read_suspects(self._discovery.last, self._discovery.alone)
+        await self._read_in_turn()
+
+    async def _read_in_turn(self) -> None:
+        """Has each model read the pages that wait for it, once all others have read theirs and were let go."""
+        for name in self._others:
+            if not (pages := self._relay.begin(name)):
+                continue
+            if self._lines is not None:
+                await asyncio.to_thread(self._lines.close)
+            for before in self._models:
+                if before is not self._others[name]:
+                    await asyncio.to_thread(before.let_go)
+            async with asyncio.TaskGroup() as tasks:
+                for page in pages:
+                    tasks.create_task(self._go_on(page))
+
+    async def _go_on(self, put_off: PutOff) -> None:
+        await self._settle(put_off.page, await self._attempts.go_on(put_off))
+
+    async def _settle(self, page: Page, made: Sequence[PageResult] | PutOff) -> None:
+        """Stores the attempts at a page, or has it wait for its model."""
+        if isinstance(made, PutOff):
+            await self._ledger.put_off(page)
+            self._relay.put_off(made)
+            return
+        await self._ledger.store(made)
+        self._note_stored(page)
 
     async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
         """Reads the pages that may have killed earlier runs, after all others are done."""
@@ -191,10 +223,9 @@ class Flow:
                 await self._begin(page, alone=alone)
             reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
-            attempts = await reading
+            made = await reading
             share.change_to(_RESULT_BYTES)
-            await self._ledger.store(attempts)
-            self._note_stored(page)
+            await self._settle(page, made)
         finally:
             share.change_to(0)
 

@@ -17,6 +17,7 @@ from pipeline.run.writer import Writer
 from pipeline.stages.store import store_first, store_page
 from pipeline.types import Page, PageResult
 from storage.errors import StorageError
+from storage.records.store import Store
 from storage.types import FINE_STATUSES, PageError, StageTiming
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -90,6 +91,10 @@ class Ledger:
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         await asyncio.shield(storing)
+
+    async def put_off(self, page: Page) -> None:
+        """Removes a page's mark: it waits for another model, and is in none. Raises: StorageError."""
+        await self.call(Store.put_off, self.run_id, page.sha256, page.page_index)
 
     def keep_first(self, first: PageResult) -> "asyncio.Task[bool]":
         """Stores a page's first reading at once: a better one may take long, and a kill until then would lose both.

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import metadata
 from platform import python_version
 
-_VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy")
+_VERSIONS_OF = ("ocrbatch", "torch", "transformers", "tokenizers", "pymupdf", "pillow", "numpy", "av")
 
 
 @cache

@@ -77,7 +77,10 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
 
     step: the retry step whose limits apply, None for the configured ones.
     """
-    ngram, published = config.pdf if kind == "pdf" else config.image, settings_for(kind)
+    ngram, published = (
+        config.pdf if kind == "pdf" else config.image,
+        settings_for("pdf" if kind == "pdf" else "image"),
+    )
     settings = DecodeSettings(
         max_tokens=config.max_tokens,
         ngram_size=published.ngram_size if ngram.size is None else ngram.size,

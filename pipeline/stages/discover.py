@@ -10,26 +10,35 @@ import stat
 import time
 from contextlib import closing
 from dataclasses import replace
+from typing import cast, get_args
 
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.settings import IngestSettings
+from pipeline.documents.videos import containers, frame_folders
+from pipeline.documents.videos.opening import open_video
 from pipeline.types import Document, DocumentStatus, FileStamp, Kind
 
+_Format = sniff.Format | containers.Container
 _LOOKS = 2
+_OTHER = "not a PDF or image"
+_VIDEO = f"{_OTHER} but a video; ingest.video: true has a model that reads videos read it"
 _UNSTEADY = "the file was being written while it was inspected; run again when it is complete"
 
 
-def probe(path: str, settings: IngestSettings) -> Document:
+def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> Document:
     """Returns the file's kind, sha256 and number of pages, or why it cannot be read.
+
+    frames: the names of a video's frames, in order, where path is their folder.
 
     A file that is being written meanwhile is probed once more, and is broken if that goes on.
     """
     start = time.perf_counter()
+    is_folder = bool(frames) or os.path.isdir(path)
     for _ in range(_LOOKS):
-        document, before = _look(path, settings)
-        if document.status == "skipped" or before is None or _stamp(path) in (before, None):
+        document, before = _look_into(path, frames) if is_folder else _look(path, settings)
+        if document.status == "skipped" or before is None or _stamp(path, frames) in (before, None):
             break  # skipped, never opened, unchanged, or gone: the probe saw a complete file
     else:
         document = replace(document, sha256=None, num_pages=0, status="broken", reason=_UNSTEADY, stamp=None)
@@ -45,19 +54,20 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
     reason: str | None = None
     try:
         head, stamp = _head(path)
-        if _is_input(head, path):
+        if _is_input(head, path, settings):
             sha256 = _sha256(path)
-        num_pages = _count_pages(path, _recognise(head, path), settings)
+        num_pages = _count_pages(path, _recognise(head, path, settings), settings)
     except DocumentError as error:
         status, reason = error.status, error.reason
+        sha256 = None if status == "skipped" else sha256
     except OSError as error:
-        status = "broken" if sniff.by_name(path) else "skipped"
+        status = "broken" if _claimed(path, settings) else "skipped"
         reason = f"cannot be read: {error.strerror or error}"
     document = Document(
         path=path,
         sha256=sha256,
         size_bytes=0 if stamp is None else stamp[2],
-        kind=_kind(head, path),
+        kind=_kind(head, path, settings),
         num_pages=num_pages,
         status=status,
         reason=reason,
@@ -66,9 +76,37 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
     return document, stamp
 
 
-def _stamp(path: str) -> FileStamp | None:
+def _look_into(folder: str, frames: tuple[str, ...]) -> tuple[Document, FileStamp | None]:
+    """Returns the document of a folder of frames, and its stamp from before they were read, as _look() does."""
+    stamp: FileStamp | None = None
+    sha256: str | None = None
+    status: DocumentStatus = "ok"
+    reason: str | None = None
     try:
-        return stamp_of(os.stat(path))
+        stamp = frame_folders.stamp_of(folder, frames)
+        sha256 = frame_folders.sha256_of(folder, frames)
+        frame_folders.FrameFolder(folder, frames)
+    except DocumentError as error:
+        status, reason = error.status, error.reason
+    except OSError as error:
+        status, reason = "broken", f"a frame cannot be read: {error.strerror or error}"
+    document = Document(
+        path=folder,
+        sha256=sha256,
+        size_bytes=0 if stamp is None else stamp[2],
+        kind="video",
+        num_pages=int(status == "ok"),
+        status=status,
+        reason=reason,
+        stamp=stamp,
+        frames=frames,
+    )
+    return document, stamp
+
+
+def _stamp(path: str, frames: tuple[str, ...]) -> FileStamp | None:
+    try:
+        return frame_folders.stamp_of(path, frames) if frames else stamp_of(os.stat(path))
     except OSError:
         return None
 
@@ -84,22 +122,35 @@ def _head(path: str) -> tuple[bytes, FileStamp]:
         return file.read(sniff.HEAD_BYTES), stamp_of(found)
 
 
-def _is_input(head: bytes, path: str) -> bool:
-    return (sniff.by_content(head, path) or sniff.by_name(path)) is not None
+def _is_input(head: bytes, path: str, settings: IngestSettings) -> bool:
+    return (_form(head, path, settings) or _claimed(path, settings)) is not None
 
 
-def _kind(head: bytes, path: str) -> Kind | None:
-    form = sniff.by_content(head, path)
-    return None if form is None else "pdf" if form == "PDF" else "image"
+def _form(head: bytes, path: str, settings: IngestSettings) -> _Format | None:
+    """Returns the format by content; that of a video only where videos are read."""
+    return sniff.by_content(head, path) or (containers.by_content(head) if settings.video else None)
 
 
-def _recognise(head: bytes, path: str) -> sniff.Format:
+def _claimed(path: str, settings: IngestSettings) -> str | None:
+    if settings.video and containers.by_name(path) is not None:
+        return "video"
+    return sniff.by_name(path)
+
+
+def _kind(head: bytes, path: str, settings: IngestSettings) -> Kind | None:
+    if (form := _form(head, path, settings)) is None:
+        return None
+    return "pdf" if form == "PDF" else "video" if form in get_args(containers.Container) else "image"
+
+
+def _recognise(head: bytes, path: str, settings: IngestSettings) -> _Format:
     """Returns the format by content. Raises: DocumentError."""
-    form, claimed = sniff.by_content(head, path), sniff.by_name(path)
+    form, claimed = _form(head, path, settings), _claimed(path, settings)
     if form is not None:
         return form
     if claimed is None:
-        raise DocumentError("skipped", "not a PDF or image" if head else "an empty file")
+        is_video = containers.by_content(head) is not None and containers.by_name(path) is not None
+        raise DocumentError("skipped", (_VIDEO if is_video else _OTHER) if head else "an empty file")
     if not head:
         raise DocumentError("broken", f"named as a {claimed} file, but empty (0 bytes)")
     raise DocumentError("broken", f"named as a {claimed} file, but begins with {sniff.describe(head)}")
@@ -110,13 +161,21 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _count_pages(path: str, form: sniff.Format, settings: IngestSettings) -> int:
-    """Returns the number of pages of a PDF or of frames of an image. Raises: DocumentError, OSError."""
+def _count_pages(path: str, form: _Format, settings: IngestSettings) -> int:
+    """Returns the number of pages of a PDF or of frames of an image; 1 for a video. Raises: DocumentError, OSError."""
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
             return pdf.count_pages(document)
-    with closing(images.open_image(path, form)) as image:
-        if image.width * image.height > settings.max_image_pixels:
-            reason = images.oversized_message(image.width, image.height, settings.max_image_pixels)
-            raise DocumentError("broken", reason)
+    if form in get_args(containers.Container):
+        with closing(open_video(path)) as video:
+            _check_size(video.width_px, video.height_px, settings)
+            return 1
+    with closing(images.open_image(path, cast(sniff.Format, form))) as image:
+        _check_size(image.width, image.height, settings)
         return 1 if settings.video else images.count_frames(image)
+
+
+def _check_size(width_px: int, height_px: int, settings: IngestSettings) -> None:
+    if width_px * height_px > settings.max_image_pixels:
+        reason = images.oversized_message(width_px, height_px, settings.max_image_pixels)
+        raise DocumentError("broken", reason)

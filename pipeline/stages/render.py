@@ -1,4 +1,4 @@
-"""Stage render: turns a PDF page or image frame into pixels. Runs in workers; never imports torch."""
+"""Stage render: turns a PDF page, an image frame or a video into pixels. Runs in workers; never imports torch."""
 
 import math
 import time
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from ocr.imaging.tiling import layout
@@ -18,6 +19,7 @@ from pipeline.documents.damage import complaints, image_losses, page_losses
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.documents.videos.showing import Video, take
 from pipeline.text_layer.extract import drafts
 from pipeline.text_layer.extract.spans import read_lines
 from pipeline.types import Page
@@ -37,7 +39,7 @@ class PageImage:
     rotation_deg: the clockwise rotation that made the page upright; all of the above is of the rotated page.
     runner_up_deg: the rotation to try instead where that one is in doubt.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
-    frames: [T, H, W, 3] of a page that is a video, whose first one is pixels.
+    frames: [T, H, W, 3] of a page that is a video, whose first one is pixels. timing: of these, where it is known.
     """
 
     page: Page
@@ -52,17 +54,19 @@ class PageImage:
     runner_up_deg: int | None = None
     missing: str = ""
     frames: UInt8Array | None = None
+    timing: VideoTiming | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A drawn page; the fields are PageImage's. missing: set for images only, for a PDF page it is found later."""
+    """A drawn page; the fields are PageImage's. missing: not set for a PDF page, where it is found later."""
 
     pixels: UInt8Array
     dpi: float | None
     grid: tuple[int, int]
     missing: str = ""
     frames: UInt8Array | None = None
+    timing: VideoTiming | None = None
 
 
 def render(
@@ -98,7 +102,7 @@ def _rendered(
     if blank:
         _check_blank(page, document, missing)
     angle_deg = orientation.taken(stands, settings)
-    if page.kind == "image" and images.count_frames(document) == 1:
+    if page.kind == "video" or (page.kind == "image" and images.count_frames(document) == 1):
         documents.check()
         documents.close()
     crop_plan = (
@@ -129,6 +133,7 @@ def _rendered(
         runner_up_deg=stands.runner_up_deg,
         missing=missing,
         frames=drawn.frames,
+        timing=drawn.timing,
     )
 
 
@@ -154,6 +159,8 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, angle_deg):
             return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
+    if page.kind == "video":
+        return _shown(document, settings, tile)
     with image_losses.libtiff_words(document) as words:
         frames = None
         if tile.video is not None:
@@ -166,6 +173,15 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
     missing = image_losses.missing_message(page.path, document, words)
     grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
     return _Drawn(pixels, dpi, grid, missing, frames)
+
+
+def _shown(video: Video, settings: RenderSettings, tile: TileSettings) -> _Drawn:
+    """Returns the frames that are shown of a video; its first as a picture where videos are not read."""
+    shown = take(video, tile.video, settings.max_image_pixels)
+    first = shown.frames[0]
+    grid = layout(first.shape[1], first.shape[0], tile.mode, tile.max_tiles).grid
+    frames = None if tile.video is None else shown.frames
+    return _Drawn(first, None, grid, video.missing, frames, shown.timing)
 
 
 def _turned(

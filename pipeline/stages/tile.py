@@ -74,7 +74,7 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     if settings.lines:
         page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels)
     elif image.frames is not None and settings.video is not None:
-        page_views, grey = settings.video(image.frames), None
+        page_views, grey = settings.video(image.frames, image.timing), None
     elif settings.views is not None:
         page_views, grey = settings.views(image.pixels), None
     else:

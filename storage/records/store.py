@@ -200,6 +200,11 @@ class Store:
         with self._transaction() as conn:
             return attempts.record_first(conn, run_id, page, now(), began)
 
+    def put_off(self, run_id: int, sha256: str, page_index: int) -> None:
+        """Removes a run's mark of a page that is in no model while it waits for another one."""
+        with self._transaction() as conn:
+            in_flight.unmark(conn, run_id, sha256, page_index)
+
     def kept_in(self) -> str:
         """Returns the path of the database if its own no longer leads to it: its present name, or that of a new copy.
 

@@ -28,6 +28,15 @@ def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]]
     assert marked.rowcount == len(pages), "plan_pages comes before the marks of pages"
 
 
+def unmark(conn: sqlite3.Connection, run_id: int, sha256: str, page_index: int) -> None:
+    """Removes a run's mark of a page; those of earlier runs stay, as the page has not reached an end."""
+    conn.execute(
+        "DELETE FROM in_flight WHERE run_id = ? AND page_id = (SELECT p.id FROM pages p"
+        " JOIN documents d ON d.id = p.document_id WHERE d.sha256 = ? AND p.page_index = ?)",
+        (run_id, sha256, page_index),
+    )
+
+
 def end_page(conn: sqlite3.Connection, attempt_id: int) -> None:
     """Removes all marks of an attempt's page: it reached an end, so it does not kill processes."""
     conn.execute(

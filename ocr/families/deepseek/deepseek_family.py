@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocr.families.family import Family, Kind, ViewMaker
+from ocr.families.family import Family, Kind, ModelFacts, ViewMaker
 
 MODEL_TYPE = "deepseek_vl_v2"
 
@@ -23,6 +23,6 @@ class DeepSeekFamily(Family):
     def view_maker(self, directory: Path) -> ViewMaker | None:
         return None
 
-    def ngram(self, kind: Kind) -> tuple[int, int]:
+    def ngram(self, kind: Kind, facts: ModelFacts | None = None) -> tuple[int, int]:
         """Returns those of upstream's scripts for PDF files and for images."""
         return (20, 50) if kind == "pdf" else (30, 90)

@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -14,6 +15,15 @@ from ocr.families.generation.controls import Controls
 
 # Published settings of sampling, which generate warns of where it does not use them.
 _UNSAMPLED = {"temperature": None, "top_p": None, "top_k": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PromptedPage:
+    """A page with its prompt as its family made it. num_tokens: of the prompt, vision tokens included."""
+
+    request: PageRequest
+    prompt: Any
+    num_tokens: int
 
 
 class Writer(ABC):
@@ -33,11 +43,11 @@ class Writer(ABC):
     def num_positions(self) -> int: ...
 
     @abstractmethod
-    def prompt_length(self, request: PageRequest) -> int:
-        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
+    def prompted(self, request: PageRequest) -> PromptedPage:
+        """Returns a page with its prompt, made once. Raises: PromptError."""
 
     @abstractmethod
-    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
 
 
@@ -79,7 +89,8 @@ class GenerateEngine:
             yield from self._read(batch, check)
 
     def _read(self, batch: Mapping[int, PageRequest], check: Callable[[], None] | None) -> Iterator[PageRead]:
-        pages = {index: self._start(request) for index, request in batch.items()}
+        prompted = {index: self._writer.prompted(request) for index, request in batch.items()}
+        pages = {index: self._start(page) for index, page in prompted.items()}
         for index, page in pages.items():
             if page.budget <= 0:
                 yield self._done(index, page, num_steps=0, prefill_s=0.0, generate_s=0.0)
@@ -88,12 +99,13 @@ class GenerateEngine:
             return
         controls = Controls([pages[index] for index in readable], self._writer.eos_ids, check)
         self._writer.generate(
-            [batch[index] for index in readable],
+            [prompted[index] for index in readable],
             logits_processor=[controls.logits_processor],
             stopping_criteria=[controls.stopping_criteria],
             max_new_tokens=max(pages[index].budget for index in readable),
             do_sample=False,
             num_beams=1,
+            no_repeat_ngram_size=0,  # a generation_config.json may have one, where the page's own counts
             **_UNSAMPLED,
         )
         ended_s, first_s = time.perf_counter(), controls.first_s or time.perf_counter()
@@ -108,13 +120,13 @@ class GenerateEngine:
                 generate_s=(ended_s - first_s) * steps / total_steps,
             )
 
-    def _start(self, request: PageRequest) -> PageReading:
+    def _start(self, page: PromptedPage) -> PageReading:
         return begin_reading(
             self._writer.tokenizer,
             self._writer.num_positions,
-            self._writer.prompt_length(request),
-            request.settings,
-            request.opinion,
+            page.num_tokens,
+            page.request.settings,
+            page.request.opinion,
         )
 
     def _done(

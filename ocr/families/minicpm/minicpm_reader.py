@@ -13,10 +13,10 @@ from torch.nn import functional
 from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GeneratingModel
+from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
 from ocr.families.minicpm.minicpm_files import load_minicpm
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
-from ocr.families.minicpm.prompts import PagePrompt, page_prompt, stop_ids
+from ocr.families.minicpm.prompts import page_prompt, stop_ids
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_tokenizer
 from ocr.types import OutputFormat
@@ -75,15 +75,16 @@ class MiniCpmReader(GeneratingModel):
     def vision_encoder(self, mode: Mode) -> SlicesEncoder:
         return self.model.vision_encoder()
 
-    def prompt_length(self, request: PageRequest) -> int:
-        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
-        return len(self._prompt(request).ids)
+    def prompted(self, request: PageRequest) -> PromptedPage:
+        """Returns a page with its PagePrompt. Raises: PromptError."""
+        note = request.vision.note
+        assert isinstance(note, Placeholders), "pages of this model were encoded by it"
+        prompt = page_prompt(self.tokenizer, self.model.config.version, self.prompt, note)
+        return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.ids))
 
-    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together, padded on the left. controls: its other arguments."""
-        rows = [
-            self.model.inputs_embeds(self._prompt(request), request.vision.tokens_TD) for request in requests
-        ]
+        rows = [self.model.inputs_embeds(page.prompt, page.request.vision.tokens_TD) for page in pages]
         longest = max(map(len, rows))
         self.model.llm.generate(
             inputs_embeds=torch.stack([_padded(row, longest) for row in rows]),
@@ -94,11 +95,6 @@ class MiniCpmReader(GeneratingModel):
             pad_token_id=min(self.eos_ids),
             **controls,
         )
-
-    def _prompt(self, request: PageRequest) -> PagePrompt:
-        note = request.vision.note
-        assert isinstance(note, Placeholders), "pages of this model were encoded by it"
-        return page_prompt(self.tokenizer, self.model.config.version, self.prompt, note)
 
 
 def _padded(row_LD: Tensor, length: int) -> Tensor:

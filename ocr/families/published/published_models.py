@@ -15,6 +15,8 @@ import yaml
 from ocr.errors import ModelTableError
 from ocr.types import Format, OutputFormat
 
+IMAGE_TAG = "<image>"  # ocr.model.prompt's, which imports torch
+
 TABLE = Path(__file__).with_name("models.yaml")
 Commercial = Literal["allowed", "restricted", "forbidden"]
 Prompting = Literal["chat", "raw", "processor"]
@@ -42,6 +44,7 @@ class PublishedModel:
 
     hub: pattern of the repositories it is for, as of fnmatch, upper and lower case alike.
     model_type: transformers' type that its weights are loaded as. published_type: another that its config.json gives.
+    sizes: keys of its config.json's language model, with values that tell it from others of its type.
     prompts: by task; "page" is always there, and empty for a model that is shown the page alone.
     prompting: "chat" puts the prompt into the chat template beside the image; "raw" gives it to the processor as it is;
         "processor" leaves it to the processor, which writes one itself.
@@ -63,6 +66,7 @@ class PublishedModel:
     max_new_tokens: int
     licence: Licence
     published_type: str | None = None
+    sizes: Mapping[str, object] = field(default_factory=dict)
     prompting: Prompting = "chat"
     template: Mapping[str, object] = field(default_factory=dict)
     processor: Mapping[str, object] = field(default_factory=dict)
@@ -81,20 +85,39 @@ class PublishedModel:
             raise ModelTableError(f"{self.name}: unverified names {', '.join(sorted(unknown))}, no key of it")
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """What its config.json may give as its type."""
+        return (self.model_type,) if self.published_type is None else (self.model_type, self.published_type)
+
+    @property
     def verified(self) -> bool:
         """Whether all of it was found where the model is published."""
         return not self.unverified
 
     @property
     def output_format(self) -> OutputFormat:
-        """How the model writes a page's text."""
+        """How the model writes a page's text when asked by its own prompt."""
         return OutputFormat(
             name=self.format, front_matter=self.front_matter, keeps_special_tokens=self.keep_special_tokens
         )
 
+    def format_for(self, prompt: str) -> OutputFormat:
+        """Returns how the model writes a page's text. prompt: with or without the page's place.
+
+        The format goes with the page's own prompt. What another one makes of a page nobody says: it is taken as it is
+        written, with the special tokens that the model's format is made of.
+        """
+        if _words(prompt) == _words(self.prompts["page"]):
+            return self.output_format
+        return OutputFormat(name="markdown", keeps_special_tokens=self.keep_special_tokens)
+
     def fits(self, repository: str) -> bool:
         """Returns whether it is for this repository of the Hugging Face hub, "owner/name"."""
         return fnmatchcase(repository.lower(), self.hub.lower())
+
+
+def _words(prompt: str) -> list[str]:
+    return prompt.replace(IMAGE_TAG, " ").split()
 
 
 @cache

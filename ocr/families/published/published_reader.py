@@ -12,7 +12,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
-from ocr.families.generation.generate_engine import GeneratingModel
+from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
 from ocr.families.published.navit_pages import NavitPages, navit_encoder
 from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages
@@ -43,7 +43,7 @@ class PublishedReader(GeneratingModel):
 
     @property
     def output_format(self) -> OutputFormat:
-        return self.known.output_format
+        return self.known.format_for(self.prompt)
 
     @property
     def device(self) -> torch.device:
@@ -82,23 +82,20 @@ class PublishedReader(GeneratingModel):
         prompt = self.prompt if self.prompt != self.known.prompts["page"] else None
         return Prompting(self.processor, self.known, prompt)
 
-    def prompt_length(self, request: PageRequest) -> int:
-        """Returns the tokens of a page's prompt, its vision tokens included."""
-        return _inputs(request).num_tokens
+    def prompted(self, request: PageRequest) -> PromptedPage:
+        """Returns a page with its PageInputs, which were made with its vision tokens."""
+        inputs = request.vision.note
+        assert isinstance(inputs, PageInputs), "pages of this model were encoded by it"
+        return PromptedPage(request=request, prompt=inputs, num_tokens=inputs.num_tokens)
 
-    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
         pad_id = self.processor.tokenizer.pad_token_id
         pad_id = min(self.eos_ids) if pad_id is None else pad_id
-        inputs = together([_inputs(request) for request in requests], pad_id)
+        inputs = together([page.prompt for page in pages], pad_id)
         self.model.generate(
             **inputs,
             **controls,
             eos_token_id=sorted(self.eos_ids),
             pad_token_id=pad_id,
         )
-
-
-def _inputs(request: PageRequest) -> PageInputs:
-    assert isinstance(request.vision.note, PageInputs), "pages of this model were encoded by it"
-    return request.vision.note

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocr.families.family import Family
-from ocr.families.published.published_family import defaults, restriction
+from ocr.families.published.entry_family import EntryFamily
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.model_files.locate import read_json
@@ -13,19 +12,13 @@ from ocr.model_files.locate import read_json
 MODEL_TYPES = ("qwen3_vl", "qwen2_5_vl")
 
 
-class QwenVlFamily(Family):
+class QwenVlFamily(EntryFamily):
     name = "Qwen3-VL and Qwen2.5-VL"
     module = "ocr.families.qwen_vl.qwen_reader"
     files = ("generation_config.json", "preprocessor_config.json", "processor_config.json")
 
     def knows(self, config: Mapping[str, Any]) -> bool:
         return config.get("model_type") in MODEL_TYPES
-
-    def defaults(self, name: str, config: Mapping[str, Any]) -> str:
-        return defaults(name, config)
-
-    def restriction(self, name: str, config: Mapping[str, Any]) -> str | None:
-        return restriction(name, config)
 
     def video_maker(self, directory: Path) -> QwenVideos:
         return QwenVideos(resizing=self.view_maker(directory))

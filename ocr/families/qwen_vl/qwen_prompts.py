@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tokenizers import Tokenizer
 
 from encoders.patches.vision_grid import Kind, VisionGrid
-from ocr.families.qwen_vl.video_timing import VideoTiming
+from encoders.video_timing import VideoTiming
 from ocr.model.prompt import IMAGE_TAG, PromptError
 
 PADS: dict[Kind, str] = {"image": "<|image_pad|>", "video": "<|video_pad|>"}

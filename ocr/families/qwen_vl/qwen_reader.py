@@ -13,12 +13,12 @@ from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
-from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GeneratingModel
-from ocr.families.published.published_family import known_model
+from ocr.families.family import ModelFacts, NumberFormat
+from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
+from ocr.families.published.known_model import known_model
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
 from ocr.families.qwen_vl.qwen_model import LoadedQwen, load_qwen
-from ocr.families.qwen_vl.qwen_prompts import VisionPrompt, vision_prompt
+from ocr.families.qwen_vl.qwen_prompts import vision_prompt
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_json
@@ -33,19 +33,16 @@ def load(
     dtype: NumberFormat,
     encoder_dtype: NumberFormat,
     prompt: str | None,
+    entry: str | None = None,
 ) -> "QwenReader":
     """Returns the model; see ocr.families.family.Family.load. encoder_dtype is dtype for these models.
 
     Raises: CheckpointError.
     """
     loaded = load_qwen(directory, device=torch.device(device), dtype=getattr(torch, dtype))
-    known = known_model(name, read_json(directory / "config.json"))
-    return QwenReader(
-        name=name,
-        loaded=loaded,
-        prompt=known.prompts["page"] if prompt is None else prompt,
-        output_format=known.output_format,
-    )
+    known = known_model(ModelFacts(name=name, config=read_json(directory / "config.json"), entry=entry)).model
+    asked = known.prompts["page"] if prompt is None else prompt
+    return QwenReader(name=name, loaded=loaded, prompt=asked, output_format=known.format_for(asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,13 +79,17 @@ class QwenReader(GeneratingModel):
         resizing = self.loaded.resizing
         return features(self.loaded.model.model.visual, pages, mean=resizing.mean, std=resizing.std)
 
-    def prompt_length(self, request: PageRequest) -> int:
-        """Returns the tokens of a page's prompt, its vision tokens included. Raises: PromptError."""
-        return len(self._prompt(request).token_ids)
+    def prompted(self, request: PageRequest) -> PromptedPage:
+        """Returns a page with its VisionPrompt. Raises: PromptError."""
+        grid, temporal = _grid(request), self.loaded.resizing.temporal
+        prompt = vision_prompt(
+            self.tokenizer, self.loaded.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
+        )
+        return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids))
 
-    def generate(self, requests: Sequence[PageRequest], **controls: Any) -> None:
+    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-        asked = [VisionRequest(prompt=self._prompt(its), vision=its.vision) for its in requests]
+        asked = [self._asked(page) for page in pages]
         inputs = generation_inputs(self.loaded.model, asked, self.loaded.pad_id)
         self.loaded.model.generate(
             **inputs,
@@ -97,7 +98,16 @@ class QwenReader(GeneratingModel):
             eos_token_id=sorted(self.eos_ids),
         )
 
-    def _prompt(self, request: PageRequest) -> VisionPrompt:
-        note = request.vision.note
-        assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
-        return vision_prompt(self.tokenizer, self.loaded.chat, self.prompt, note)
+    def _asked(self, page: PromptedPage) -> VisionRequest:
+        timing, temporal = _grid(page.request).timing, self.loaded.resizing.temporal
+        return VisionRequest(
+            prompt=page.prompt,
+            vision=page.request.vision,
+            seconds_per_patch=None if timing is None else timing.seconds_per_patch(temporal),
+        )
+
+
+def _grid(request: PageRequest) -> VisionGrid:
+    note = request.vision.note
+    assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
+    return note

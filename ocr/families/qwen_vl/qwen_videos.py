@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
-from encoders.views import PageViews, UInt8Array
+from encoders.qwen_vl.timed_views import TimedViews
+from encoders.video_timing import VideoTiming
+from encoders.views import UInt8Array
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing
+from ocr.families.qwen_vl.video_timing import sampled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,18 @@ class QwenVideos:
         least = self.most_frames * (self.resizing.patch_px * self.resizing.merge) ** 2
         return max(least, video.most if self.resizing.whole_videos else self.most_frames * video.most)
 
-    def __call__(self, frames: UInt8Array, /) -> PageViews:
+    def shown(self, num_frames: int, rate: float) -> tuple[int, ...]:
+        """Returns the frames that it shows of a video: two a second."""
+        multiple = 1 if self.resizing.whole_videos else self.resizing.temporal
+        return sampled(num_frames, rate, most=self.most_frames, multiple=multiple).indices
+
+    def frame_size(self, num_frames: int, height: int, width: int) -> tuple[int, int]:
+        """Returns the (height, width) that frames are resized to. Raises ImageShapeError."""
+        return self.resizing.video_size(num_frames, height, width)
+
+    def __call__(self, frames: UInt8Array, timing: VideoTiming | None = None, /) -> TimedViews:
         """Returns the views of frames [T, H, W, 3] uint8 RGB. Raises ImageShapeError."""
-        return self.resizing.video_views(frames)
+        views = self.resizing.video_views(frames)
+        return TimedViews(
+            global_view=views.global_view, local_views=views.local_views, grid=views.grid, timing=timing
+        )

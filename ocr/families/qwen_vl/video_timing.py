@@ -1,44 +1,12 @@
-"""When a video's frames were shown, as Qwen-VL's prompts and positions state it. Torch-free.
+"""The frames of a video that Qwen-VL is shown. Torch-free.
 
-Source: transformers, processing_qwen3_vl.py and processing_qwen2_5_vl.py, video_processing_qwen3_vl.py.
+Source: transformers, video_processing_qwen3_vl.py; Qwen2.5-VL's vision_process.py (qwen-vl-utils), which takes an even
+number of them.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
-# The published processors' assumption where a video does not say.
-DEFAULT_RATE = 24.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoTiming:
-    """The frames of a video that the model sees.
-
-    rate: frames a second of the whole video. total: how many it has. indices: those taken, ascending, 0-based.
-    """
-
-    rate: float
-    total: int
-    indices: tuple[int, ...]
-
-    @classmethod
-    def of_every_frame(cls, num_frames: int, rate: float = DEFAULT_RATE) -> "VideoTiming":
-        """Returns the timing of frames without gaps, such as a folder of pictures."""
-        return cls(rate=rate, total=num_frames, indices=tuple(range(num_frames)))
-
-    def stamps(self, temporal: int) -> list[float]:
-        """Returns the time of each temporal patch in seconds: halfway between its first and its last frame."""
-        short = -len(self.indices) % temporal
-        indices = [*self.indices, *[self.indices[-1]] * short]
-        seconds = [index / self.rate for index in indices]
-        return [
-            (seconds[start] + seconds[start + temporal - 1]) / 2 for start in range(0, len(seconds), temporal)
-        ]
-
-    def seconds_per_patch(self, temporal: int) -> float:
-        """Returns the seconds from one temporal patch to the next (transformers' second_per_grid_ts)."""
-        return temporal / (len(self.indices) / self.total * self.rate)
+from encoders.video_timing import DEFAULT_RATE, VideoTiming
 
 
 def sampled(
@@ -48,8 +16,13 @@ def sampled(
     per_second: float = 2.0,
     least: int = 4,
     most: int = 768,
+    multiple: int = 1,
 ) -> VideoTiming:
-    """Returns the frames that Qwen3-VL samples: evenly, per_second of them, within limits. All if there are few."""
+    """Returns the frames that Qwen3-VL samples: evenly, per_second of them, within limits. All if there are few.
+
+    multiple: their number is rounded down to one of this, as for Qwen2.5-VL, but for a video of fewer.
+    """
     wanted = min(max(int(total / rate * per_second), least), most, total)
+    wanted = max(wanted // multiple * multiple, min(multiple, total))
     indices = np.linspace(0, total - 1, wanted).round().astype(int)
     return VideoTiming(rate=rate, total=total, indices=tuple(indices.tolist()))

@@ -64,6 +64,7 @@ def load_model(config: Config) -> "PageModel":
         dtype=dtype,
         encoder_dtype=dtype if config.encoder.dtype == "auto" else config.encoder.dtype,
         prompt=config.decode.prompt,
+        entry=config.model_entry,
     )
 
 

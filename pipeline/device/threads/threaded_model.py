@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.config.schema import Config
 from pipeline.device.faults import before_any_page, lost_pages
+from pipeline.device.memory import free_memory
 from pipeline.device.service import ModelService
 from pipeline.device.threads.gate import Gate
 from pipeline.device.threads.handover import Handover
@@ -61,6 +62,7 @@ class Model(ModelService):
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
+        self._kept: tuple[float, dict[str, PathStats] | None] = 0.0, None  # of a model that was let go
 
     def prepare(self) -> None:
         """Begins to import what the model needs, in a thread."""
@@ -121,14 +123,27 @@ class Model(ModelService):
         if self._localizer is not None:
             self._localizer.close()
 
+    def let_go(self) -> None:
+        """Ends the model and frees its memory; counts and times stay. For any thread."""
+        self.close()
+        if self._loaded is None or any(thread.is_alive() for thread in self._threads):
+            return
+        if self._encoder is not None:
+            self._kept = self._encoder.capture_s, self._encoder.stats()
+        for loop in (self._encoding, self._decoding):
+            if loop is not None:
+                loop.let_go()
+        self._loaded = self._encoder = None
+        free_memory()
+
     @property
     def capture_s(self) -> float:
         """The seconds that capturing the encoder's graphs took."""
-        return 0.0 if self._encoder is None else self._encoder.capture_s
+        return self._kept[0] if self._encoder is None else self._encoder.capture_s
 
     def encoder_stats(self) -> "dict[str, PathStats] | None":
         """Returns the statistics of each encoder path; None where no encoder was needed."""
-        return None if self._encoder is None else self._encoder.stats()
+        return self._kept[1] if self._encoder is None else self._encoder.stats()
 
     def _used(self, wall_s: float) -> list[StageUse]:
         """Returns where the encoder's and the decoder's time went; call it after close()."""

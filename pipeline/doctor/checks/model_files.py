@@ -14,14 +14,13 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import SafetensorError, safe_open
 
 from ocr.errors import CheckpointError
-from ocr.families.registry import family_of
+from ocr.families.registry import described
 from ocr.model_files.digests import file_sha256
 from ocr.model_files.locate import (
     LINE_FILES,
     LINES,
     SHIPPED,
     find_directory,
-    read_json,
     read_tokenizer,
     weight_files,
 )
@@ -41,7 +40,7 @@ def check(config: Config) -> Iterator[Finding]:
             return
         yield ok("model", f"{config.model} in {directory}")
         yield _network(config.model)
-        yield from _family(config.model, directory)
+        yield from _family(config, directory)
         files = weight_files(directory)
         lines = [directory / name for name in LINE_FILES if (directory / LINES).exists()]
         yield from _weights([*files, *(file for file in lines if file.suffix == ".safetensors")])
@@ -59,11 +58,13 @@ def check(config: Config) -> Iterator[Finding]:
         yield fail("model", found or str(error), remedy if found else "fetch the model's files again")
 
 
-def _family(model: str, directory: Path) -> Iterator[Finding]:
-    """Says which family loads the model, and what its licence forbids."""
-    family = family_of(directory)
+def _family(config: Config, directory: Path) -> Iterator[Finding]:
+    """Says which family loads the model, what it is taken for, and what its licence forbids."""
+    family, facts = described(config.model, config.model_entry, directory)
     yield ok("family", family.name)
-    if (against := family.restriction(model, read_json(directory / "config.json"))) is not None:
+    if (entry := family.entry(facts)) is not None:
+        yield ok("model entry", entry)
+    if (against := family.restriction(facts)) is not None:
         yield note("licence", against, "read the model's licence before you use it for a business")
 
 

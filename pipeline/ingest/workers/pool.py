@@ -65,9 +65,10 @@ class WorkerPool(TaskPool):
         """The settings that pages are rendered with by default."""
         return self._render
 
-    def probe(self, path: str) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
         """Probes a file; the future's result is a Document whatever goes wrong with the file.
 
+        frames: the names of a video's frames, where path is their folder.
         The future raises WorkersError where no worker can be started.
         """
         limit_s = self._probe_timeout_s
@@ -79,7 +80,7 @@ class WorkerPool(TaskPool):
             return failed_tasks.broken(path, reason)
 
         return self._submit(
-            tasks.probe_task, (path, self._ingest, limit_s), limit_s, failed, meter=self._discovering
+            tasks.probe_task, (path, frames, self._ingest, limit_s), limit_s, failed, meter=self._discovering
         )
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:

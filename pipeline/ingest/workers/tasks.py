@@ -54,11 +54,11 @@ def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
     return Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
 
 
-def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, limit_s: float) -> Document:
     """Probes a file: calls pipeline.ingest.workers.worker.probe_task."""
     from pipeline.ingest.workers import worker
 
-    return worker.probe_task(path, settings, limit_s)
+    return worker.probe_task(path, frames, settings, limit_s)
 
 
 def survey_task(

@@ -62,11 +62,11 @@ def start(memory_bytes: int | None) -> None:
     limit_process(memory_bytes)
 
 
-def probe_task(path: str, settings: IngestSettings, limit_s: float) -> Document:
+def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, limit_s: float) -> Document:
     """Returns the probed file; any failure makes it broken."""
     try:
         with _killed_if_hung(limit_s):
-            return probe(path, settings)
+            return probe(path, settings, frames)
     except MemoryError:
         return broken(path, "inspecting the file took more memory than a worker may use")
     except Exception as error:  # exceptions of C parsers cannot be pickled

@@ -6,7 +6,9 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.patches.vision_grid import VisionGrid
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
+from encoders.qwen_vl.timed_views import TimedViews
 from encoders.types import VisionTokens
+from encoders.video_timing import VideoTiming
 from encoders.views import PageViews
 from tests.encoders.qwen_vl.test_vision_forward import close
 from tests.encoders.qwen_vl.tiny_qwen import draw, reference, tiny_vision
@@ -62,3 +64,16 @@ def test_weights_are_counted_once() -> None:
     assert encoder.num_bytes == sum(tensor.nbytes for tensor in tensors)
     assert encoder.device == torch.device("cpu")
     assert list(encoder.usual_axes) == ["image"]
+
+
+def test_a_videos_times_come_with_its_tokens() -> None:
+    encoder = QwenEncoder(tiny_vision("qwen3"))
+    plain = video_page(draw(5, 2, 3))
+    timing = VideoTiming(rate=8.0, total=40, indices=(0, 10, 20, 30, 39))
+    timed = TimedViews(
+        global_view=plain.global_view, local_views=plain.local_views, grid=plain.grid, timing=timing
+    )
+    for page, expected in ((timed, timing), (plain, None)):
+        (tokens,) = encoded(encoder, [page])
+        assert isinstance(tokens.note, VisionGrid)
+        assert tokens.note.timing == expected

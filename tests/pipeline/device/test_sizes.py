@@ -32,10 +32,10 @@ def test_what_is_configured_bounds_both(device: str) -> None:
 
 
 def test_keys_and_values_take_a_share_of_the_free_memory_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "_available_bytes", lambda: 1000)
+    monkeypatch.setattr(sizes, "available_bytes", lambda: 1000)
     assert kv_bytes("cpu") == 500
     assert kv_bytes("cuda") is None
-    monkeypatch.setattr(sizes, "_available_bytes", lambda: None)
+    monkeypatch.setattr(sizes, "available_bytes", lambda: None)
     assert kv_bytes("cpu") is None
 
 
@@ -47,7 +47,7 @@ def test_free_memory_is_the_kernels_figure(
     text: str, expected: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "read_text", lambda self, encoding: text)
-    assert sizes._available_bytes() == expected
+    assert sizes.available_bytes() == expected
 
 
 def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatc
         raise FileNotFoundError
 
     monkeypatch.setattr(Path, "read_text", missing)
-    assert sizes._available_bytes() is None
+    assert sizes.available_bytes() is None
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_beside_a_gpu_more_pages_wait_for_their_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     available = None if available_gib is None else available_gib << 30
-    monkeypatch.setattr(sizes, "_available_bytes", lambda: available)
+    monkeypatch.setattr(sizes, "available_bytes", lambda: available)
     assert inflight_mb(Config.model_validate({"run": {"inflight_mb": configured}}), device) == expected

@@ -66,7 +66,8 @@ class Workers:
     def __init__(self) -> None:
         self.probes: list[tuple[str, Future[Document]]] = []
 
-    def probe(self, path: str) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...]) -> Future[Document]:
+        assert frames == ()
         self.probes.append((path, Future()))
         return self.probes[-1][1]
 

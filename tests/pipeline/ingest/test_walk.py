@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
-from pipeline.ingest.walk import walk
+from pipeline.ingest.walk import Candidate, walk
 from pipeline.types import Document
 
 
@@ -151,3 +151,45 @@ def test_unreadable_folder_is_a_row(tmp_path):
     (tmp_path / "locked").chmod(0)
     assert found(tmp_path) == ["b.pdf", "broken: locked"]
     (tmp_path / "locked").chmod(0o700)
+
+
+def videos(tmp_path, *folders, **settings):
+    """The names of the frames of each video below a folder, by the video's path, and all else that is found."""
+    values = {"video": True, "video_folders": folders, **settings}
+    items = list(walk([str(tmp_path)], IngestSettings(**values)))
+    clips = {item.relative: item.frames for item in items if isinstance(item, Candidate) and item.frames}
+    others = [
+        f"{item.status}: {Path(item.path).name}" if isinstance(item, Document) else item.relative
+        for item in items
+        if isinstance(item, Document) or not item.frames
+    ]
+    return clips, others
+
+
+def test_the_images_of_a_named_folder_are_one_video_in_natural_order(tmp_path):
+    write(
+        tmp_path, "clips/a/f2.png", "clips/a/f10.png", "clips/a/f1.jpg", "clips/a/.f0.png", "clips/a/text.pdf"
+    )
+    write(tmp_path, "clips/a/more/g.png", "clips/b/1.tif", "page.png")
+    clips, others = videos(tmp_path, "clips/*")
+    assert clips == {"clips/a": ("f1.jpg", "f2.png", "f10.png"), "clips/b": ("1.tif",)}
+    assert others == ["page.png", "clips/a/text.pdf", "clips/a/more/g.png"]
+
+
+def test_the_given_folder_itself_is_a_dot(tmp_path):
+    write(tmp_path, "1.png", "2.png", "in/3.png")
+    assert videos(tmp_path, ".") == ({".": ("1.png", "2.png")}, ["in/3.png"])
+    assert videos(tmp_path) == ({}, ["1.png", "2.png", "in/3.png"])
+
+
+def test_globs_choose_among_the_frames(tmp_path):
+    write(tmp_path, "a/1.png", "a/2.png", "a/2.thumb.png")
+    assert videos(tmp_path, "a", exclude=("*.thumb.png",)) == ({"a": ("1.png", "2.png")}, [])
+    assert videos(tmp_path, "a", include=("a/1.*",)) == ({"a": ("1.png",)}, [])
+
+
+def test_a_named_folder_without_images_is_broken_and_none_within_are_lost(tmp_path):
+    write(tmp_path, "a/notes.txt", "b/c/1.png")
+    clips, others = videos(tmp_path, "a", "b", "b/c")
+    assert clips == {"b/c": ("1.png",)}
+    assert others == ["broken: a", "a/notes.txt"]

@@ -1,23 +1,33 @@
 """A ladder of models: one reads everything, another one only what stayed in doubt."""
 
+import gc
+import subprocess
+import sys
+import weakref
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
+from pipeline.device import room as room_of
+from pipeline.device.startup.loading import load_model
 from pipeline.device.threads.threaded_model import Model
 from pipeline.errors import ConfigError
+from pipeline.reports.progress import Silent
+from pipeline.run import runner
+from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.published import tiny_published
 from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import rows, run_quietly
+from tests.pipeline.runs import changed, rows, run_quietly
 
 
 @pytest.fixture
@@ -25,8 +35,10 @@ def other(tmp_path: Path) -> Path:
     return tiny_published.save("lighton_ocr", tmp_path / "other")
 
 
-def ladder(config: Config, *rungs: dict[str, Any], below: float = 0.5) -> Config:
-    section = type(config.ladder).model_validate({"below": below, "rungs": list(rungs)})
+def ladder(
+    config: Config, *rungs: dict[str, Any], below: float = 0.5, memory: str = "side_by_side"
+) -> Config:
+    section = type(config.ladder).model_validate({"below": below, "memory": memory, "rungs": list(rungs)})
     return config.model_copy(update={"ladder": section})
 
 
@@ -119,6 +131,176 @@ def test_the_shipped_reader_reads_everything_first(
     assert (found["letter.png"]["status"], found["letter.png"]["rung"]) == ("ok", None)
     assert "lines" in found["letter.png"]["timings"]
     assert loaded in ([], [str(other)]), "never the shipped page model"
+
+
+@pytest.fixture
+def alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many models were in memory when each had been loaded."""
+    models: list[weakref.ref[Any]] = []
+    counts: list[int] = []
+
+    def load(config: Config) -> Any:
+        loaded = load_model(config)
+        gc.collect()
+        # A model's object is copied freely; its weights are not.
+        weights = next(
+            its for its in gc.get_objects() if isinstance(its, torch.nn.Parameter) and _is_of(its, loaded)
+        )
+        models.append(weakref.ref(weights))
+        counts.append(sum(model() is not None for model in models))
+        return loaded
+
+    monkeypatch.setattr(runner, "load_model", load)
+    return counts
+
+
+def _is_of(weight: torch.Tensor, loaded: Any) -> bool:
+    model = getattr(loaded, "model", None) or loaded.loaded.model
+    return any(its is weight for its in model.parameters())
+
+
+def attempts_of(database: str) -> list[tuple[Any, ...]]:
+    """Everything that readings came to, without times."""
+    with closing(open_for_reading(database)) as db:
+        return list(
+            db.execute(
+                "SELECT d.sha256, p.page_index, p.status, a.rung, a.status, a.text, a.markdown, round(a.confidence, 5),"
+                " a.num_tokens, a.id = p.current_attempt_id, a.error_category FROM attempts a"
+                " JOIN pages p ON p.id = a.page_id JOIN documents d ON d.id = p.document_id"
+                " ORDER BY 1, 2, a.rung IS NOT NULL, a.id"
+            )
+        )
+
+
+def mixed(docs: Path, make_pdf: MakePdf) -> None:
+    for seed in (1, 2, 3):
+        noise(docs, f"{seed}.png", seed)
+    make_pdf(docs / "a.pdf", ["one", ""])
+
+
+def test_in_turn_as_side_by_side_with_one_model_in_memory(
+    docs: Path, config: Config, tmp_path: Path, other: Path, make_pdf: MakePdf, alive: list[int]
+) -> None:
+    mixed(docs, make_pdf)
+    rungs: list[dict[str, Any]] = [
+        {"name": "mode", "mode": "base"},
+        {"name": "large", "model": str(other), "below": 1.0},
+        {"name": "larger", "model": str(other), "below": 1.0, "temperature": 0.5},
+        {"name": "layer", "text_layer": True},
+    ]
+    found, summaries, counts = {}, {}, {}
+    for memory in ("side_by_side", "in_turn"):
+        database = str(tmp_path / f"{memory}.db")
+        asked = changed(ladder(config, *rungs, memory=memory), store={"database": database})
+        alive.clear()
+        summaries[memory] = run_quietly(asked)
+        found[memory], counts[memory] = attempts_of(database), list(alive)
+    assert found["in_turn"] == found["side_by_side"]
+    assert {row[3] for row in found["in_turn"]} >= {None, "large", "larger"}
+    one, both = summaries["in_turn"], summaries["side_by_side"]
+    assert (one.sent_up, one.pages, one.num_tokens) == (both.sent_up, both.pages, both.num_tokens)
+    assert one.sent_up[str(other)] >= 3
+    assert {use.name for use in one.stages} == {use.name for use in both.stages}
+    assert counts == {"side_by_side": [1, 2], "in_turn": [1, 1]}
+
+
+def test_more_pages_wait_than_may_be_read_again_at_once(
+    docs: Path, config: Config, database: str, other: Path, loaded: list[str], reader: Path
+) -> None:
+    for seed in range(12):
+        noise(docs, f"{seed}.png", seed)
+    rung = {"name": "large", "model": str(other), "below": 1.0}
+    asked = changed(
+        ladder(config, rung, below=0.0, memory="in_turn"), render={"workers": 1}, run={"inflight_mb": 16}
+    )
+    assert run_quietly(asked).sent_up == {str(other): 12}
+    assert loaded == [str(reader), str(other)]
+
+
+@pytest.mark.parametrize(("room", "expected"), [(True, [1, 2]), (False, [1, 1])])
+def test_auto_goes_by_the_memory_that_is_free(
+    *, room: bool, expected: list[int], docs: Path, config: Config, other: Path, alive: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    noise(docs, "a.png", 1)
+    asked = ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="auto")
+    monkeypatch.setattr(room_of, "available_bytes", lambda: 1 << (40 if room else 20))
+    assert run_quietly(asked).sent_up == {str(other): 1}
+    assert alive == expected
+
+
+_KILLED = """
+import os, sys
+from pipeline.config.schema import Config
+from pipeline.device.threads.threaded_model import Model
+from tests.pipeline.runs import run_quietly
+
+first, start = sys.argv[2], Model.start
+
+def started(self):
+    if self._config.model != first:
+        os._exit(9)
+    start(self)
+
+Model.start = started
+run_quietly(Config.model_validate_json(sys.argv[1]))
+"""
+
+
+def test_a_kill_between_two_models_loses_nothing(
+    docs: Path, config: Config, tmp_path: Path, database: str, other: Path, make_pdf: MakePdf
+) -> None:
+    mixed(docs, make_pdf)
+    rung = {"name": "large", "model": str(other), "below": 1.0}
+    asked = ladder(config, rung, below=0.0, memory="in_turn")
+    whole = str(tmp_path / "whole.db")
+    run_quietly(changed(asked, store={"database": whole}))
+    arguments = [sys.executable, "-c", _KILLED, asked.model_dump_json(), asked.model]
+    assert subprocess.run(arguments, timeout=600, check=False, capture_output=True).returncode == 9
+    with closing(open_for_reading(database)) as db:
+        texts = db.execute("SELECT count(*) FROM attempts WHERE text <> '' AND rung IS NULL").fetchone()[0]
+        assert texts >= 3, "the first readings are kept"
+        marks = db.execute("SELECT count(*) FROM in_flight").fetchone()[0]
+        assert marks <= 1, "pages that waited were in no model: they are not to blame"
+    summary = run_quietly(asked)
+    assert summary.sent_up[str(other)] >= 3
+    assert attempts_of(database) == attempts_of(whole)
+    assert not run_quietly(asked).sent_up or any(row[2] == "truncated" for row in attempts_of(whole))
+
+
+def test_a_stop_between_two_models_is_gone_on_from(
+    docs: Path, config: Config, database: str, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise(docs, "a.png", 1)
+    noise(docs, "b.png", 2)
+    asked = ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="in_turn")
+    stop, start = Stop(), Model.start
+
+    def started(self: Model) -> None:
+        if self._config.model == str(other):
+            stop.request("enough")
+        start(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "start", started)
+        summary = runner.run(asked, Silent(), stop)
+    assert summary.stopped
+    assert not summary.sent_up
+    assert len(rows(database)) == 2, "the first readings are kept"
+    assert run_quietly(asked).sent_up == {str(other): 2}
+
+
+@pytest.mark.parametrize(
+    "rungs",
+    [
+        "[{name: a, model: small}, {name: b, mode: base}]",
+        "[{name: a, model: x}, {name: b, model: small}, {name: c, model: x, mode: base}]",
+    ],
+)
+def test_in_turn_no_model_comes_twice(rungs: str) -> None:
+    load(None, [f"ladder.rungs={rungs}", "ladder.memory=auto"])
+    with pytest.raises(ConfigError, match="put those of one model together"):
+        load(None, [f"ladder.rungs={rungs}", "ladder.memory=in_turn"])
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,13 @@ from tokenizers import Tokenizer
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.video_timing import VideoTiming
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
-from ocr.families.published import published_family
+from ocr.families.published import known_model
 from ocr.families.published.published_models import Licence, published_models
-from ocr.families.registry import family_of
+from ocr.families.registry import described, family_of
 from ocr.transcript import formats
 from pipeline.config import sources
 from pipeline.config.schema import Config
@@ -28,11 +29,15 @@ from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
+from tests.ocr.families.unlimited_ocr import tiny_unlimited
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.documents.videos.made_videos import decoded, save_frames, save_video
 from tests.pipeline.runs import changed, rows, run_quietly
 
 # Prompts of the tiny models are of many bytes, each a token.
 MAX_TOKENS = 260
+# Vision tokens of a page, where its views have a size of their own.
+MORE = {"Unlimited-OCR": 16 * 17 + 1}
 
 
 def _minicpm(version: str) -> Callable[[Path], Path]:
@@ -57,33 +62,43 @@ MODELS = {
     "LightOnOCR": (_published("lighton_ocr"), {"image"}),
     "PaddleOCR-VL": (_published("paddleocr_vl"), {"image"}),
     "HunyuanOCR": (_published("hunyuan_vl"), {"image"}),
+    "Unlimited-OCR": (tiny_unlimited.save, {"global", "local"}),
 }
 
 
-def config_of(model: Path, docs: Path, database: str) -> Config:
+def config_of(
+    model: Path, docs: Path, database: str, prompt: str | None = "<image>Read", **more: Any
+) -> Config:
     off = ["text_layer=ignore", "ladder.rungs=[]", "decode.loop.tokens=0", "device=cpu", "threads=1"]
     values = {
         "ingest": {"paths": [str(docs)]},
         "store": {"database": database, "doubtful_below": 0.0},
         "model": str(model),
-        "decode": {"max_tokens": MAX_TOKENS, "prompt": "<image>Read"},
+        "decode": {"max_tokens": MAX_TOKENS, "prompt": prompt},
+        **more,
     }
     return sources.load(None, off, [("test", values)])
 
 
 @torch.inference_mode()
-def read_apart(model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_TOKENS) -> str:
+def read_apart(
+    model: Path, pixels: np.ndarray[Any, Any], max_tokens: int = MAX_TOKENS, timing: VideoTiming | None = None
+) -> str:
     """Returns the text of a page [H, W, 3], or of a video [T, H, W, 3], that is read alone, without a run."""
-    family = family_of(model)
+    family, facts = described(str(model))
+    size, window = family.ngram("image", facts)
     loaded: Any = family.load(
         model, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="<image>Read"
     )
     maker: Any = family.view_maker(model) if pixels.ndim == 3 else family.video_maker(model)
-    views, encoder = [maker(pixels)], loaded.vision_encoder("gundam")
+    views, encoder = (
+        [maker(pixels) if timing is None else maker(pixels, timing)],
+        loaded.vision_encoder("gundam"),
+    )
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
     outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
     (tokens,) = encoder.assemble(views, outputs)
-    settings = DecodeSettings(max_tokens=max_tokens, ngram_size=0, loop_tokens=0)
+    settings = DecodeSettings(max_tokens=max_tokens, ngram_size=size, ngram_window=window, loop_tokens=0)
     (read,) = loaded.engine(prompt="", num_slots=1).read([PageRequest(vision=tokens, settings=settings)])
     height, width, _ = pixels.shape[-3:]
     raw = read.transcript.raw
@@ -101,7 +116,8 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     for number, pixels in enumerate(pictures):
         Image.fromarray(pixels).save(docs / f"{number}.png")
     make_pdf(docs / "a.pdf", ["one", ""])
-    config = config_of(model, docs, database)
+    max_tokens = MAX_TOKENS + MORE.get(name, 0)
+    config = changed(config_of(model, docs, database), decode={"max_tokens": max_tokens})
 
     summary = run_quietly(config)
 
@@ -109,7 +125,7 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     assert summary.pages["blank"] >= 1
     found = {(Path(row["path"]).name, row["page"]): row for row in rows(database)}
     for number, pixels in enumerate(pictures):
-        assert found[f"{number}.png", 1]["text"].strip() == read_apart(model, pixels).strip()
+        assert found[f"{number}.png", 1]["text"].strip() == read_apart(model, pixels, max_tokens).strip()
     stages = {f"encode_{path}" for path in paths} | {"decode_prefill", "decode_generate", "render", "place"}
     assert stages <= set(found["0.png", 1]["timings"])
     assert {status for _, status in ((key, row["status"]) for key, row in found.items())} <= {
@@ -133,15 +149,23 @@ def renamed(model: Path, names: dict[int, str]) -> Path:
     return model
 
 
-def read_one(model: Path, docs: Path, database: str) -> dict[str, Any]:
+def read_one(model: Path, docs: Path, database: str, **more: Any) -> dict[str, Any]:
     """Returns the row of a page of noise, 90 x 120 px."""
     pixels = np.random.default_rng(0).integers(0, 256, (120, 90, 3), np.uint8)
     Image.fromarray(pixels).save(docs / "a.png")
-    run_quietly(config_of(model, docs, database))
+    run_quietly(config_of(model, docs, database, **more))
     (row,) = rows(database)
     return row
 
 
+@pytest.fixture
+def read_is_their_own_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the table say so of all models: the published ones are too long for tiny models, a token a byte."""
+    table = tuple(replace(model, prompts={"page": "Read"}) for model in published_models())
+    monkeypatch.setattr(known_model, "published_models", lambda: table)
+
+
+@pytest.mark.usefixtures("read_is_their_own_prompt")
 def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
     docs: Path, database: str, tmp_path: Path
 ) -> None:
@@ -155,12 +179,24 @@ def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
     assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", [0, 0, 45, 120])
 
 
+def test_what_another_prompt_makes_of_a_page_is_taken_as_written(
+    docs: Path, database: str, tmp_path: Path
+) -> None:
+    """The same tokens as above: the table has `<doclang>` for pages, so the markup may mean anything."""
+    model = _published("granite_docling")(tmp_path / "model")
+    tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}
+    row = read_one(renamed(model, tags), docs, database)
+    assert row["text"].startswith("<heading><loc_0><loc_0><loc_256><loc_512>cc")
+    assert row["markdown"] == row["text"]
+
+
+@pytest.mark.usefixtures("read_is_their_own_prompt")
 def test_what_a_format_has_besides_text_does_not_reach_the_rows(
     docs: Path, database: str, tmp_path: Path
 ) -> None:
-    model = _published("qwen2_5_vl")(tmp_path / "allenai" / "olmOCR-2-tiny")  # a name that models.yaml knows
+    model = _published("qwen2_5_vl")(tmp_path / "model")
     begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
-    row = read_one(renamed(model, begins), docs, database)
+    row = read_one(renamed(model, begins), docs, database, model_entry="olmOCR 2")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     assert row["markdown"].startswith("<table><tr><td>one</td></tr></table>")
@@ -208,6 +244,71 @@ def test_a_file_of_32_frames_is_one_page_read_as_a_video(
     assert found[file.name]["text"] != found["single.png"]["text"]
 
 
+@pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
+def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
+    name: str, docs: Path, database: str, tmp_path: Path
+) -> None:
+    model = MODELS[name][0](tmp_path / "model")
+    frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
+    file = save_video(docs / "a.mp4", frames)
+    folder = save_frames(docs / "clips" / "b", frames)
+    (folder / "notes.txt").write_text("no frame")
+    config = changed(config_of(model, docs, database), decode={"max_tokens": 640})
+    as_videos = changed(config, ingest={"video": True, "video_folders": ["clips/*"]})
+
+    summary = run_quietly(as_videos)
+
+    assert sum(summary.pages.values()) == 2
+    assert summary.documents == {"ok": 2, "skipped": 1}
+    found = {Path(row["path"]).name: row for row in rows(database)}
+    timing = VideoTiming(rate=8, total=32, indices=family_of(model).video_maker(model).shown(32, 8))  # type: ignore[union-attr]
+    shown = decoded(file)[list(timing.indices)]
+    assert 4 <= len(shown) < 32
+    assert found["a.mp4"]["text"].strip() == read_apart(model, shown, 640, timing).strip()
+    assert found["b"]["text"].strip() == read_apart(model, frames, max_tokens=640).strip()
+    again = sum(run_quietly(as_videos).pages.values())
+    assert again == sum(row["status"] == "truncated" for row in found.values())
+
+    Image.fromarray(frames[0]).save(folder / "frame7.png")
+    assert sum(run_quietly(as_videos).pages.values()) == again + (found["b"]["status"] != "truncated")
+    assert sum(run_quietly(config).pages.values()) == 31, "each picture of its own, the first twice; no video"
+    with closing(open_for_reading(database)) as db:
+        ((status, reason),) = db.execute(
+            "SELECT status, reason FROM files WHERE path LIKE '%a.mp4'"
+        ).fetchall()
+    assert status == "skipped"
+    assert "ingest.video" in reason
+
+
+def test_broken_videos_are_rows_with_a_reason(docs: Path, database: str, tmp_path: Path) -> None:
+    model = MODELS["Qwen3-VL"][0](tmp_path / "model")
+    frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
+    for name in ("cut.mp4", "cut.mkv"):
+        path = save_video(docs / name, frames)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+    (docs / "empty.mp4").write_bytes(b"")
+    folder = save_frames(docs / "clips", frames[:4])
+    (folder / "frame2.png").write_bytes((folder / "frame2.png").read_bytes()[:-900])
+    config = changed(
+        config_of(model, docs, database),
+        decode={"max_tokens": 640},
+        ingest={"video": True, "video_folders": ["clips"]},
+    )
+    summary = run_quietly(config)
+    assert summary.documents == {"broken": 2, "ok": 2}
+    found = {Path(row["path"]).name: row for row in rows(database)}
+    assert found["cut.mkv"]["status"] in ("doubtful", "truncated"), "the model ends as it likes"
+    assert "breaks off after" in found["cut.mkv"]["doubt"]
+    assert found["cut.mkv"]["text"]
+    assert found["clips"]["status"] == "failed"
+    assert "frame2.png" in found["clips"]["error"]["message"]
+    with closing(open_for_reading(database)) as db:
+        reasons = dict(db.execute("SELECT path, reason FROM files WHERE status = 'broken'").fetchall())
+    assert {Path(path).name: "cannot be opened" in reason for path, reason in reasons.items()} == {
+        "cut.mp4": True, "empty.mp4": False,
+    }  # fmt: skip
+
+
 def _frame(image: Image.Image, index: int) -> Image.Image:
     image.seek(index)
     return image.convert("RGB")
@@ -239,6 +340,5 @@ def test_another_prompt_in_the_table_has_pages_read_again(
         ({"prompts": {"page": "X"}}, 1),
     ):
         table = tuple(replace(model, **changes) for model in known)
-        monkeypatch.setattr(published_family, "published_models", lambda table=table: table)
-        monkeypatch.setattr(published_family, "find_model", lambda name: None)
+        monkeypatch.setattr(known_model, "published_models", lambda table=table: table)
         assert sum(run_quietly(config).pages.values()) == num_read

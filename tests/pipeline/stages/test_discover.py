@@ -2,6 +2,7 @@ import hashlib
 import os
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -10,6 +11,7 @@ from PIL import Image
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
+from tests.pipeline.documents.videos.made_videos import noise, save_frames, save_video
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 SETTINGS = IngestSettings()
@@ -164,3 +166,52 @@ def test_file_without_permission_is_broken(tmp_path):
     path = save_pdf(tmp_path / "a.pdf")
     path.chmod(0)
     assert look(path).reason == "cannot be read: Permission denied"
+
+
+READS_VIDEOS = IngestSettings(video=True)
+
+
+def test_videos_are_one_page_where_they_are_asked_for_and_skipped_with_a_hint_elsewhere(tmp_path):
+    path = save_video(tmp_path / "a.mp4", noise(4))
+    found = look(path, READS_VIDEOS)
+    assert (found.kind, found.num_pages, found.status) == ("video", 1, "ok")
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    skipped = look(path)
+    assert (skipped.kind, skipped.status, skipped.sha256) == (None, "skipped", None)
+    assert "ingest.video: true" in skipped.reason
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"", "named as a video file, but empty"), (b"<html>", "a web page"), (bytes(200), "nothing but zero")],
+)
+def test_what_is_a_video_by_name_only_is_broken(tmp_path, content, reason):
+    (tmp_path / "a.mkv").write_bytes(content)
+    found = look(tmp_path / "a.mkv", READS_VIDEOS)
+    assert found.status == "broken"
+    assert reason in found.reason
+    assert look(tmp_path / "a.mkv").status == "skipped"
+
+
+def test_large_videos_are_refused(tmp_path):
+    path = save_video(tmp_path / "a.mp4", noise(4))
+    found = look(path, replace(READS_VIDEOS, max_image_pixels=1000))
+    assert found.status == "broken"
+    assert "ingest.max_image_pixels" in found.reason
+
+
+def test_a_folder_of_frames_is_one_page(tmp_path):
+    folder, names = save_frames(tmp_path / "clip", noise(3)), tuple(f"frame{n}.png" for n in range(3))
+    found = probe(str(folder), READS_VIDEOS, names)
+    assert (found.kind, found.num_pages, found.status, found.frames) == ("video", 1, "ok", names)
+    assert found.size_bytes == sum((folder / name).stat().st_size for name in names)
+    (folder / "frame1.png").write_bytes((folder / "frame2.png").read_bytes())
+    changed = probe(str(folder), READS_VIDEOS, names)
+    assert changed.sha256 != found.sha256
+    assert changed.stamp != found.stamp
+    (folder / "frame1.png").write_text("no image")
+    broken = probe(str(folder), READS_VIDEOS, names)
+    assert (broken.status, broken.num_pages) == ("broken", 0)
+    assert "frame1.png" in broken.reason
+    (folder / "frame1.png").unlink()
+    assert probe(str(folder), READS_VIDEOS, names).status == "broken"

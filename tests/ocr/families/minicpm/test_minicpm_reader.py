@@ -52,7 +52,7 @@ def test_a_batch_of_pages_reads_as_the_plain_model_does(version: str, tmp_path: 
     limited = [
         PageRequest(
             vision=request.vision,
-            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompt_length(request) + NEW),
+            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompted(request).num_tokens + NEW),
         )
         for request in requests
     ]

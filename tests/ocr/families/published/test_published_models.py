@@ -74,6 +74,21 @@ def test_what_differs_from_other_models_is_said() -> None:
     assert olm.output_format == OutputFormat(name="markdown_html_tables", front_matter=True)
 
 
+def test_the_format_goes_with_the_pages_own_prompt() -> None:
+    """Of another prompt's text, also of one for another task, nothing is known: it is taken as it is written."""
+    doctags = entry_of("ibm-granite/granite-docling-258M")
+    own = doctags.prompts["page"]
+    for prompt in (own, f"<image>{own}", f"<image>\n{own} ", f"{own}\n<image>"):
+        assert doctags.format_for(prompt) == doctags.output_format
+    for prompt in (f"{own} Please.", "<image>Convert formula to LaTeX.", "<image>"):
+        assert doctags.format_for(prompt) == OutputFormat(name="markdown", keeps_special_tokens=True)
+    olm, got = entry_of("allenai/olmOCR-2-7B-1025"), entry_of("stepfun-ai/GOT-OCR-2.0-hf")
+    assert olm.format_for("<image>What is this?") == OutputFormat(name="markdown")
+    assert got.format_for("") == got.format_for("<image>") == got.output_format
+    second = entry_of("deepseek-ai/DeepSeek-OCR-2")
+    assert second.format_for(second.prompts["text"]).name == "markdown"
+
+
 def test_transformers_has_a_class_for_every_type() -> None:
     from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
@@ -100,6 +115,7 @@ def test_an_entry_needs_seven_keys_alone() -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
+        ({"sizes": 9}, "Some.sizes is 9"),
         ({"promts": {}}, "Some: unknown key promts"),
         ({"licence": {"name": "MIT"}}, "Some.licence: commercial is missing"),
         ({"licence": {"name": "MIT", "commercial": True}}, "Some.licence.commercial is True"),

@@ -12,9 +12,9 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.video_timing import VideoTiming
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generate, generation_inputs
 from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
-from ocr.families.qwen_vl.video_timing import VideoTiming
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.qwen_vl.test_qwen_encoder import image_page, video_page
 from tests.encoders.qwen_vl.tiny_qwen import MEAN, MODELS, STD, draw, patchified

@@ -14,6 +14,7 @@ from transformers.processing_utils import ProcessorMixin
 from transformers.video_utils import VideoMetadata
 
 from encoders.patches.vision_grid import VisionGrid
+from encoders.video_timing import VideoTiming
 from ocr.families.qwen_vl.qwen_prompts import (
     QWEN2_5_VL,
     QWEN3_VL,
@@ -22,7 +23,7 @@ from ocr.families.qwen_vl.qwen_prompts import (
     chat_text,
     vision_prompt,
 )
-from ocr.families.qwen_vl.video_timing import VideoTiming, sampled
+from ocr.families.qwen_vl.video_timing import sampled
 from ocr.model.prompt import PromptError
 from tests.ocr.families.qwen_vl.tiny_models import tiny_tokenizer, token_id
 

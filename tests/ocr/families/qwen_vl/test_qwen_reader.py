@@ -45,7 +45,7 @@ def test_a_batch_of_pages_reads_as_transformers_does(model_type: str, tmp_path: 
     limited = [
         PageRequest(
             vision=its.vision,
-            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompt_length(its) + NEW),
+            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompted(its).num_tokens + NEW),
         )
         for its in requests
     ]

@@ -5,7 +5,8 @@ from transformers.models.qwen3_vl.processing_qwen3_vl import Qwen3VLProcessor
 from transformers.models.qwen3_vl.video_processing_qwen3_vl import Qwen3VLVideoProcessor
 from transformers.video_utils import VideoMetadata
 
-from ocr.families.qwen_vl.video_timing import VideoTiming, sampled
+from encoders.video_timing import VideoTiming
+from ocr.families.qwen_vl.video_timing import sampled
 
 
 @pytest.mark.parametrize("rate", [24.0, 29.97, 2.0, 0.5])
@@ -31,3 +32,13 @@ def test_every_frame_of_a_folder() -> None:
     timing = VideoTiming.of_every_frame(5, rate=2)
     assert timing.stamps(2) == [0.25, 1.25, 2.0]
     assert timing.seconds_per_patch(2) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("total", "rate", "number"),
+    [(1, 24.0, 1), (3, 24.0, 2), (70, 10.0, 14), (75, 10.0, 14), (9999, 1.0, 768)],
+)
+def test_qwen2_5_is_shown_an_even_number(total: int, rate: float, number: int) -> None:
+    timing = sampled(total, rate, multiple=2)
+    assert len(timing.indices) == number
+    assert (timing.indices[0], timing.indices[-1]) == (0, total - 1 if total > 1 else 0)

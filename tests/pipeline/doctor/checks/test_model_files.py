@@ -9,6 +9,7 @@ from ocr.model_files.locate import find_directory
 from pipeline.config.schema import Config
 from pipeline.doctor.checks import model_files
 from pipeline.doctor.finding import Finding
+from tests.ocr.families.unlimited_ocr import tiny_unlimited
 
 SHIPPED_LINES = find_directory("small") / "lines"
 
@@ -26,6 +27,18 @@ def test_the_shipped_model() -> None:
     findings = found("small")
     assert {finding.state for finding in findings.values()} <= {"ok", "note"}
     assert findings["tokenizer"].state == findings["offline"].state == "ok"
+
+
+def test_what_the_table_of_models_takes_a_model_for(tmp_path: Path) -> None:
+    tiny_unlimited.save(tmp_path / "some")
+    findings = found(tmp_path / "some")
+    assert findings["family"].found == "Unlimited-OCR"
+    assert findings["model entry"].found == "Unlimited-OCR, by its type, unlimited-ocr"
+    assert "model entry" not in found("small")
+    config = Config(model=str(tmp_path / "some"), model_entry="olmOCR 2")
+    (refused,) = [finding for finding in model_files.check(config) if finding.state == "FAIL"]
+    assert "olmOCR 2 is of type qwen2_5_vl" in refused.found
+    assert refused.remedy == "choose 'Unlimited-OCR'"
 
 
 def test_a_file_that_is_cut_short_or_missing(copy: Path) -> None:
