@@ -26,7 +26,7 @@ from tests.storage.sample_records import a_run, died_with
 class Workers:
     """A file named 7:3 has the content 7 and three pages, one named 7:3:image three frames."""
 
-    def probe(self, path: str) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
         content, num_pages, *kind = path.split(":")
         found: Future[Document] = Future()
         found.set_result(

@@ -57,7 +57,7 @@ class InlineWorkers:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def probe(self, path: str) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
         number, num_pages = path.split(":")
         return done(
             Document(
