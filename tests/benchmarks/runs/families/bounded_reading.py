@@ -50,7 +50,7 @@ class BoundedModel:
             words = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
             length = len(words) + vision
         else:
-            length = self._loaded.prompt_length(request)
+            length = self._loaded.prompted(request).num_tokens
         most = min(request.settings.max_tokens, length + self._num_tokens)
         return replace(request, settings=replace(request.settings, max_tokens=most))
 
