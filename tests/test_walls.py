@@ -84,3 +84,10 @@ def test_every_readme_of_a_room_is_short_and_names_files_that_are_there() -> Non
             above = path.parent.parents[: len(path.relative_to(ROOT).parts) - 1]
             is_there = any(path.parent.rglob(name)) or any((room / name).exists() for room in above)
             assert is_there, f"{path}: {name} is not there"
+
+
+def test_no_group_has_a_possessive_quantifier() -> None:
+    """Python 3.11.2, that of Debian 12, matches such groups wrongly (gh-106052); single characters are right."""
+    possessive = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    assert not [path for path in sources if possessive.search(path.read_text(encoding="utf-8"))]

@@ -15,7 +15,7 @@ from ocr.transcript.special_tokens import special_spans
 from ocr.transcript.untagged import html_tables, running_text
 from ocr.types import Format, OutputFormat, ParsedText
 
-_FRONT_MATTER = re.compile(r"\s*+---[^\S\n]*+\n(?:[^\S\n]*+(?:[\w-]++:[^\n]*+)?+\n)*+---[^\S\n]*+(?:\n|\Z)")
+_FRONT_MATTER = re.compile(r"\s*+---[^\S\n]*+\n(?:[^\S\n]*+(?:[\w-]++:[^\n]*+)?\n)*---[^\S\n]*+(?:\n|\Z)")
 
 
 class _OfRegions(Protocol):

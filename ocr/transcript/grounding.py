@@ -25,16 +25,16 @@ LABELS = frozenset(
         *("abstract", "author", "reference", "references", "seal", "stamp", "signature"),
     }
 )
-_UNTAGGED = r"(?:(?!<\|)[\s\S])*+"
+_UNTAGGED = r"(?:(?!<\|)[\s\S])*"
 _REGION = re.compile(
     rf"<\|ref\|>(?P<label>{_UNTAGGED})<\|/ref\|>\s*+<\|det\|>(?P<boxes>{_UNTAGGED})<\|/det\|>"
 )
 # Possessive quantifiers throughout: model output must not be able to make matching slow.
-_NUMBER = r"\s*+\d{1,6}+(?:\.\d{0,6}+)?+\s*+"
+_NUMBER = r"\s*+\d{1,6}+(?:\.\d{0,6}+)?\s*+"
 _BOX = rf"\[{_NUMBER}(?:,{_NUMBER}){{3}}\]"
-_BOXES = re.compile(rf"\s*+(?:\[\s*+{_BOX}\s*+(?:,\s*+{_BOX}\s*+)*+\]|{_BOX})\s*+")
+_BOXES = re.compile(rf"\s*+(?:\[\s*+{_BOX}\s*+(?:,\s*+{_BOX}\s*+)*\]|{_BOX})\s*+")
 # Coordinates that are cut off or miscounted, for example at the token limit; text never looks like this.
-_BROKEN_BOXES = re.compile(r"\s*+\[\s*+\[[\d\s,.\-]*+(?:\]\s*+,\s*+\[[\d\s,.\-]*+)*+\]?+\s*+\]?+")
+_BROKEN_BOXES = re.compile(r"\s*+\[\s*+\[[\d\s,.\-]*+(?:\]\s*+,\s*+\[[\d\s,.\-]*+)*\]?+\s*+\]?+")
 _STRAY_BOXES = re.compile(rf"<\|det\|>{_BROKEN_BOXES.pattern}")
 _STRAY_TAG = re.compile(r"<\|(?:/?ref|/?det|grounding)\|>")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")

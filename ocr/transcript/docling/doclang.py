@@ -49,8 +49,8 @@ _NAMES = (
 )
 _ATTRIBUTE = re.compile(r'\s++([\w:]++)="([^"<>]*+)"')
 TAG = re.compile(
-    rf"<(?P<close>/?)(?P<name>{'|'.join(_NAMES)})(?P<attributes>(?:{_ATTRIBUTE.pattern})*+)\s*+(?P<empty>/?)>"
-    r"|<loc_(?P<location>\d{1,4})>|<!\[CDATA\[(?P<cdata>(?:(?!\]\]>)[\s\S])*+)(?:\]\]>)?+|<\?xml[^<>]*+>"
+    rf"<(?P<close>/?)(?P<name>{'|'.join(_NAMES)})(?P<attributes>(?:{_ATTRIBUTE.pattern})*)\s*+(?P<empty>/?)>"
+    r"|<loc_(?P<location>\d{1,4})>|<!\[CDATA\[(?P<cdata>(?:(?!\]\]>)[\s\S])*)(?:\]\]>)?|<\?xml[^<>]*+>"
 )
 
 

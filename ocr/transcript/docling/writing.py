@@ -39,7 +39,7 @@ def text_of(element: Element, writing: Writing, without: frozenset[str] = frozen
 def code_of(element: Element, writing: Writing) -> str:
     """Returns the text of a code element as it stands, but for its captions and for empty lines around it."""
     text = "".join(_verbatim(element, writing))
-    first = re.match(r"(?:[^\S\n]*+\n)*+", text)
+    first = re.match(r"(?:[^\S\n]*+\n)*", text)
     return text[first.end() if first else 0 :].rstrip()
 
 

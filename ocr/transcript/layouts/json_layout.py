@@ -23,11 +23,11 @@ from ocr.types import ParsedText
 _BOXES = ("bbox", "bbox_2d", "box", "box_2d", "block_bbox")
 _KINDS = ("category", "label", "type", "block_label")
 _TEXTS = ("text", "text_content", "content", "block_content")
-_FENCE = re.compile(r"^[^\S\n]*+```(?:json)?+[^\S\n]*+$\n?", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*+```(?:json)?[^\S\n]*+$\n?", re.MULTILINE)
 _BEGINNING = re.compile(
     rf"\[\s*+(?=\{{)|\{{\s*+\"\w++\"\s*+:\s*+\[\s*+(?=\{{)|(?=\{{\s*+\"(?:{'|'.join((*_BOXES, *_KINDS))})\"\s*+:)"
 )
-_BETWEEN = re.compile(r"\s*+(?:,\s*+)?+")
+_BETWEEN = re.compile(r"\s*+(?:,\s*+)?")
 _END = re.compile(r"\s*+\]?+\s*+\}?+\s*+")
 # A backslash before what JSON has no escape for, as in LaTeX.
 _BACKSLASH = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9A-Fa-f]{4}|(?P<stray>))")
