@@ -39,6 +39,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """One word: what stands between white space in a page's text. box_px, confidence: as a Block's."""
+
+    text: str
+    box_px: tuple[int, int, int, int] | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """The language model's output for one page.
 
@@ -56,8 +65,12 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedText:
-    """A transcript after its format was parsed: plain text, markdown, blocks in reading order."""
+    """A transcript after its format was parsed: plain text, markdown, blocks in reading order.
+
+    words: those of text.split(), in its order; () where no places of words are known.
+    """
 
     text: str
     markdown: str
     blocks: tuple[Block, ...] = field(default=())
+    words: tuple[Word, ...] = field(default=())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from storage import schema
+from storage import schema, schema_steps
 from storage.errors import (
     DatabaseAccessError,
     DatabaseBusyError,
@@ -231,10 +231,10 @@ def _check_ours(db: Database, path: str) -> None:
             f"{path}: a database of another program; it was left untouched; choose another --db"
         )
     version = _number(db, "PRAGMA user_version")
-    if version < schema.OLDEST:
+    if version < schema_steps.OLDEST:
         raise DatabaseVersionError(
-            f"{path}: schema version {version} is too old for this program, which updates {schema.OLDEST} and later; "
-            "the file was left untouched; keep it, and start a new database with another --db"
+            f"{path}: schema version {version} is too old for this program, which updates {schema_steps.OLDEST} and "
+            "later; the file was left untouched; keep it, and start a new database with another --db"
         )
     if version > schema.VERSION:
         raise DatabaseVersionError(
@@ -249,7 +249,9 @@ def _bring_up_to_date(db: Database) -> None:
     if version == schema.VERSION:
         return
     scripts = (
-        [schema.STEPS[number] for number in range(version, schema.VERSION)] if version else [schema.SCHEMA]
+        [schema_steps.STEPS[number] for number in range(version, schema.VERSION)]
+        if version
+        else [schema.SCHEMA]
     )
     db.conn.execute("BEGIN IMMEDIATE")
     try:

@@ -39,3 +39,7 @@ class SelectionError(StorageError):
 
 class ExportPathError(StorageError):
     """The export cannot be written to the path given."""
+
+
+class CorrectionError(StorageError):
+    """A correction is not of a page's current text."""

@@ -12,6 +12,10 @@ DONE_STATUSES = (*FINE_STATUSES, "doubtful")
 DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
 
 
+# (x0, y0, x1, y1) in pixels of the page as rendered, upright.
+BoxPx = tuple[int, int, int, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run at its start.
@@ -55,7 +59,16 @@ class BlockRecord:
 
     label: str
     text: str
-    box_px: tuple[int, int, int, int] | None = None
+    box_px: BoxPx | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordRecord:
+    """One word of a page's text. box_px: as a block's; None where it is not known, as is the confidence."""
+
+    text: str
+    box_px: BoxPx | None = None
     confidence: float | None = None
 
 
@@ -86,7 +99,8 @@ class StageTiming:
 class PageRecord:
     """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
 
-    settings_hash: of everything that decides the text. blocks: in reading order.
+    settings_hash: of everything that decides the text. blocks: in reading order. words: those of text.split(), in its
+    order, with what is known of their places; () where nothing is.
     confidence: 0..1. width_px, height_px, dpi: of the page as rendered, upright.
     rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
     document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
@@ -114,6 +128,7 @@ class PageRecord:
     script: str | None = None
     doubt: str | None = None
     blocks: tuple[BlockRecord, ...] = field(default=())
+    words: tuple[WordRecord, ...] = field(default=())
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:

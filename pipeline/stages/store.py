@@ -1,9 +1,9 @@
 """Stage store: writes results and documents as database records, one transaction a page."""
 
-from ocr.types import Block
+from ocr.types import Block, Word
 from pipeline.types import Document, PageResult
 from storage.records.store import Store
-from storage.types import BlockRecord, FileRecord, PageRecord
+from storage.types import BlockRecord, FileRecord, PageRecord, WordRecord
 
 
 def store_page(
@@ -50,6 +50,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         script=result.script,
         doubt=result.doubt,
         blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
+        words=() if parsed is None else tuple(map(_word, parsed.words)),
         timings=result.timings,
     )
 
@@ -70,3 +71,7 @@ def file_record(document: Document) -> FileRecord:
 
 def _block(block: Block) -> BlockRecord:
     return BlockRecord(label=block.label, text=block.text, box_px=block.box_px, confidence=block.confidence)
+
+
+def _word(word: Word) -> WordRecord:
+    return WordRecord(text=word.text, box_px=word.box_px, confidence=word.confidence)

@@ -23,11 +23,13 @@ FORMATS: dict[str, Callable[[Iterable[PageRow], TextIO], int]] = {
     "md": markdown.write,
     "txt": plain_text.write,
 }
+# Those that say where words stand.
+WITH_WORDS = {"jsonl"}
 
 
 def export(db: Database, format_name: str, stream: TextIO, selection: Selection | None = None) -> int:
     """Writes the selected pages (None: all) to a stream, page by page; returns the number of pages."""
-    return FORMATS[format_name](export_rows(db, selection), stream)
+    return FORMATS[format_name](export_rows(db, selection, with_words=format_name in WITH_WORDS), stream)
 
 
 def export_to_file(db: Database, format_name: str, path: str, selection: Selection | None = None) -> int:
@@ -56,7 +58,9 @@ def export_to(db: Database, format_name: str, path: str, selection: Selection | 
     if not path.endswith(os.sep) and not os.path.isdir(path):
         return export_to_file(db, format_name, path, selection)
     shared, number = _shared_folder(db), 0
-    for source, pages in groupby(export_rows(db, selection), key=itemgetter("path")):
+    for source, pages in groupby(
+        export_rows(db, selection, with_words=format_name in WITH_WORDS), key=itemgetter("path")
+    ):
         target = os.path.join(path, os.path.relpath(os.path.abspath(source), shared) + f".{format_name}")
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)

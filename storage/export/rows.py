@@ -8,9 +8,11 @@ from typing import Any, TypedDict
 from sqlite_utils import Database
 
 from storage.database import explained
+from storage.export.moved_words import moved
 from storage.export.selection import Selection, prepare, selected
 from storage.queries.statistics import database_path
 from storage.strings.printable import one_line
+from storage.words import unpack
 
 
 class BlockRow(TypedDict):
@@ -19,6 +21,14 @@ class BlockRow(TypedDict):
     label: str
     box: list[int] | None
     text: str
+    confidence: float | None
+
+
+class WordRow(TypedDict):
+    """One word of the text, which is split at white space. box, confidence: as a block's."""
+
+    text: str
+    box: list[int] | None
     confidence: float | None
 
 
@@ -33,7 +43,10 @@ class PageRow(TypedDict):
 
     text, markdown, confidence and error are None where absent; a page not read yet is "pending".
     source, rung, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord; None where the page was
-    not read yet. superseded: the path has other content by now.
+    not read yet. superseded: the path has other content by now. words: those of the text, in its order; [] where no
+    places are known, or where they were not asked for. width_px, height_px, dpi: of the page as rendered, upright,
+    to which boxes refer; None where it was not, or for an image without a resolution. corrected_by, corrected_at: who
+    wrote the text in place of what was read, and when (UTC, ISO 8601); None for a text that was read.
     """
 
     path: str
@@ -53,9 +66,17 @@ class PageRow(TypedDict):
     script: str | None
     doubt: str | None
     superseded: bool
+    words: list[WordRow]
+    width_px: int | None
+    height_px: int | None
+    dpi: float | None
+    corrected_by: str | None
+    corrected_at: str | None
 
 
-def export_rows(db: Database, selection: Selection | None = None) -> Iterator[PageRow]:
+def export_rows(
+    db: Database, selection: Selection | None = None, *, with_words: bool = False
+) -> Iterator[PageRow]:
     """Yields the selected pages, None for every page of every listed file, ordered by path (bytewise) then page.
 
     One page is in memory at a time, and all come from one snapshot. Two files of equal content both appear; a vanished
@@ -84,6 +105,12 @@ def export_rows(db: Database, selection: Selection | None = None) -> Iterator[Pa
                 script=row["script"],
                 doubt=row["doubt"],
                 superseded=superseded,
+                words=page_words(db, attempt, row["text"]) if with_words else [],
+                width_px=row["width_px"],
+                height_px=row["height_px"],
+                dpi=row["dpi"],
+                corrected_by=row["corrected_by"],
+                corrected_at=row["corrected_at"],
             )
 
 
@@ -117,6 +144,20 @@ def _blocks(db: Database, attempt: int | None) -> list[BlockRow]:
     return [
         BlockRow(label=label, box=None if box[0] is None else list(box), text=text, confidence=confidence)
         for label, text, confidence, *box in rows
+    ]
+
+
+def page_words(db: Database, attempt: int | None, text: str | None) -> list[WordRow]:
+    """Returns the words of a page's current text, which may be a correction; [] where no places are known."""
+    found = db.conn.execute("SELECT text, words FROM attempts WHERE id = ?", (attempt,)).fetchone()
+    if found is None or found[1] is None or text is None:
+        return []
+    words = moved(unpack(found[1], found[0]), text)
+    return [
+        WordRow(
+            text=word.text, box=None if word.box_px is None else list(word.box_px), confidence=word.confidence
+        )
+        for word in words
     ]
 
 

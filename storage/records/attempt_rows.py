@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from storage.strings.content import Block, content_sha256
 from storage.strings.text import storable, text_sha256
 from storage.types import PageRecord, StageTiming
+from storage.words import pack
 
 
 def insert_attempt(
@@ -40,6 +41,7 @@ def insert_attempt(
         "content_sha256": content_sha256(text, markdown, _blocks(page)),
         "text": text,
         "markdown": markdown,
+        "words": _words(page, text),
     }
     names = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)
@@ -64,6 +66,13 @@ def _blocks(page: PageRecord) -> list[Block]:
     return [
         (storable(block.label), *(block.box_px or (None,) * 4), storable(block.text)) for block in page.blocks
     ]
+
+
+def _words(page: PageRecord, text: str | None) -> bytes | None:
+    """Returns the words' boxes packed; None where there are none, or where the stored text has other words."""
+    if text is None or not any(word.box_px for word in page.words):
+        return None
+    return pack(page.words) if text.split() == [word.text for word in page.words] else None
 
 
 def insert_timings(

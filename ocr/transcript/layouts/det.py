@@ -14,7 +14,9 @@ from ocr.transcript.layouts.regions import Region, headed, page_text, unmarked
 from ocr.transcript.untagged.running_text import paragraphs
 from ocr.types import ParsedText
 
-_REGION = re.compile(r"<\|det\|>(?P<label>(?:(?!<\|)[^\[])*)(?=\[|<\|)(?P<boxes>(?:(?!<\|)[\s\S])*)<\|/det\|>")
+_REGION = re.compile(
+    r"<\|det\|>(?P<label>(?:(?!<\|)[^\[])*)(?=\[|<\|)(?P<boxes>(?:(?!<\|)[\s\S])*)<\|/det\|>"
+)
 # A tag without an end, which is no text if a label and coordinates are all that it has.
 _CUT_OFF = re.compile(r"<\|det\|>\s*+(?P<label>\w{1,20}+)\s*+(?:\[[\d\s,.]*+)?\Z")
 _PAGE = re.compile(r"<PAGE>")  # between the pages of a document

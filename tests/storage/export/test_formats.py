@@ -52,6 +52,7 @@ def test_jsonl_is_one_object_a_line(filled: Path) -> None:
     assert pages[0]["sha256"] == SHA_A
     fields = "path sha256 page status text markdown confidence blocks timings error"
     fields += " source rung rotation_deg layer_agreement script doubt superseded"
+    fields += " words width_px height_px dpi corrected_by corrected_at"
     assert list(pages[0]) == fields.split()
 
 

@@ -8,13 +8,13 @@ import pytest
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, one_line, shortfall
 from storage.records.store import Store
-from storage.types import BlockRecord, StageTiming
+from storage.types import BlockRecord, StageTiming, WordRecord
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
 
 
 def read(path: Path) -> list[PageRow]:
     with open_for_reading(str(path)) as db:
-        return list(export_rows(db))
+        return list(export_rows(db, with_words=True))
 
 
 def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None:
@@ -35,6 +35,10 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
         "layer_agreement": 0.75,
         "script": "Arab",
         "doubt": "a picture is missing",
+        "words": (WordRecord(text="T", box_px=(1, 2, 3, 4), confidence=0.25), WordRecord(text="b")),
+        "width_px": 10,
+        "height_px": 20,
+        "dpi": 72.0,
     }
     page = a_page("T b", 1, markdown="# T\n\nb", confidence=0.5, blocks=blocks, timings=timings, **made)
     store.record_page(new_run(store), page)
@@ -60,6 +64,15 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             "script": "Arab",
             "doubt": "a picture is missing",
             "superseded": False,
+            "words": [
+                {"text": "T", "box": [1, 2, 3, 4], "confidence": 0.25},
+                {"text": "b", "box": None, "confidence": None},
+            ],
+            "width_px": 10,
+            "height_px": 20,
+            "dpi": 72.0,
+            "corrected_by": None,
+            "corrected_at": None,
         }
     ]
     assert list(read(path)[0]["timings"]) == ["render", "encode_local", "store"]
