@@ -28,6 +28,13 @@ class TextLine:
         """The baseline's height in the middle of the line."""
         return float(np.median(self.baseline))
 
+    def box_of(self, word: "LineWord") -> tuple[float, float, float, float]:
+        """Returns the bounds of one of its words, ascenders and descenders included, as of the line's."""
+        first = min(max(0, int(word.left) - self.left), len(self.baseline) - 1)
+        part = self.baseline[first : max(first + 1, int(word.right) - self.left)]
+        top, bottom = float(part.min()) - ASCENT * self.size, float(part.max()) + DESCENT * self.size
+        return word.left, top, word.right, bottom
+
     @property
     def box(self) -> tuple[float, float, float, float]:
         """Its bounds (x0, y0, x1, y1), ascenders and descenders included."""
@@ -36,9 +43,23 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineWord:
+    """A word of a line. left, right: its ends, in page pixels. confidence: as a line's."""
+
+    text: str
+    left: float
+    right: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLine:
-    """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read."""
+    """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read.
+
+    words: those of text.split(), in its order.
+    """
 
     line: TextLine
     text: str
     confidence: float
+    words: tuple[LineWord, ...] = ()

@@ -29,10 +29,9 @@ def line_image(darkness: Floats, line: TextLine) -> Tensor:
 
     darkness: the page's, [H, W] in 0..1. Letters larger than in the result are averaged first.
     """
-    step = line.size * (ABOVE + BELOW) / HEIGHT_PX
-    margin = _BESIDE * line.size
-    width = math.ceil((line.right - line.left + 2 * margin) / step)
-    x = line.left - margin + step * (np.arange(width) + 0.5)
+    left, step = page_scale(line)
+    width = math.ceil((line.right - line.left + 2 * _BESIDE * line.size) / step)
+    x = left + step * (np.arange(width) + 0.5)
     y = np.interp(x, np.arange(line.left, line.right) + 0.5, _smoothed(line))
     rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
     halvings = min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
@@ -46,6 +45,11 @@ def line_image(darkness: Floats, line: TextLine) -> Tensor:
         window[None, None], grid[None], mode="bilinear", padding_mode="border", align_corners=False
     )[0, 0]
     return image
+
+
+def page_scale(line: TextLine) -> tuple[float, float]:
+    """Returns where the line's image begins on the page, x, and how many of its pixels one of the image's is."""
+    return line.left - _BESIDE * line.size, line.size * (ABOVE + BELOW) / HEIGHT_PX
 
 
 def _smoothed(line: TextLine) -> Floats:

@@ -11,9 +11,9 @@ from statistics import median
 
 from ocr.layout.localize.paragraphs.parting import ranges
 from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.line_reader.found_lines import ReadLine
+from ocr.line_reader.found_lines import LineWord, ReadLine
 from ocr.line_reader.reading_order import in_reading_order
-from ocr.types import Block, ParsedText
+from ocr.types import Block, ParsedText, Word
 
 _PARAGRAPH = "\n\n"
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
@@ -44,7 +44,14 @@ def page_text(lines: Sequence[ReadLine]) -> ParsedText:
         text=_PARAGRAPH.join(block.text for block in blocks),
         markdown=_PARAGRAPH.join(map(_markdown, blocks)),
         blocks=tuple(blocks),
+        words=tuple(_word(cell, word) for row in rows for cell in row.cells for word in cell.words),
     )
+
+
+def _word(read: ReadLine, word: LineWord) -> Word:
+    x0, y0, x1, y1 = read.line.box_of(word)
+    box = (max(0, round(x0)), max(0, round(y0)), round(x1), round(y1))
+    return Word(text=word.text, box_px=box, confidence=word.confidence)
 
 
 def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:

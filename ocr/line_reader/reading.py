@@ -1,8 +1,10 @@
 """Finds the lines of a page and reads them. No text is invented: each line's text is what its pixels show."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
@@ -16,10 +18,11 @@ from ocr.int8 import fill
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
 from ocr.line_reader.folding import folded
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
-from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised, pieces
+from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
+from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
-from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.line_reader.line_words import Letter, placed_words
+from ocr.line_reader.reader_net import FRAMES, STEP_PX, ReaderNet
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
 
@@ -33,6 +36,7 @@ _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
+_FRAME_PX = STEP_PX / FRAMES  # of a line's image
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +113,31 @@ class LineReader:
         ]
         texts: list[list[str]] = [[] for _ in lines]
         chances: list[list[float]] = [[] for _ in lines]
-        read: dict[int, tuple[str, list[float]]] = {}
+        words: list[list[LineWord]] = [[] for _ in lines]
+        starts = [0] * len(lines)
+        read: dict[int, list[Letter]] = {}
         for batch in _batches(images):
             for index, result in zip(batch, self._read([images[i].image for i in batch]), strict=True):
                 read[index] = result
         for index, piece in enumerate(images):
-            text, chance = read[index]
-            texts[piece.line].append(text)
-            chances[piece.line] += chance
+            letters, line = read[index], piece.line
+            texts[line].append("".join(letter.text for letter in letters))
+            chances[line] += [letter.chance for letter in letters]
+            words[line] += _words(piece.image, letters, lines[line], starts[line])
+            starts[line] += piece.image.shape[1]
         return [
             ReadLine(
                 line=line,
                 text=" ".join(filter(None, map(str.strip, texts[number]))),
                 confidence=float(np.mean(chances[number])) if chances[number] else 0.0,
+                words=tuple(words[number]),
             )
             for number, line in enumerate(lines)
         ]
 
     @torch.inference_mode()
-    def _read(self, images: Sequence[Tensor]) -> list[tuple[str, list[float]]]:
-        """Returns each image's text and the probabilities of its characters."""
+    def _read(self, images: Sequence[Tensor]) -> list[list[Letter]]:
+        """Returns the characters of each image."""
         widths = torch.tensor([image.shape[1] for image in images])
         batch = torch.zeros(len(images), 1, HEIGHT_PX, -(-int(widths.max()) // STEP_PX) * STEP_PX)
         for row, image in enumerate(images):
@@ -141,22 +150,25 @@ class LineReader:
             for row, count in enumerate(num_frames.tolist())
         ]
 
-    def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> tuple[str, list[float]]:
-        """Returns the text that frames spell, repeats and blanks dropped, and each character's best probability."""
-        text: list[str] = []
-        found: list[float] = []
-        before = _BLANK
-        for number, chance in zip(classes, chances, strict=True):
+    def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
+        """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""
+        letters: list[Letter] = []
+        frames = zip(classes, chances, range(len(classes)), strict=True)
+        for number, same in groupby(frames, key=itemgetter(0)):
             if number == _BLANK:
-                before = number
                 continue
-            if number == before:
-                found[-1] = max(found[-1], chance)
-            else:
-                text.append(self._names[number])
-                found.append(chance)
-            before = number
-        return "".join(text), found
+            _, probabilities, places = zip(*same, strict=True)
+            middle = _FRAME_PX * ((places[0] + places[-1]) / 2 + 0.5)
+            letters.append(Letter(self._names[number], middle, max(probabilities)))
+        return letters
+
+
+def _words(image: Tensor, letters: Sequence[Letter], line: TextLine, start: int) -> Iterator[LineWord]:
+    """Yields the words of a piece of a line's image that begins at its pixel column `start`."""
+    origin, step = page_scale(line)
+    for word in placed_words(image.numpy(), letters, above=ABOVE, below=BELOW):
+        left, right = (origin + step * (start + x) for x in (word.start, word.end))
+        yield LineWord(text=word.text, left=left, right=right, confidence=word.confidence)
 
 
 def darkness_of(grey: UInt8Array) -> Floats:

@@ -1,10 +1,12 @@
 """The text of a page's lines: rows, paragraphs, headings, tables, and what is no text."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
 from ocr.line_reader.page_text import page_text
-from ocr.types import ParsedText
+from ocr.types import ParsedText, Word
 
 
 def read(
@@ -40,6 +42,23 @@ def test_a_table_is_one_block_with_a_line_a_row() -> None:
     page = page_text(cells)
     assert [block.label for block in page.blocks] == ["table"]
     assert page.text == "\n".join(f"0.{y} 1.{y} 2.{y}" for y in range(4))
+
+
+def test_words_come_in_the_order_of_the_text() -> None:
+    cells = [
+        replace(
+            read(f"{x} {y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y),
+            words=(
+                LineWord(text=str(x), left=60 + 250 * x, right=90 + 250 * x, confidence=0.5),
+                LineWord(text=str(y), left=100 + 250 * x, right=140 + 250 * x, confidence=0.25),
+            ),
+        )
+        for x in range(3)
+        for y in range(4)
+    ]
+    page = page_text(cells)
+    assert [word.text for word in page.words] == page.text.split()
+    assert page.words[0] == Word(text="0", box_px=(60, 85, 90, 105), confidence=0.5)
 
 
 def test_a_block_is_as_sure_as_its_characters() -> None:

@@ -81,7 +81,16 @@ def test_pages_of_any_shape_are_searched(reader: LineReader, shape: tuple[int, i
 
 def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
     classes, chances = [0, 2, 2, 0, 2, 3, 1, 1, 4, 0], [1, 0.5, 0.9, 1, 0.8, 0.7, 0.6, 0.9, 1.0, 1]
-    assert reader._decoded(classes, chances) == ("aab c", [0.9, 0.8, 0.7, 0.9, 1.0])
+    letters = reader._decoded(classes, chances)
+    assert "".join(letter.text for letter in letters) == "aab c"
+    assert [letter.chance for letter in letters] == [0.9, 0.8, 0.7, 0.9, 1.0]
+    assert [letter.x for letter in letters] == [
+        8.0,
+        18.0,
+        22.0,
+        28.0,
+        34.0,
+    ]  # of frames that are 4 pixels wide
 
 
 def test_the_finder_has_a_cell_for_every_few_pixels() -> None:

@@ -1,6 +1,7 @@
 """Pages are read line by line, from their pixels to a result with boxes in the page's own pixels."""
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,21 @@ def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineR
         assert 0 <= y0 < y1 <= page.height_px
 
 
+def test_every_word_has_a_box_in_that_of_its_block(reader: LineReader) -> None:
+    parsed = read_lines(rendered(LETTER), reader).parsed
+    assert parsed is not None
+    assert [word.text for word in parsed.words] == parsed.text.split()
+    left = iter(parsed.words)
+    for block in parsed.blocks:
+        assert block.box_px is not None
+        x0, y0, x1, y1 = block.box_px
+        for word in islice(left, len(block.text.split())):
+            assert word.box_px is not None
+            assert x0 - 5 <= word.box_px[0] < word.box_px[2] <= x1 + 5
+            assert y0 - 5 <= word.box_px[1] < word.box_px[3] <= y1 + 5
+            assert 0 < (word.confidence or 0) <= 1
+
+
 def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader) -> None:
     page = rendered(LETTER)
     assert page.grey is not None
@@ -59,6 +75,8 @@ def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader)
     assert larger.parsed is not None
     doubled = [tuple(2 * side for side in block.box_px or ()) for block in plain.parsed.blocks]
     assert [block.box_px for block in larger.parsed.blocks] == doubled
+    words = [tuple(2 * side for side in word.box_px or ()) for word in plain.parsed.words]
+    assert [word.box_px for word in larger.parsed.words] == words
 
 
 def test_a_page_on_which_nothing_is_found_is_blank(reader: LineReader) -> None:
