@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from encoders.views import PageViews, UInt8Array
-from ocr.types import Block, ParsedText
+from ocr.types import Block, ParsedText, Word
 from storage.types import PageError, StageTiming
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
@@ -73,7 +73,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A PDF page's own text layer, judged. text, markdown, blocks: as in ParsedText, boxes in page pixels.
+    """A PDF page's own text layer, judged. text, markdown, blocks, words: as in ParsedText, boxes in page pixels.
 
     is_trustworthy: whether it may replace a reading. reason: a sentence that says why not; "" where it may.
     script: ISO 15924 code of the script of most of its letters, None where there are too few.
@@ -87,6 +87,7 @@ class Layer:
     reason: str
     script: str | None
     is_visible: bool = False
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...
     return PageResult(
         page=ready.page,
         status="embedded",
-        parsed=ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks),
+        parsed=ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks, words=layer.words),
         error=None,
         width_px=ready.width_px,
         height_px=ready.height_px,

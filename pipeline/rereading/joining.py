@@ -4,8 +4,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from ocr.types import Block, ParsedText
+from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, unread
 from pipeline.outcome.results import failed_result, render_timings
 from pipeline.timing import least_favourable
@@ -18,6 +19,7 @@ _WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "doubtful", "bl
 _IMAGE = re.compile(r"!\[\]\(images/(\d+)_(\d+)\.jpg\)")
 
 BoxPx = tuple[int, int, int, int]
+Part = TypeVar("Part", Block, Word)
 
 
 def readings(page: ReadablePage) -> Sequence[RenderedPage]:
@@ -59,17 +61,19 @@ def join_crops(page: DividedPage, read: Sequence[CropResult], timings: tuple[Sta
         return failed_result(page.page, error, timings)
     text = markdown = ""
     blocks: list[Block] = []
+    words: list[Word] = []
     for crop, parsed in texts:
         separator = "\n\n" if crop.paragraph_break else "\n"
         text += (separator if text and parsed.text else "") + parsed.text
         numbered = _numbered(parsed.markdown, sum(block.label == "image" for block in blocks))
         markdown += (separator if markdown and numbered else "") + numbered
         blocks += parsed.blocks
+        words += parsed.words or map(_nowhere, parsed.text.split())
     status = _status(results)
     return PageResult(
         page=page.page,
         status=status,
-        parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks)),
+        parsed=ParsedText(text=text, markdown=markdown, blocks=tuple(blocks), words=tuple(words)),
         error=None,
         confidence=_confidence([crop.result for crop, _ in texts]),
         num_tokens=sum(result.num_tokens for result in results),
@@ -88,10 +92,12 @@ def on_page(result: PageResult, page: DividedPage) -> PageResult:
     if result.parsed is None or not result.width_px or not result.height_px:
         return result
     across, down = page.width_px / result.width_px, page.height_px / result.height_px
-    blocks = tuple(
-        replace(block, box_px=_scaled(block.box_px, across, down)) for block in result.parsed.blocks
-    )
-    parsed = replace(result.parsed, blocks=blocks)
+
+    def scaled(part: Part) -> Part:
+        return replace(part, box_px=_scaled(part.box_px, across, down))
+
+    blocks, words = tuple(map(scaled, result.parsed.blocks)), tuple(map(scaled, result.parsed.words))
+    parsed = replace(result.parsed, blocks=blocks, words=words)
     return replace(result, parsed=parsed, width_px=page.width_px, height_px=page.height_px, dpi=page.dpi)
 
 
@@ -105,8 +111,14 @@ def _scaled(box_px: BoxPx | None, across: float, down: float) -> BoxPx | None:
 def _placed_on(page: DividedPage, crop: PageCrop, result: PageResult) -> PageResult:
     if result.parsed is None:
         return result
-    blocks = tuple(_placed(block, page, crop) for block in result.parsed.blocks)
-    return replace(result, parsed=replace(result.parsed, blocks=blocks))
+    # A span in the crop's raw text is none in the page's.
+    blocks = tuple(replace(_placed(block, page, crop), raw_span=None) for block in result.parsed.blocks)
+    words = tuple(_placed(word, page, crop) for word in result.parsed.words)
+    return replace(result, parsed=replace(result.parsed, blocks=blocks, words=words))
+
+
+def _nowhere(text: str) -> Word:
+    return Word(text=text)
 
 
 def _status(results: Sequence[PageResult]) -> PageStatus:
@@ -136,13 +148,13 @@ def _confidence(results: Sequence[PageResult]) -> float | None:
     return sum(count * confidence for count, confidence in rated) / total
 
 
-def _placed(block: Block, page: DividedPage, crop: PageCrop) -> Block:
-    """Returns the block with its box on the page. Its span is dropped: it was in the crop's raw text."""
-    if block.box_px is None:
-        return replace(block, raw_span=None)
+def _placed(part: Part, page: DividedPage, crop: PageCrop) -> Part:
+    """Returns the block or word with its box on the page."""
+    if part.box_px is None:
+        return part
     dx, dy = crop.origin_px
-    x0, y0, x1, y1 = block.box_px
-    return replace(block, box_px=_upright((x0 + dx, y0 + dy, x1 + dx, y1 + dy), page), raw_span=None)
+    x0, y0, x1, y1 = part.box_px
+    return replace(part, box_px=_upright((x0 + dx, y0 + dy, x1 + dx, y1 + dy), page))
 
 
 def _upright(box_px: BoxPx, page: DividedPage) -> BoxPx | None:

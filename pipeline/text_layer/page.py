@@ -4,8 +4,9 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from ocr.types import Block, Word
 from pipeline.documents import pdf
 from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
@@ -28,6 +29,7 @@ from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, 
 LOGGER = logging.getLogger("ocrbatch")
 
 BoxPx = tuple[int, int, int, int]
+Part = TypeVar("Part", Block, Word)
 
 
 def embedded_page(
@@ -127,11 +129,10 @@ def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Laye
             return width_px - x1, height_px - y1, width_px - x0, height_px - y0
         return y0, height_px - x1, y1, height_px - x0
 
-    blocks = (
-        replace(block, box_px=None if block.box_px is None else turned(block.box_px))
-        for block in layer.blocks
-    )
-    return replace(layer, blocks=tuple(blocks))
+    def placed(part: Part) -> Part:
+        return replace(part, box_px=None if part.box_px is None else turned(part.box_px))
+
+    return replace(layer, blocks=tuple(map(placed, layer.blocks)), words=tuple(map(placed, layer.words)))
 
 
 def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
@@ -179,6 +180,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
         text=parsed.text,
         markdown=parsed.markdown,
         blocks=parsed.blocks,
+        words=parsed.words,
         is_trustworthy=not reason,
         reason=reason,
         script=main_script(parsed.text),

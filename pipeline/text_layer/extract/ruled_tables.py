@@ -141,7 +141,10 @@ def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
     if num_filled < max(2, _FILLED * len(cells)) or max(map(len, texts)) > _LONGEST:
         return None
     rows = groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)
-    return FilledTable(rows=tuple(tuple(row) for _, row in rows), spans=tuple(piece.span for piece in pieces))
+    return FilledTable(
+        rows=tuple(tuple(row) for _, row in rows),
+        spans=tuple(piece.span for piece in sorted(pieces, key=lambda piece: piece.cell)),
+    )
 
 
 def _text(spans: Sequence[Span]) -> str:

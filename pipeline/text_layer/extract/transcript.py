@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ocr.types import Block, ParsedText
+from ocr.transcript.word_places import on_page, words_among
+from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
 from pipeline.text_layer.extract.bidi import in_reading_order
-from pipeline.text_layer.extract.lines import as_text, between
+from pipeline.text_layer.extract.lines import as_text, between, clean
 from pipeline.text_layer.extract.links import Link
 from pipeline.text_layer.extract.markdown import BULLET
 from pipeline.text_layer.extract.ruled_tables import FilledTable, Table, filled
-from pipeline.text_layer.extract.spans import Span
+from pipeline.text_layer.extract.spans import Box, Span
 
 # Type sizes relative to the size of most of the page's text.
 _TITLE, _SUB_TITLE = 1.5, 1.15
@@ -62,6 +63,7 @@ def as_parsed(
     shown = [span for span in in_reading_order(spans) if span.line.text]
     body = _Body.of(shown)
     blocks, markdown = [], []
+    words: list[Word] = []
     for part in _parts(filled(shown, tables)):
         made = _table(part) if isinstance(part, FilledTable) else _paragraph(part, body, links)
         if made is None:
@@ -70,11 +72,22 @@ def as_parsed(
         inside = part.spans if isinstance(part, FilledTable) else [span for line in part for span in line]
         blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
         markdown.append(marked)
+        words += on_page(words_among(text, list(_letters(inside))), px_per_pt, *size_px)
     return ParsedText(
         text=_PARAGRAPH.join(block.text for block in blocks),
         markdown=_PARAGRAPH.join(markdown),
         blocks=tuple(blocks),
+        words=tuple(words),
     )
+
+
+def _letters(spans: Iterable[Span]) -> Iterator[tuple[str, Box]]:
+    """Yields the characters of spans as the text has them: a ligature is several, in one place."""
+    for span in spans:
+        for glyph in span.glyphs:
+            for letter in clean(glyph.text):
+                if not letter.isspace():
+                    yield letter, glyph.box
 
 
 def _table(found: FilledTable) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoders.views import PageViews
-from ocr.types import Block, ParsedText
+from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.joining import join, readings, summed
 from pipeline.types import DividedPage, Page, PageCrop, PageResult, PageStatus, RenderedPage
@@ -93,6 +93,19 @@ def test_texts_are_joined_in_order_with_and_without_a_paragraphs_end() -> None:
     assert [block.text for block in result.parsed.blocks] == ["one", "two", "three"]
     assert (result.status, result.num_tokens) == ("ok", 21)
     assert (result.width_px, result.height_px, result.dpi) == (1000, 2000, 200.0)
+
+
+def test_words_are_the_pages_with_those_of_crops_that_know_no_places() -> None:
+    page = divided((0, 0), (900, 1000))
+    placed, plain = read("one two"), read("three")
+    assert placed.parsed is not None
+    words = (Word(text="one", box_px=(10, 20, 30, 40), confidence=0.5), Word(text="two"))
+    placed = replace(placed, parsed=replace(placed.parsed, words=words))
+    joined = join(page, [plain, placed])
+    assert joined.parsed is not None
+    assert joined.parsed.words == (
+        Word(text="three"), Word(text="one", box_px=(910, 1020, 930, 1040), confidence=0.5), Word(text="two"),
+    )  # fmt: skip
 
 
 def test_boxes_are_the_pages_and_end_at_its_edges() -> None:

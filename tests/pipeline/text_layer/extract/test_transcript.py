@@ -24,6 +24,7 @@ def layer_of(draw: Callable[[Any], None], rotation: int = 0) -> Layer:
             layer = judged(document, 0, 144)
     assert layer is not None
     assert layer.text == "\n\n".join(block.text for block in layer.blocks)
+    assert [word.text for word in layer.words] == layer.text.split()
     return layer
 
 
@@ -213,3 +214,20 @@ def test_no_search_for_tables_where_there_are_no_rules_or_far_too_many(
             shape.commit()
         monkeypatch.setattr(pymupdf.Page, "find_tables", fail)
         assert find_tables(page) == []
+
+
+def test_words_stand_where_mupdf_sees_them() -> None:
+    def draw(page: Any) -> None:
+        page.insert_htmlbox((50, 50, 450, 300), f"<h1>The first ﬁsh</h1><p>{PROSE}</p>")
+        seen.extend(page.get_text("words"))
+
+    seen: list[Any] = []
+    layer = layer_of(draw)
+    assert len(layer.words) == len(seen)
+    for word in layer.words:
+        assert word.box_px is not None
+        assert any(
+            text.replace("ﬁ", "fi") == word.text
+            and all(abs(2 * side - own) <= 1 for side, own in zip(box, word.box_px, strict=True))
+            for *box, text, _, _, _ in seen
+        )
