@@ -1,11 +1,10 @@
 """Translates the options of `ocrbatch export` into a selection of pages and a place for them."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlite_utils import Database
 
-from pipeline.ingest.globs import matcher
+from pipeline.ingest.globs import stored_path_matcher
 from storage.errors import ExportPathError, SelectionError
 from storage.export.export_files import Written
 from storage.export.formats import Format
@@ -35,7 +34,7 @@ def selection(
     return Selection(
         since=None if since is None else parse_since(db, since),
         statuses=() if statuses is None else _statuses(statuses),
-        wants_path=_wanted(patterns) if patterns else None,
+        wants_path=stored_path_matcher(patterns) if patterns else None,
         superseded=superseded,
         max_confidence=max_confidence,
         min_confidence=min_confidence,
@@ -73,19 +72,3 @@ def _statuses(text: str) -> tuple[str, ...]:
                 f"--status: {name!r} is not a page status; choose from {', '.join(PAGE_STATUSES)}"
             )
     return names
-
-
-def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Returns a function that matches stored paths with globs like those of `ingest.include` (see HOW_GLOBS_MATCH).
-
-    A glob with a leading slash is matched from the root.
-    """
-    named = [(pattern.startswith("/"), _normal(pattern)) for pattern in patterns]
-    # Everything below a matching folder matches too.
-    globs = [(glob if rooted else f"**/{glob}") + below for rooted, glob in named for below in ("", "/**")]
-    matches = matcher([f"/{glob}" for glob in globs])
-    return lambda path: matches(_normal(path))
-
-
-def _normal(path: str) -> str:
-    return os.path.normpath(path).strip("/")

@@ -4,6 +4,7 @@
 depth; one with a slash against the whole relative path. Case is ignored: `*.pdf` matches SCAN.PDF.
 """
 
+import os
 import re
 from collections.abc import Callable, Sequence
 
@@ -21,6 +22,23 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
         return any(p.fullmatch(name) for p in names) or any(p.fullmatch(relative) for p in whole)
 
     return matches
+
+
+def stored_path_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Returns a function that tells whether a stored path, which is absolute, matches any of the patterns.
+
+    A pattern without a slash is matched with the names of files and of folders above them, one with a slash with the
+    end of the path, from any folder on; one with a leading slash from the root.
+    """
+    named = [(pattern.startswith("/"), _normal(pattern)) for pattern in patterns]
+    # Everything below a matching folder matches too.
+    globs = [(glob if rooted else f"**/{glob}") + below for rooted, glob in named for below in ("", "/**")]
+    matches = matcher([f"/{glob}" for glob in globs])
+    return lambda path: matches(_normal(path))
+
+
+def _normal(path: str) -> str:
+    return os.path.normpath(path).strip("/")
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

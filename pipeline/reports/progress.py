@@ -10,7 +10,7 @@ from pipeline.reports.listing import in_words, page_name, refusal
 from pipeline.reports.summary import Phase
 from pipeline.types import Document, PageResult
 from storage.strings.printable import one_line
-from storage.types import FINE_STATUSES
+from storage.types import DONE_STATUSES, FINE_STATUSES
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -30,7 +30,12 @@ class Counting(Silent):
     """A progress display that counts pages and reports those with faults, and documents that cannot be read."""
 
     def __init__(self) -> None:
-        self.num_pages = self.num_ok = self.num_faults = 0
+        self.num_pages = self.num_ok = self.num_doubtful = self.num_faults = 0
+
+    @property
+    def num_read(self) -> int:
+        """The number of pages that were read to their end, in doubt or not."""
+        return self.num_ok + self.num_doubtful
 
     def pages_found(self, num_pages: int) -> None:
         self.num_pages += num_pages
@@ -46,7 +51,11 @@ class Counting(Silent):
         if result.status in FINE_STATUSES:
             self.num_ok += 1
             return
-        self.num_faults += 1
+        # A doubtful page has a text, and is not read again.
+        if result.status in DONE_STATUSES:
+            self.num_doubtful += 1
+        else:
+            self.num_faults += 1
         self.say(_outcome_line(result))
 
     def page_rescued(self, first: PageResult, result: PageResult) -> None:
@@ -100,7 +109,7 @@ class Bar(Counting):
 
     def page_done(self, result: PageResult) -> None:
         super().page_done(result)
-        self._num_read += result.status in FINE_STATUSES and result.num_tokens > 0
+        self._num_read += result.status in DONE_STATUSES and result.num_tokens > 0
         self._bar.n += 1
         self._show()
 
@@ -110,14 +119,15 @@ class Bar(Counting):
     def _show(self) -> None:
         self._shown_at = self._clock()
         tokens = [f"{self._num_tokens:,} tokens"] if self._num_tokens else []
-        counts = [f"ok={self.num_ok}, failed={self.num_faults}"] if self._bar.n else []
+        doubtful = f"doubtful={self.num_doubtful}, " if self.num_doubtful else ""
+        counts = [f"ok={self.num_ok}, {doubtful}failed={self.num_faults}"] if self._bar.n else []
         self._bar.set_postfix_str(", ".join([*tokens, *counts, *self._speed(), *self._left()]), refresh=False)
         self._bar.refresh()
 
     def _speed(self) -> list[str]:
-        """Returns the speed over pages that went well: failed pages were not read."""
+        """Returns the speed over pages with a text: failed pages were not read."""
         seconds = self._clock() - (self._started if self._reading_since is None else self._reading_since)
-        return [f"{self.num_ok / seconds:.2f} pages/s"] if self.num_ok and seconds > 0 else []
+        return [f"{self.num_read / seconds:.2f} pages/s"] if self.num_read and seconds > 0 else []
 
     def _left(self) -> list[str]:
         if not self._all_found or self._reading_since is None or self._num_read < self.KNOWN_PAGES:
@@ -137,7 +147,7 @@ class Lines(Counting):
     def __init__(self) -> None:
         super().__init__()
         self._start = self._shown_at = time.monotonic()
-        self._shown: tuple[int, int, int] | None = None
+        self._shown: tuple[int, int, int, int] | None = None
 
     def page_done(self, result: PageResult) -> None:
         super().page_done(result)
@@ -146,14 +156,16 @@ class Lines(Counting):
 
     def show(self) -> None:
         """Prints how far the run is, unless nothing has changed since it was printed last."""
-        counts = (self.num_pages, self.num_ok, self.num_faults)
+        counts = (self.num_pages, self.num_ok, self.num_doubtful, self.num_faults)
         if counts == self._shown or not self.num_pages:
             return
         self._shown, self._shown_at = counts, time.monotonic()
-        done = self.num_ok + self.num_faults
-        rate = self.num_ok / max(self._shown_at - self._start, 1e-9)  # a failure is quick
+        done = self.num_read + self.num_faults
+        rate = self.num_read / max(self._shown_at - self._start, 1e-9)  # a failure is quick
+        doubtful = f"{self.num_doubtful} doubtful, " if self.num_doubtful else ""
         self.say(
-            f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, {self.num_ok} ok, {self.num_faults} failed"
+            f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, "
+            f"{self.num_ok} ok, {doubtful}{self.num_faults} failed"
         )
 
 

@@ -88,6 +88,7 @@ def _load_weights(class_name: str, directory: Path, dtype: torch.dtype) -> Any:
 
     if not any(directory.glob("*.safetensors")):
         raise CheckpointError(f"{directory} holds no .safetensors file; fetch the model's weights again")
+    transformers.utils.logging.disable_progress_bar()  # it would stand in the middle of the run's own
     try:
         model, found = getattr(transformers, class_name).from_pretrained(
             directory,

@@ -1,16 +1,63 @@
-"""The command's own package, installed as `ocrbatch`: `python -m ocrbatch`, and the version as `ocrbatch.__version__`.
+"""The Python API, and the command's own package, installed as `ocrbatch`: `python -m ocrbatch` is the command.
 
-What is behind it lies in packages with common names (pipeline, storage, ...), which another project may have as well:
-here that is looked for before any of them is imported.
+`read` reads one file, `run` files and folders into a database, `results` yields the pages of a database:
+
+>>> import ocrbatch
+>>> document = ocrbatch.read("tests/samples/letter.png")
+>>> document.status, len(document.pages), document.pages[0].status
+('ok', 1, 'ok')
+
+Importing it imports none of what is behind it: that lies in packages with common names (pipeline, storage, ...), which
+another project may have as well, so that is looked for before any of them is imported, at the first use of a name.
+PyTorch is imported by `read` and `run` only, where a page needs it.
 """
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "foreign_packages", "main"]
+if TYPE_CHECKING:
+    from ocr.errors import CheckpointError
+    from pipeline.api.page_text import Block, Document, PageText, Summary, Word
+    from pipeline.api.read_files import read, run
+    from pipeline.api.stored_pages import results
+    from pipeline.errors import ConfigError, PipelineError
+    from storage.errors import DatabaseBusyError, DatabaseNotFoundError, SelectionError, StorageError
+
+__all__ = [
+    "Block",
+    "CheckpointError",
+    "ConfigError",
+    "DatabaseBusyError",
+    "DatabaseNotFoundError",
+    "Document",
+    "PageText",
+    "PipelineError",
+    "SelectionError",
+    "StorageError",
+    "Summary",
+    "Word",
+    "__version__",
+    "foreign_packages",
+    "main",
+    "read",
+    "results",
+    "run",
+]
+
+# The modules from which names are imported at their first use.
+_MODULES = {
+    "ocr.errors": ("CheckpointError",),
+    "pipeline.api.page_text": ("Block", "Document", "PageText", "Summary", "Word"),
+    "pipeline.api.read_files": ("read", "run"),
+    "pipeline.api.stored_pages": ("results",),
+    "pipeline.errors": ("ConfigError", "PipelineError"),
+    "storage.errors": ("DatabaseBusyError", "DatabaseNotFoundError", "SelectionError", "StorageError"),
+}
 
 _PACKAGES = ("pipeline", "ocr", "encoders", "storage", "configs")
 _REMEDY = (
@@ -22,6 +69,22 @@ try:
     __version__ = metadata.version("ocrbatch")
 except metadata.PackageNotFoundError:  # a source tree on the path, not installed
     __version__ = "unknown"
+
+
+def __getattr__(name: str) -> object:
+    """Imports a name of the API. Raises: ImportError where another project's package stands in the way."""
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if problems := list(foreign_packages()):
+        raise ImportError("\n".join(problems))
+    found: object = getattr(importlib.import_module(module), name)
+    globals()[name] = found  # looked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
 
 
 def foreign_packages() -> Iterator[str]:

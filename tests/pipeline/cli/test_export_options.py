@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.cli.export_options import _wanted
+from pipeline.ingest.globs import stored_path_matcher
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from pipeline.cli.export_options import _wanted
     ],
 )
 def test_a_glob_takes_files_and_folders_from_anywhere(glob: str, path: str, expected: bool) -> None:
-    assert _wanted([glob])(path) == expected
+    assert stored_path_matcher([glob])(path) == expected

@@ -34,6 +34,23 @@ def test_a_bar_counts_pages_and_faults(capsys: pytest.CaptureFixture[str]) -> No
     assert "a.pdf, page 7: failed: it is torn" in capsys.readouterr().err
 
 
+def test_a_doubtful_page_is_counted_as_such_and_not_as_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    doubtful = replace(OK, status="doubtful", doubt="handwriting, perhaps")
+    screen, lines = io.StringIO(), Lines()
+    with tqdm(file=screen, unit=" pages", total=0, ncols=140, mininterval=0) as bar:
+        for progress in (Bar(bar), lines):
+            progress.pages_found(3)
+            progress.all_found()
+            for result in (OK, doubtful, FAILED):
+                progress.page_done(result)
+        assert "ok=1, doubtful=1, failed=1" in shown(screen)
+    lines.show()
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "a.pdf, page 7: doubtful: handwriting, perhaps"
+    assert told[-1].startswith("3 of 3 pages, ")
+    assert told[-1].endswith("1 ok, 1 doubtful, 1 failed")
+
+
 class Clock:
     """Seconds that a test sets."""
 

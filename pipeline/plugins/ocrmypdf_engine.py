@@ -1,0 +1,166 @@
+"""The OCR engine `ocrbatch` of OCRmyPDF: ocrmypdf --ocr-engine ocrbatch in.pdf out.pdf.
+
+OCRmyPDF finds it by its entry point, and imports it at every start: nothing heavy is imported before a page is read.
+
+Source: OCRmyPDF 17's pluginspec.OcrEngine; the tree of elements as its builtin_plugins/null_ocr.py makes it.
+"""
+
+import functools
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ocrmypdf import hookimpl
+from ocrmypdf.exceptions import BadArgsError
+from ocrmypdf.pluginspec import OcrEngine, OrientationConfidence
+from PIL import Image
+
+if TYPE_CHECKING:
+    from pipeline.api.image_reader import ImageReader
+    from pipeline.api.page_text import PageText, Word
+
+NAME = "ocrbatch"
+# OCRmyPDF turns a page from --rotate-pages-threshold on, 14 if nobody says otherwise; 15 is "very confident".
+_SURE, _IN_DOUBT = 15.0, 0.0
+_NO_FILES = "the engine ocrbatch makes neither hOCR files nor PDFs by itself; leave out --pdf-renderer"
+
+
+class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
+    """Reads pages with the shipped line reader, in OCRmyPDF's own worker processes."""
+
+    @staticmethod
+    def version() -> str:
+        """Returns the version of ocrbatch."""
+        try:
+            return metadata.version("ocrbatch")
+        except metadata.PackageNotFoundError:
+            return "unknown"
+
+    @staticmethod
+    def creator_tag(options: Any) -> str:
+        """Returns the name that stands in the PDF's metadata."""
+        return f"{NAME} {OcrbatchEngine.version()}"
+
+    def __str__(self) -> str:
+        return self.creator_tag(None)
+
+    @staticmethod
+    def languages(options: Any) -> set[str]:
+        """Returns no language: any is accepted, for the model reads all of Latin script alike."""
+        return set()
+
+    @staticmethod
+    def get_orientation(input_file: Path, options: Any) -> OrientationConfidence:
+        """Returns how far a page is turned clockwise, which OCRmyPDF turns back."""
+        from pipeline.api.image_reader import orientation_of
+
+        with Image.open(input_file) as image:
+            found = orientation_of(image)
+        sure = _SURE if found.runner_up_deg is None else _IN_DOUBT
+        return OrientationConfidence(angle=-found.angle_deg % 360, confidence=sure)
+
+    @staticmethod
+    def supports_generate_ocr() -> bool:
+        """Returns that it hands over words and boxes, not files."""
+        return True
+
+    @staticmethod
+    def generate_ocr(input_file: Path, options: Any, page_number: int = 0) -> tuple[Any, str]:
+        """Returns the page as a tree of OCRmyPDF's OcrElement, and its text. page_number: counted from 0."""
+        with Image.open(input_file) as image:
+            dpi = float(image.info.get("dpi", (72.0,))[0])
+            page = _reader().read(image, path=str(input_file), number=page_number + 1, dpi=dpi)
+        return tree(page), page.text
+
+    @staticmethod
+    def generate_hocr(input_file: Path, output_hocr: Path, output_text: Path, options: Any) -> None:
+        """Raises BadArgsError."""
+        raise BadArgsError(_NO_FILES)
+
+    @staticmethod
+    def generate_pdf(input_file: Path, output_pdf: Path, output_text: Path, options: Any) -> None:
+        """Raises BadArgsError."""
+        raise BadArgsError(_NO_FILES)
+
+
+@hookimpl  # type: ignore[untyped-decorator]
+def add_options(parser: ArgumentParser) -> None:
+    """Adds the engine's name to those that --ocr-engine takes; argparse itself has no way to do so."""
+    for action in parser._actions:
+        if "--ocr-engine" in action.option_strings and action.choices is not None:
+            action.choices = [*action.choices, NAME]
+
+
+@hookimpl  # type: ignore[untyped-decorator]
+def check_options(options: Any) -> None:
+    """Refuses, before anything is read, a renderer that the engine does not serve. Raises: BadArgsError."""
+    if options.ocr_engine == NAME and options.pdf_renderer == "sandwich":
+        raise BadArgsError(_NO_FILES)
+
+
+@hookimpl  # type: ignore[untyped-decorator]
+def get_ocr_engine(options: Any) -> OcrbatchEngine | None:
+    """Returns the engine where it was asked for by name."""
+    return OcrbatchEngine() if getattr(options, "ocr_engine", None) == NAME else None
+
+
+def tree(page: "PageText") -> Any:
+    """Returns the page's words in lines, as OCRmyPDF's OcrElement. Words without a place join the one beside them."""
+    from ocrmypdf.hocrtransform import BoundingBox, OcrClass, OcrElement
+
+    def element(kind: str, words: Sequence["Word"], **more: Any) -> Any:
+        boxes = [word.box for word in words if word.box is not None]
+        left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
+        right, bottom = max(box[2] for box in boxes), max(box[3] for box in boxes)
+        return OcrElement(
+            ocr_class=kind, bbox=BoundingBox(left=left, top=top, right=right, bottom=bottom), **more
+        )
+
+    lines = []
+    for words in lines_of(page):
+        children = [
+            element(OcrClass.WORD, [word], text=word.text, confidence=word.confidence) for word in words
+        ]
+        lines.append(element(OcrClass.LINE, words, children=children))
+    whole = BoundingBox(left=0, top=0, right=page.width_px, bottom=page.height_px)
+    paragraphs = [OcrElement(ocr_class=OcrClass.PARAGRAPH, bbox=whole, children=lines)] if lines else []
+    return OcrElement(
+        ocr_class=OcrClass.PAGE, bbox=whole, dpi=page.dpi, page_number=page.number - 1, children=paragraphs
+    )
+
+
+def lines_of(page: "PageText") -> Iterator[list["Word"]]:
+    """Yields the words of each line of the text, all with boxes; lines of which no word has one are left out."""
+    import dataclasses
+
+    words = iter(page.words)
+    for line in page.text.splitlines():
+        placed: list[Word] = []
+        waiting: list[str] = []
+        for _ in line.split():
+            word = next(words, None)
+            if word is None:
+                return
+            if word.box is None and placed:
+                placed[-1] = dataclasses.replace(placed[-1], text=f"{placed[-1].text} {word.text}")
+            elif word.box is None:
+                waiting.append(word.text)
+            else:
+                placed.append(dataclasses.replace(word, text=" ".join([*waiting, word.text])))
+                waiting = []
+        if placed:
+            yield placed
+
+
+@functools.cache
+def _reader() -> "ImageReader":
+    """Returns this process's reader, on one thread: OCRmyPDF itself reads several pages at once."""
+    from pipeline.api.image_reader import ImageReader
+
+    reader = ImageReader()
+    import torch
+
+    torch.set_num_threads(1)
+    return reader

@@ -1,0 +1,113 @@
+"""The engine inside the real OCRmyPDF; skipped where that is not installed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+pytest.importorskip("ocrmypdf.hocrtransform", reason="the extra ocrmypdf is not installed")
+
+from pipeline.api.page_text import PageText, Word
+from pipeline.plugins.ocrmypdf_engine import OcrbatchEngine, get_ocr_engine, lines_of, tree
+
+ROOT = Path(__file__).parents[3]
+SAMPLES = ROOT / "tests" / "samples"
+
+
+def page(text: str, *words: Word) -> PageText:
+    return PageText(
+        path="a.png",
+        number=2,
+        status="ok",
+        text=text,
+        markdown="",
+        words=words,
+        width_px=90,
+        height_px=40,
+        dpi=72,
+    )
+
+
+def test_words_without_a_place_join_the_one_beside_them() -> None:
+    here, there = (5, 5, 20, 15), (30, 6, 50, 16)
+    words = (
+        Word(text="a"),
+        Word(text="b", box=here),
+        Word(text="c"),
+        Word(text="d"),
+        Word(text="e", box=there),
+    )
+    lines = list(lines_of(page("a b c\nd\ne", *words)))
+    assert [[word.text for word in line] for line in lines] == [["a b c"], ["e"]]
+    made = tree(page("a b c\nd\ne", *words))
+    assert (made.page_number, made.bbox.right, made.bbox.bottom) == (1, 90, 40)
+    assert [(line.bbox.left, line.bbox.top) for line in made.lines] == [(5, 5), (30, 6)]
+    assert [word.text for word in made.words] == ["a b c", "e"]
+    assert tree(page("")).children == []
+
+
+def test_it_is_the_engine_only_where_it_was_asked_for() -> None:
+    class Options:
+        ocr_engine = "auto"
+
+    assert get_ocr_engine(Options) is None
+    Options.ocr_engine = "ocrbatch"
+    assert isinstance(get_ocr_engine(Options), OcrbatchEngine)
+
+
+def ocrmypdf(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    plugin = ["--plugin", "pipeline.plugins.ocrmypdf_engine"] if not is_found_by_itself() else []
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ocrmypdf",
+            *plugin,
+            "--ocr-engine",
+            "ocrbatch",
+            "--jobs",
+            "1",
+            *map(str, arguments),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def is_found_by_itself() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(entry.name == "ocrbatch" for entry in entry_points(group="ocrmypdf"))
+
+
+def test_a_scan_gets_a_text_layer_at_its_words_and_a_turned_one_is_turned(tmp_path: Path) -> None:
+    truth = pymupdf.open(SAMPLES / "two-column.pdf")[0]
+    source, result = tmp_path / "in.pdf", tmp_path / "out.pdf"
+    scan = pymupdf.open()
+    # On its side: upright after --rotate-pages.
+    sheet = scan.new_page(width=truth.rect.height, height=truth.rect.width)
+    sheet.insert_image(sheet.rect, stream=truth.get_pixmap(dpi=200).tobytes("png"), rotate=90)
+    scan.save(source)
+    done = ocrmypdf("--rotate-pages", source, result)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[tuple[float, float]]] = {}
+    for x0, y0, _, _, text, *_ in pymupdf.open(result)[0].get_text("words"):
+        found.setdefault(text, []).append((x0, y0))
+    words = truth.get_text("words")
+    near = [
+        word
+        for word in words
+        if any(abs(word[0] - x) < 4 and abs(word[1] - y) < 8 for x, y in found.get(word[4], []))
+    ]
+    assert len(near) > 0.95 * len(words)
+
+
+def test_a_renderer_that_it_does_not_serve_is_refused_at_once(tmp_path: Path) -> None:
+    done = ocrmypdf("--pdf-renderer", "sandwich", SAMPLES / "scanned.pdf", tmp_path / "out.pdf")
+    assert done.returncode == 1
+    assert "leave out --pdf-renderer" in done.stderr
