@@ -14,7 +14,7 @@ from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
     from pipeline.config.schema import Config
-    from pipeline.reports.summary import Progress
+    from pipeline.reports.summary import Progress, RunSummary
     from pipeline.stop import Stop
 
 
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 @click.option(
     "--plan", "only_plan", is_flag=True, help="Only print what there is to read, and how long it may take."
 )
+@click.option(
+    "--watch", "watches", is_flag=True, help="Go on: read files as they arrive in the folders, until Ctrl-C."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")
 @verbose_option
@@ -71,16 +74,20 @@ def run(
     log_file: str | None,
     summary_file: str | None,
     only_plan: bool,
+    watches: bool,
     as_json: bool,
     quiet: bool,
     verbose: bool,
 ) -> int:
     """Read all pages of files and folders.
 
-    Pages that were read before with the same settings are skipped.
+    Pages that were read before with the same settings are skipped. With --watch it goes on until Ctrl-C: files that
+    arrive, or change, are read once they have stayed as they are for some seconds, each batch as a run of its own.
     """
     if as_json and not only_plan:
         raise click.UsageError("--json goes with --plan; a run's own figures are in --summary-file")
+    if watches and only_plan:
+        raise click.UsageError("--plan and --watch: only one of them")
     start_logging(verbose, quiet)
     from pipeline.stop import Stop, parse_duration, stop_on_signals, time_limit
 
@@ -116,10 +123,20 @@ def run(
                 report_failure(summary_file, error)
             raise
         with time_limit(stop, config.run.time_limit_s):
-            return _plan(config, stop, as_json) if only_plan else _read(config, stop, quiet)
+            if only_plan:
+                return _plan(config, stop, as_json)
+            return _watch(config, stop, quiet) if watches else _read(config, stop, quiet).exit_code
 
 
-def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
+def _watch(config: "Config", stop: "Stop", quiet: bool) -> int:
+    from pipeline.run.watching import watch
+
+    if not quiet:
+        say([f"watching {', '.join(config.ingest.paths)}; Ctrl-C ends it"], err=True)
+    return watch(config, stop, lambda batch: _read(batch, stop, quiet))
+
+
+def _read(config: "Config", stop: "Stop", quiet: bool) -> "RunSummary":
     from pipeline.device.startup.loading import is_sure_to_read, num_replicas
     from pipeline.device.threads.preload import import_ahead
 
@@ -134,7 +151,7 @@ def _read(config: "Config", stop: "Stop", quiet: bool) -> int:
         say(summary.lines())
     elif warnings := summary.warnings():
         say(warnings, err=True)
-    return summary.exit_code
+    return summary
 
 
 def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
