@@ -109,7 +109,8 @@ class Bar(Counting):
 
     def page_done(self, result: PageResult) -> None:
         super().page_done(result)
-        self._num_read += result.status in DONE_STATUSES and result.num_tokens > 0
+        if self._reading_since is not None and result.status in DONE_STATUSES:
+            self._num_read += _took_time(result)
         self._bar.n += 1
         self._show()
 
@@ -167,6 +168,11 @@ class Lines(Counting):
             f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, "
             f"{self.num_ok} ok, {doubtful}{self.num_faults} failed"
         )
+
+
+def _took_time(result: PageResult) -> bool:
+    """Returns whether there was something to read: by the page model, by the line reader, or in the text layer."""
+    return result.num_tokens > 0 or result.confidence is not None or result.source == "layer"
 
 
 def _outcome_line(result: PageResult) -> str:

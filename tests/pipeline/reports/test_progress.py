@@ -110,6 +110,22 @@ def test_the_time_left_is_told_once_it_is_known_and_failures_are_no_speed() -> N
         assert "0.60 pages/s" in shown(screen)
 
 
+def test_pages_read_line_by_line_tell_the_time_left_too() -> None:
+    screen, clock = io.StringIO(), Clock()
+    line_read, taken = replace(OK, confidence=0.9), replace(OK, status="embedded", source="layer")
+    with tqdm(file=screen, unit=" pages", total=0, ncols=140, mininterval=0) as bar:
+        progress = Bar(bar, clock)
+        progress.pages_found(30)
+        progress.all_found()
+        for _ in range(10):
+            progress.page_done(taken)  # before the reader was ready: they say nothing about its speed
+        progress.at_work("reading", 0)
+        clock.s = 10.0
+        for result in (line_read, line_read, line_read, taken, taken):
+            progress.page_done(result)
+        assert "about 30 s left" in shown(screen), "15 pages at half a page a second"
+
+
 def test_lines_name_faults_and_end_with_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Lines()
     progress.pages_found(2)
