@@ -41,5 +41,9 @@ class ExportPathError(StorageError):
     """The export cannot be written to the path given."""
 
 
+class NotExportedError(StorageError):
+    """A document cannot be had in a format, while others can."""
+
+
 class CorrectionError(StorageError):
     """A correction is not of a page's current text."""

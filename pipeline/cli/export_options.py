@@ -1,4 +1,4 @@
-"""Translates the options of `ocrbatch export` into a selection of pages."""
+"""Translates the options of `ocrbatch export` into a selection of pages and a place for them."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from sqlite_utils import Database
 
 from pipeline.ingest.globs import matcher
-from storage.errors import SelectionError
+from storage.errors import ExportPathError, SelectionError
+from storage.export.export_files import Written
+from storage.export.formats import Format
 from storage.export.selection import Selection, parse_since
 from storage.types import PAGE_STATUSES
 
@@ -24,6 +26,7 @@ def selection(
     patterns: Sequence[str],
     superseded: bool,
     max_confidence: float | None = None,
+    min_confidence: float | None = None,
 ) -> Selection:
     """Returns the selection of pages that all options together leave. statuses: comma-separated.
 
@@ -35,7 +38,31 @@ def selection(
         wants_path=_wanted(patterns) if patterns else None,
         superseded=superseded,
         max_confidence=max_confidence,
+        min_confidence=min_confidence,
     )
+
+
+def folder_of(name: str, form: Format, output: str | None, out_dir: str | None) -> str | None:
+    """Returns the folder for a file a document; None where the export is one file or standard output.
+
+    name: of the format. output, out_dir: the options -o and --out-dir. Raises: ExportPathError.
+    """
+    if output is not None and out_dir is not None:
+        raise ExportPathError("-o and --out-dir: only one of them; --out-dir is a file for each document")
+    if out_dir is not None or form.one_file == "all":
+        return out_dir
+    if output is None:
+        raise ExportPathError(
+            f"--format {name} is a file for each {form.one_file}: name a folder with --out-dir"
+        )
+    return output
+
+
+def lines_of(written: Written, place: str) -> list[str]:
+    """Returns what to say of an export: a line, and one for each document that was left out."""
+    files = "1 file" if written.files == 1 else f"{written.files} files"
+    left_out = f"; documents left out: {len(written.left_out)}" if written.left_out else ""
+    return [f"exported: {written.pages} pages in {files}, {place}{left_out}", *written.left_out]
 
 
 def _statuses(text: str) -> tuple[str, ...]:

@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 
+# Those of storage.export.formats, whose import is heavy.
+FORMAT_NAMES = ("jsonl", "md", "txt", "hocr", "alto", "page")
+
+
 @click.command()
 @database_option
-@click.option(
-    "--format", "format_name", type=click.Choice(["jsonl", "md", "txt"]), default="jsonl", show_default=True
-)
+@click.option("--format", "format_name", type=click.Choice(FORMAT_NAMES), default="jsonl", show_default=True)
 @click.option(
     "-o",
     "output",
     metavar="PATH",
-    help="Write to this file, or to a folder (FOLDER/) with one file for each document.",
+    help="Write to this file; for a format that is a file for each document, to this folder.",
 )
+@click.option("--out-dir", metavar="FOLDER", help="Write a file for each document, in folders like theirs.")
 @click.option(
     "--since", metavar="RUN", help='Only pages read since: "last" run, a run\'s number, or 2026-01-31 (UTC).'
 )
@@ -48,23 +51,35 @@ if TYPE_CHECKING:
     metavar="0.8",
     help="Only pages with at most this confidence.",
 )
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="0.8",
+    help="No pages with less than this confidence; those whose own text was taken have none, and stay.",
+)
 @click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
 @verbose_option
 def export(
     database: str,
     format_name: str,
     output: str | None,
+    out_dir: str | None,
     since: str | None,
     statuses: str | None,
     patterns: tuple[str, ...],
     max_confidence: float | None,
+    min_confidence: float | None,
     superseded: bool,
     verbose: bool,
 ) -> None:
-    """Write pages as JSON lines, markdown or text, ordered by path and page: all, or those the options select."""
+    """Write pages, ordered by path and page: all, or those that the options select.
+
+    jsonl, md and txt are one file, or a file for each document with --out-dir. hocr and alto are a file for each
+    document, page (PAGE XML) one for each page.
+    """
     start_logging(verbose)
-    from pipeline.cli.export_options import HOW_GLOBS_MATCH, selection
-    from storage.export import formats
+    from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection
+    from storage.export import export_files, formats
 
     with _reading(database) as db:
         chosen = selection(
@@ -74,13 +89,22 @@ def export(
             patterns=patterns,
             superseded=superseded,
             max_confidence=max_confidence,
+            min_confidence=min_confidence,
         )
-        if output is None:
+        form = formats.FORMATS[format_name]
+        folder = folder_of(format_name, form, output, out_dir)
+        written = None
+        if folder is not None:
+            written = export_files.export_to_folder(db, form, folder, chosen)
+        elif output is not None:
+            written = export_files.export_to_file(db, form, output, chosen)
+        else:
             if isinstance(sys.stdout, io.TextIOWrapper):  # JSON and markdown are UTF-8 in every locale
                 sys.stdout.reconfigure(encoding="utf-8")
-            number = formats.export(db, format_name, on_screen(sys.stdout), chosen)
-        else:
-            number = formats.export_to(db, format_name, output, chosen)
+            number = formats.export(db, form, on_screen(sys.stdout), chosen)
+    if written is not None:
+        number = written.pages
+        say(lines_of(written, folder or output or ""), err=True)
     if not number:
         globs = f" ({HOW_GLOBS_MATCH})" if patterns else ""
         say(

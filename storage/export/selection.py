@@ -31,7 +31,8 @@ class Selection:
 
     since: None for all. statuses: of pages; empty: all. wants_path: takes a file's path as stored, returns whether to
     include it. superseded: also include content that paths held before their present one. max_confidence: leaves out
-    pages above it, and pages without a confidence.
+    pages above it, and pages without a confidence. min_confidence: leaves out pages below it, unless somebody corrected
+    them; pages without a confidence, such as those whose own text was taken, stay.
     """
 
     since: Since | None = None
@@ -39,11 +40,12 @@ class Selection:
     wants_path: Callable[[str], bool] | None = None
     superseded: bool = False
     max_confidence: float | None = None
+    min_confidence: float | None = None
 
     @property
     def is_narrow(self) -> bool:
         """Returns whether it leaves anything out."""
-        narrow = (self.since, self.wants_path, self.max_confidence)
+        narrow = (self.since, self.wants_path, self.max_confidence, self.min_confidence)
         return bool(self.statuses) or any(part is not None for part in narrow)
 
 
@@ -102,6 +104,11 @@ def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
     if selection.max_confidence is not None:
         conditions.append("+confidence <= :max_confidence")
         values["max_confidence"] = selection.max_confidence
+    if selection.min_confidence is not None:
+        conditions.append(
+            "(+confidence IS NULL OR +confidence >= :min_confidence OR corrected_at IS NOT NULL)"
+        )
+        values["min_confidence"] = selection.min_confidence
     return conditions, values
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.main import cli, main
+from pipeline.cli.reading_commands import FORMAT_NAMES
 from pipeline.errors import ExitCode
 from storage.database import open_for_reading
 from storage.errors import StorageError
+from storage.export.formats import FORMATS
 from storage.queries.statistics import status
 from storage.records.store import Store
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
@@ -233,11 +235,29 @@ def test_export_to_stdout_and_file(database: str, tmp_path: Path, capsys: pytest
 
 def test_an_export_into_a_folder_is_a_file_for_each_document(database: str, tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    assert main(["export", "--db", database, "--format", "txt", "-o", f"{folder}/"]) == ExitCode.OK
+    assert main(["export", "--db", database, "--format", "txt", "--out-dir", str(folder)]) == ExitCode.OK
     assert [path.name for path in folder.iterdir()] == ["a.pdf.txt"]
     assert (folder / "a.pdf.txt").read_text(encoding="utf-8").count(TEXT) == 2
-    assert main(["export", "--db", database, "--format", "md", "-o", str(folder)]) == ExitCode.OK
+    assert main(["export", "--db", database, "--format", "md", "--out-dir", str(folder)]) == ExitCode.OK
     assert sorted(path.name for path in folder.iterdir()) == ["a.pdf.md", "a.pdf.txt"]
+
+
+def test_what_was_written_is_said_in_a_line(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "--db", database, "--format", "alto", "-o", str(tmp_path / "x")]) == ExitCode.OK
+    assert capsys.readouterr() == ("", f"exported: 3 pages in 1 file, {tmp_path / 'x'}\n")
+    for arguments, message in (
+        (["--format", "hocr"], "hocr is a file for each document: name a folder with --out-dir"),
+        (["-o", "a", "--out-dir", "b"], "only one of them"),
+        (["--format", "md", "-o", str(tmp_path)], "is a folder; name a file, or use --out-dir"),
+    ):
+        assert main(["export", "--db", database, *arguments]) == ExitCode.FATAL
+        assert message in capsys.readouterr().err
+
+
+def test_every_format_can_be_named() -> None:
+    assert set(FORMAT_NAMES) == set(FORMATS)
 
 
 def test_an_export_of_nothing_says_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:

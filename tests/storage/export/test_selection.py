@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import open_for_reading
+from storage.database import open_for_reading, open_for_writing
 from storage.errors import SelectionError
 from storage.export.formats import FORMATS, export
 from storage.export.rows import export_rows
 from storage.export.selection import Selection, Since, parse_since, selected
+from storage.records.corrections import Correction, correct
 from storage.records.store import Store
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, a_run, new_run
 
@@ -100,9 +101,19 @@ def test_superseded_content_is_there_only_where_asked_for(filled: Path) -> None:
         ]
         for name, mark in (("md", "# in/a.pdf (superseded)"), ("txt", "in/a.pdf, page 1 (superseded) ===")):
             stream = io.StringIO()
-            assert export(db, name, stream, Selection(superseded=True)) == 4
+            assert export(db, FORMATS[name], stream, Selection(superseded=True)) == 4
             assert stream.getvalue().count(mark) == 1
-        assert set(FORMATS) == {"jsonl", "md", "txt"}
+
+
+def test_a_least_confidence_spares_what_has_none_and_what_was_corrected(store: Store, path: Path) -> None:
+    run_id = new_run(store)
+    store.record_page(run_id, a_page("sure", 0, confidence=0.9))
+    store.record_page(run_id, a_page("unsure", 1, confidence=0.2))
+    store.record_page(run_id, a_page("taken", 2, status="embedded", source="layer"))
+    assert [page for _, page in found(path, Selection(min_confidence=0.5))] == [1, 3]
+    with open_for_writing(str(path)) as db:
+        correct(db, 2, Correction(text="unsure!", made_by="ada"), attempt_id=2)
+    assert [page for _, page in found(path, Selection(min_confidence=0.5))] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("view", ["results", "superseded_results"])

@@ -1,0 +1,145 @@
+"""Writes an export into files, each of which appears whole or not at all, and none over a document or the database."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import IO, Any
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.errors import ExportPathError, NotExportedError
+from storage.export.formats import Format, export
+from storage.export.rows import PageRow, export_rows
+from storage.export.selection import Selection
+from storage.queries.statistics import database_path
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """What an export wrote: pages, and files. left_out: each document that was not, and why."""
+
+    pages: int = 0
+    files: int = 0
+    left_out: list[str]
+
+
+def export_to_file(db: Database, form: Format, path: str, selection: Selection | None = None) -> Written:
+    """Writes the selected pages (None: all) to one file, UTF-8 if it is text, that appears, whole, at the end.
+
+    Raises: ExportPathError where the format is of a file a document, the file cannot be written, or is the database
+    itself or one of the documents.
+    """
+    if form.one_file != "all":
+        raise ExportPathError(
+            f"{path}: this format is a file for each {form.one_file}; name a folder with --out-dir"
+        )
+    if path.endswith(os.sep) or os.path.isdir(path):
+        raise ExportPathError(
+            f"{path}: is a folder; name a file, or use --out-dir for a file for each document"
+        )
+    target = os.path.realpath(path)
+    _Kept(db).refuse(target, path)
+    try:
+        # A pipe or device is written to, not replaced.
+        if os.path.exists(target) and not os.path.isfile(target):
+            with _opened(target, form) as stream:
+                number = export(db, form, stream, selection)
+        else:
+            number = _replace(target, form, lambda stream: export(db, form, stream, selection))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return Written(pages=number, files=1, left_out=[])
+
+
+def export_to_folder(db: Database, form: Format, folder: str, selection: Selection | None = None) -> Written:
+    """Writes the selected pages to one file a document, or a page, in a folder; both are created as needed.
+
+    A document's file is called like it, with the format's ending added (report.pdf.md; report.pdf.0002.page.xml for its
+    second page), in folders like those between it and the folder that all listed files share. Content that a path held
+    earlier has its hash in the name. A document that the format cannot hold is left out. Raises: ExportPathError.
+    """
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise ExportPathError(f"{folder}: is a file; this format is a file for each document: name a folder")
+    shared, kept, done = _shared_folder(db), _Kept(db), Written(left_out=[])
+    rows = export_rows(db, selection, with_words=form.with_words)
+    for name, pages in _documents(rows, form):
+        target = os.path.join(folder, os.path.relpath(name, shared))
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            kept.refuse(os.path.realpath(target), target)
+            done.pages += _replace(target, form, partial(form.write, pages))
+            done.files += 1
+        except NotExportedError as error:
+            done.left_out.append(str(error))
+        except OSError as error:
+            raise _unwritable(target, error) from error
+    return done
+
+
+def _documents(rows: Iterable[PageRow], form: Format) -> Iterator[tuple[str, Iterable[PageRow]]]:
+    """Yields the absolute name of every file to write, without its folder's, with the pages for it."""
+    for (path, sha256, superseded), pages in groupby(
+        rows, lambda row: (row["path"], row["sha256"], row["superseded"])
+    ):
+        name = os.path.abspath(path) + (f".{sha256[:8]}" if superseded else "")
+        if form.one_file == "page":
+            for page in pages:
+                yield f"{name}.{page['page']:04}{form.ending}", [page]
+        else:
+            # A searchable report.pdf is a report.pdf.
+            yield name if name.lower().endswith(form.ending) else name + form.ending, pages
+
+
+class _Kept:
+    """The files that no export may replace: the documents, and the database."""
+
+    def __init__(self, db: Database) -> None:
+        self._database = database_path(db)
+        self._own = {
+            os.path.realpath(self._database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")
+        }
+        with explained(self._database):
+            self._documents = {path for (path,) in db.conn.execute("SELECT path FROM files")}
+
+    def refuse(self, target: str, path: str) -> None:
+        """Raises ExportPathError if the target, a real path, is one of them. path: as it was named."""
+        if target in self._own or (os.path.exists(target) and os.path.samefile(target, self._database)):
+            raise ExportPathError(f"{path}: is the database itself; choose another place for the export")
+        if target in self._documents or os.path.abspath(path) in self._documents:
+            raise ExportPathError(f"{path}: is one of the documents; choose another place for the export")
+
+
+def _shared_folder(db: Database) -> str:
+    """Returns the deepest folder above all listed files."""
+    with explained(database_path(db)):
+        rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
+    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])
+
+
+def _unwritable(path: str, error: OSError) -> ExportPathError:
+    return ExportPathError(f"{path}: cannot write the export: {error.strerror}; choose another place for it")
+
+
+def _opened(path: str, form: Format) -> IO[Any]:
+    return open(path, "wb") if form.is_binary else open(path, "w", encoding="utf-8", newline="\n")
+
+
+def _replace(target: str, form: Format, write: Callable[[IO[Any]], int]) -> int:
+    folder, name = os.path.split(target)
+    partial_file = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with _opened(partial_file, form) as stream:
+            number = write(stream)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(target, partial_file)
+        os.replace(partial_file, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial_file)
+        raise
+    return number

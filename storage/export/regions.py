@@ -1,0 +1,78 @@
+"""Parts a page into its regions, their lines and the words of those, for formats that say where text stands."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from storage.export.rows import PageRow, WordRow
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextLine:
+    """A line of text. box: around those of its words, (x0, y0, x1, y1) in page pixels; None where none has one."""
+
+    words: tuple[WordRow, ...]
+    box: Box | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A region of a page, without lines if it is a picture. label: as a block's. box, confidence: None if unknown."""
+
+    label: str
+    lines: tuple[TextLine, ...]
+    box: Box | None
+    confidence: float | None = None
+
+
+def regions(row: PageRow) -> list[Region]:
+    """Returns the page's regions in reading order; all words of its text are in them, in the text's order.
+
+    They are its blocks. Where those are not the text's, as of a page that somebody corrected, they are the text's
+    paragraphs.
+    """
+    text = row["text"] or ""
+    words = row["words"] or [WordRow(text=name, box=None, confidence=None) for name in text.split()]
+    if [name for block in row["blocks"] for name in block["text"].split()] != text.split():
+        return _paragraphs(text, iter(words))
+    left = iter(words)
+    found = []
+    for block in row["blocks"]:
+        lines = tuple(_lines(block["text"], left))
+        box = as_box(block["box"]) or around(line.box for line in lines)
+        found.append(Region(label=block["label"], lines=lines, box=box, confidence=block["confidence"]))
+    return found
+
+
+def _paragraphs(text: str, words: Iterator[WordRow]) -> list[Region]:
+    found = []
+    for part in text.split("\n\n"):
+        if lines := tuple(_lines(part, words)):
+            found.append(Region(label="text", lines=lines, box=around(line.box for line in lines)))
+    return found
+
+
+def _lines(text: str, words: Iterator[WordRow]) -> Iterator[TextLine]:
+    """Yields the lines of a text that have words, each with as many words as stand in it."""
+    for line in text.split("\n"):
+        if own := tuple(islice(words, len(line.split()))):
+            yield TextLine(words=own, box=around(as_box(word["box"]) for word in own))
+
+
+def around(boxes: Iterable[Box | None]) -> Box | None:
+    """Returns the box around boxes; None where none is known."""
+    known = [box for box in boxes if box is not None]
+    if not known:
+        return None
+    x0, y0, x1, y1 = zip(*known, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
+
+
+def as_box(box: Sequence[int] | None) -> Box | None:
+    """Returns a row's box as a tuple."""
+    if box is None:
+        return None
+    x0, y0, x1, y1 = box
+    return x0, y0, x1, y1
