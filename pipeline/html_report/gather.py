@@ -94,7 +94,7 @@ def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigu
     runs = statistics.runs(db)
     run = _chosen(runs, run_id, path)
     config, versions = db.conn.execute("SELECT config, versions FROM runs WHERE id = ?", (run.id,)).fetchone()
-    interval_s = _interval_s(run.seconds or 0.0)
+    interval_s = _interval_s(run_times.span_s(db, run.id))
     groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
     slowest, unsure = run_pages.slowest(db, run.id, most), run_pages.least_confident(db, run.id, most)
     named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
@@ -132,10 +132,10 @@ def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
 
 def _interval_s(seconds: float) -> float:
     for length_s in _LENGTHS_S:
-        if seconds <= length_s * _MOST_INTERVALS:
+        if seconds < length_s * _MOST_INTERVALS:
             return length_s
     length_s = _LENGTHS_S[-1]
-    while seconds > length_s * _MOST_INTERVALS:
+    while seconds >= length_s * _MOST_INTERVALS:
         length_s *= 2
     return length_s
 

@@ -46,6 +46,16 @@ def throughput(db: Database, run_id: int, interval_s: float) -> list[Interval]:
     return intervals
 
 
+def span_s(db: Database, run_id: int) -> float:
+    """Returns the seconds from a run's start to its last page, by the clock that dates pages; 0 without pages.
+
+    It may differ from the run's own seconds, which do not change when that clock is set.
+    """
+    with explained(database_path(db)):
+        (seconds,) = db.conn.execute(_SPAN, {"run": run_id}).fetchone()
+    return max(0.0, float(seconds or 0.0))
+
+
 def stages_of(db: Database, run_id: int) -> list[StageStatus]:
     """Returns the stages of a run by total time, longest first. A page that was read twice counts twice."""
     with explained(database_path(db)):
@@ -65,6 +75,11 @@ SELECT max(0, CAST((julianday(o.finished_at) - julianday(r.started_at)) * 86400.
     sum(o.status IN {FINE_STATUSES} AND o.status <> 'embedded'), sum(o.status = 'embedded'),
     sum(o.status NOT IN {FINE_STATUSES})
 FROM outcomes o JOIN runs r ON r.id = :run GROUP BY number
+"""
+
+_SPAN = """
+SELECT (julianday((SELECT max(finished_at) FROM attempts WHERE run_id = r.id)) - julianday(r.started_at)) * 86400.0
+FROM runs r WHERE r.id = :run
 """
 
 _PATH_USES = """

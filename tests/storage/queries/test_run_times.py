@@ -41,7 +41,18 @@ def test_pages_are_counted_by_intervals_from_the_run_s_start(store: Store, path:
             Interval(start_s=20.0, num_read=0, num_embedded=0, num_unfine=0),
             Interval(start_s=30.0, num_read=1, num_embedded=0, num_unfine=0),
         ]
+        assert run_times.span_s(db, run_id) == pytest.approx(35.0, abs=0.002)
         assert run_times.throughput(db, 99, 10.0) == []
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_time(store: Store, path: Path) -> None:
+    run_id, empty = new_run(store), store.start_run(a_run())
+    store.record_page(run_id, a_page())
+    ended(store, run_id, {0: -3600.0})
+    with open_for_reading(str(path)) as db:
+        assert run_times.span_s(db, run_id) == 0.0
+        assert run_times.span_s(db, empty) == 0.0
+        assert [interval.num_read for interval in run_times.throughput(db, run_id, 1.0)] == [1]
 
 
 def test_stages_are_those_of_the_run(store: Store, path: Path) -> None:
