@@ -11,8 +11,10 @@ import click
 from pipeline.cli.bench_commands import bench
 from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import prune, vacuum, verify
+from pipeline.cli.datasette_command import datasette
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.reading_commands import evaluate, export, search, status
+from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
 from pipeline.cli.setup_commands import completion, init
 from pipeline.device.startup.imports import is_importing
@@ -33,11 +35,13 @@ for command in (
     run,
     export,
     status,
+    report,
     search,
     evaluate,
     verify,
     prune,
     vacuum,
+    datasette,
     doctor,
     bench,
     init,
