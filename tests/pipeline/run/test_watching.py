@@ -14,7 +14,7 @@ from pipeline.reports.summary import RunSummary
 from pipeline.run.watching import Watched, watch
 from pipeline.stop import Stop
 from storage.database import open_for_reading
-from storage.errors import DatabaseBusyError
+from storage.errors import DatabaseBusyError, StorageError
 
 ROOT = Path(__file__).parents[3]
 OLD, NEW = (1, 1, 0), (2, 2, 0)
@@ -94,8 +94,9 @@ def test_the_command_reads_what_arrives_and_ends_in_order(tmp_path: Path) -> Non
 
 
 def ended_runs(database: Path) -> int:
-    if not database.exists():
+    try:
+        with closing(open_for_reading(str(database))) as db:
+            (count,) = db.conn.execute("SELECT count(*) FROM runs WHERE state = 'finished'").fetchone()
+    except StorageError:  # not there yet, or still empty
         return 0
-    with closing(open_for_reading(str(database))) as db:
-        (count,) = db.conn.execute("SELECT count(*) FROM runs WHERE state = 'finished'").fetchone()
     return int(count)
