@@ -14,6 +14,7 @@ from pipeline.cli.database_commands import prune, vacuum, verify
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.reading_commands import evaluate, export, search, status
 from pipeline.cli.run_command import run
+from pipeline.cli.view_command import view
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
 from storage.strings.printable import on_screen
@@ -28,7 +29,7 @@ def cli() -> None:
     """Reads every page of PDFs and images into one SQLite file, offline."""
 
 
-for command in (run, export, status, search, evaluate, verify, prune, vacuum, doctor, bench):
+for command in (run, export, status, search, evaluate, verify, prune, vacuum, doctor, bench, view):
     cli.add_command(command)
 
 

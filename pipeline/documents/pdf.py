@@ -106,6 +106,15 @@ def render_pdf_page(
         return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
 
 
+def width_pt(document: Any, index: int) -> float:
+    """Returns how wide a page is, in points. Raises: PageRenderError."""
+    with _as_page_errors():
+        found = float(document.load_page(index).rect.width)
+    if not 0 < found < math.inf:
+        raise PageRenderError("broken", f"the page is {found:g} points wide")
+    return found
+
+
 def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
     """Returns the page's drawing operations in order: MuPDF's name ("fill-text", "fill-image", ...) and box of each."""
     try:
