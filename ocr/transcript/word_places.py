@@ -1,6 +1,7 @@
 """Gives the words of a text the boxes of letters that were found on the page, in about the text's order. Torch-free."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from rapidfuzz.distance import Levenshtein
@@ -17,7 +18,8 @@ def words_among(text: str, letters: Sequence[tuple[str, Box]]) -> list[tuple[str
     """Returns the words of the text, split at white space, each with the box around its letters.
 
     letters: one character each, none of them white space, with their boxes. A word of which fewer than half the letters
-    are among them has None; so has one whose letters stand in several lines, but for those in the line of most.
+    are among them has None, or what is left between its neighbours where those stand in one line with it, as do the
+    dots between a chapter and its page. Of a word with letters in several lines those in the line of most count.
     """
     own = "".join(text.split())
     places: list[Box | None] = [None] * len(own)
@@ -34,10 +36,32 @@ def words_among(text: str, letters: Sequence[tuple[str, Box]]) -> list[tuple[str
                 places[step.dest_start : step.dest_end] = [box for _, box in found]
     words: list[tuple[str, Box | None]] = []
     start = 0
-    for word in text.split():
-        words.append((word, _around(places[start : start + len(word)])))
-        start += len(word)
+    for line in text.splitlines():
+        own_words: list[tuple[str, Box | None]] = []
+        for word in line.split():
+            own_words.append((word, _around(places[start : start + len(word)])))
+            start += len(word)
+        words += _filled(own_words)
     return words
+
+
+def _filled(line: Sequence[tuple[str, Box | None]]) -> list[tuple[str, Box | None]]:
+    """Returns a line's words, those without a place between their neighbours, as wide as their letters."""
+    found = list(line)
+    known = [number for number, (_, box) in enumerate(line) if box is not None]
+    for before, after in pairwise(known):
+        left, right = line[before][1], line[after][1]
+        assert left is not None
+        assert right is not None
+        x0, x1, y0, y1 = left[2], right[0], max(left[1], right[1]), min(left[3], right[3])
+        if after == before + 1 or x0 >= x1 or y0 >= y1:
+            continue
+        names = [word for word, _ in line[before + 1 : after]]
+        unit, at = (x1 - x0) / (sum(map(len, names)) + len(names) + 1), x0
+        for number, name in enumerate(names, before + 1):
+            found[number] = (name, (at + unit, y0, at + (1 + len(name)) * unit, y1))
+            at += (1 + len(name)) * unit
+    return found
 
 
 def on_page(

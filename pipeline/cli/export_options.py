@@ -62,7 +62,11 @@ def lines_of(written: Written, place: str) -> list[str]:
     """Returns what to say of an export: a line, and one for each document that was left out."""
     files = "1 file" if written.files == 1 else f"{written.files} files"
     left_out = f"; documents left out: {len(written.left_out)}" if written.left_out else ""
-    return [f"exported: {written.pages} pages in {files}, {place}{left_out}", *written.left_out]
+    pages = "1 page" if written.pages == 1 else f"{written.pages} pages"
+    return [
+        f"exported: {pages} in {files}, {place}{left_out}",
+        *(f"left out: {line}" for line in written.left_out),
+    ]
 
 
 def _statuses(text: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def _pixels(
 ) -> UInt8Array:
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, rotation_deg):
-            width_pt = pdf.width_pt(document, page.page_index)
+            width_pt, _ = pdf.size_pt(document, page.page_index)
             fitting = replace(settings, dpi=width_px / width_pt * pdf.POINTS_PER_INCH)
             return pdf.render_pdf_page(document, page.page_index, fitting, TileSettings())[0]
     if page.kind == "video":

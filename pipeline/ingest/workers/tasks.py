@@ -101,3 +101,12 @@ def picture_task(
     from pipeline.ingest.workers import worker
 
     return worker.picture_task(page, settings, rotation_deg, width_px, limit_s)
+
+
+def thumbnail_task(
+    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
+) -> bytes | PageError:
+    """Returns the page as a small JPEG file: calls pipeline.ingest.workers.worker.thumbnail_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.thumbnail_task(page, side_px, rotation_deg, settings, limit_s)

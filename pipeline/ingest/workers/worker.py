@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -18,6 +19,7 @@ from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import PagePicture, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.documents.thumbnail import thumbnail
 from pipeline.ingest.survey import survey
 from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, RENDERING, broken, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
@@ -117,6 +119,14 @@ def picture_task(
         return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, width_px=width_px)
 
     return _tried(drawn, "render", DRAWING, limit_s)
+
+
+def thumbnail_task(
+    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
+) -> bytes | PageError:
+    """Returns the page as a small JPEG file, or why there is none."""
+    drawn = partial(thumbnail, page, side_px, rotation_deg, settings, _DOCUMENTS)
+    return _tried(drawn, "render", RENDERING, limit_s)
 
 
 def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:

@@ -17,7 +17,9 @@ def letters(text: str, *, y: float = 0, x: float = 0) -> list[tuple[str, Box]]:
         ("one two", "one two", [(0, 0, 30, 20), (40, 0, 70, 20)]),
         ("one\n\ntwo", "one two", [(0, 0, 30, 20), (40, 0, 70, 20)]),
         ("one twa", "one two", [(0, 0, 30, 20), (40, 0, 70, 20)]),  # another letter in the same place
-        ("one and two", "one two", [(0, 0, 30, 20), None, (40, 0, 70, 20)]),
+        ("one\nand\ntwo", "one two", [(0, 0, 30, 20), None, (40, 0, 70, 20)]),
+        ("one and more", "one", [(0, 0, 30, 20), None, None]),
+        ("one . . two", "one     two", [(0, 0, 30, 20), (40, 0, 50, 20), (60, 0, 70, 20), (80, 0, 110, 20)]),
         ("one two", "one and two", [(0, 0, 30, 20), (80, 0, 110, 20)]),
         ("one", "", [None]),
         ("", "one", []),

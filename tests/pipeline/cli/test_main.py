@@ -14,9 +14,9 @@ import pytest
 from pipeline.cli.main import cli, main
 from pipeline.cli.reading_commands import FORMAT_NAMES
 from pipeline.errors import ExitCode
+from pipeline.export.searchable_export import all_formats
 from storage.database import open_for_reading
 from storage.errors import StorageError
-from storage.export.formats import FORMATS
 from storage.queries.statistics import status
 from storage.records.store import Store
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
@@ -257,7 +257,8 @@ def test_what_was_written_is_said_in_a_line(
 
 
 def test_every_format_can_be_named() -> None:
-    assert set(FORMAT_NAMES) == set(FORMATS)
+    with all_formats() as known:
+        assert set(FORMAT_NAMES) == set(known)
 
 
 def test_an_export_of_nothing_says_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,12 +38,14 @@ class Canvas:
 
     def to_page(self, box: Box) -> tuple[int, int, int, int]:
         """Returns a canvas box in whole pixels of the page, inside it and at least one pixel wide and high."""
+        return self.inside(self.on_page(box))
+
+    def on_page(self, box: Box) -> Box:
+        """Returns a canvas box in pixels of the page."""
         left, top, right, bottom = self.box
         across, down = self.width_px / (right - left), self.height_px / (bottom - top)
         x0, y0, x1, y1 = box
-        return self.inside((
-            (x0 - left) * across, (y0 - top) * down, (x1 - left) * across, (y1 - top) * down
-        ))  # fmt: skip
+        return (x0 - left) * across, (y0 - top) * down, (x1 - left) * across, (y1 - top) * down
 
     def inside(self, box: Box) -> tuple[int, int, int, int]:
         """Returns a page box in whole pixels, inside the page and at least one pixel wide and high."""

@@ -111,6 +111,7 @@ def _match(
         x1=x1,
         y0=island.row,
         y1=island.row + 1,
+        seen=first if last - first + 1 == gap.end - gap.start else -1,
     )
 
 

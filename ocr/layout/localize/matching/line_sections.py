@@ -22,7 +22,8 @@ class LineSection:
     """A section of a text line on the page.
 
     text: the number of its text. start, end: its marks in that text. score: how many of them were recognised.
-    x0, y0, x1, y1: in cells.
+    x0, y0, x1, y1: in cells. seen: the mark on the page that its first one is, from which on they follow one another;
+    -1 where not as many were found as the text has.
     """
 
     text: int
@@ -33,6 +34,7 @@ class LineSection:
     y0: int
     x1: int
     y1: int
+    seen: int = -1
 
 
 def sections(
@@ -76,6 +78,7 @@ def sections(
                     y0=y0,
                     x1=x1s[right],
                     y1=y1,
+                    seen=low,
                 )
             )
     return out

@@ -29,12 +29,14 @@ Ints = npt.NDArray[np.int64]
 class WrittenMarks:
     """The marks of several texts, one after another.
 
-    mark: [T] classes. text: [T] the number of the text. letters: the T characters as they were written.
+    mark: [T] classes. text: [T] the number of the text. letters: the T characters as they were written. times: [T] how
+    many characters each stands for.
     """
 
     mark: Ints
     text: Ints
     letters: str
+    times: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,8 @@ def written_marks(texts: Sequence[str], characters: str) -> WrittenMarks:
     first = np.ones(len(mark), bool)
     first[1:] = (mark[1:] != mark[:-1]) | (number[1:] != number[:-1])
     kept = "".join(compress(letters, first.tolist()))
-    return WrittenMarks(mark=mark[first], text=number[first], letters=kept)
+    times = np.diff(np.append(np.flatnonzero(first), len(mark)))
+    return WrittenMarks(mark=mark[first], text=number[first], letters=kept, times=times)
 
 
 def seen_marks(cells_HW: npt.NDArray[np.int16], characters: str) -> SeenMarks:

@@ -17,7 +17,7 @@ from ocr.layout.localize.matching.chain import best_chain
 from ocr.layout.localize.matching.leftovers import with_leftovers
 from ocr.layout.localize.matching.line_ink import band
 from ocr.layout.localize.matching.line_sections import LineSection, sections
-from ocr.layout.localize.matching.marks import seen_marks, written_marks
+from ocr.layout.localize.matching.marks import SeenMarks, WrittenMarks, seen_marks, written_marks
 from ocr.layout.localize.matching.strays import without_strays
 from ocr.layout.localize.matching.stretches import stretches
 
@@ -45,11 +45,8 @@ def place(
     cells_HW: [H/16, W/4] of the canvas; characters: see ocr.character_head.second_opinion.read_cells. wanted: the
     numbers of the texts to place, None for all; the others get no place.
     """
-    written, seen = written_marks(texts, characters), seen_marks(cells_HW, characters)
-    found = stretches(written, seen)
-    chosen = found.take(best_chain(found))
+    written, _, placed = located(texts, cells_HW, characters)
     out = [Place(box_px=None, share=0.0)] * len(texts)
-    placed = with_leftovers(sections(chosen, written, seen, cells_HW), written, seen)
     counts = np.bincount(written.text, minlength=len(texts)).tolist()
     for number, group in groupby(placed, key=lambda section: section.text):
         if wanted is not None and number not in wanted:
@@ -60,6 +57,16 @@ def place(
         share = sum(section.score for section in own) / counts[number]
         out[number] = Place(box_px=canvas.to_page(box), share=min(1.0, share))
     return out
+
+
+def located(
+    texts: Sequence[str], cells_HW: npt.NDArray[np.int16], characters: str
+) -> tuple[WrittenMarks, SeenMarks, list[LineSection]]:
+    """Returns the marks of the texts, those of the page, and the sections of lines in which both are the same."""
+    written, seen = written_marks(texts, characters), seen_marks(cells_HW, characters)
+    found = stretches(written, seen)
+    chosen = found.take(best_chain(found))
+    return written, seen, with_leftovers(sections(chosen, written, seen, cells_HW), written, seen)
 
 
 def _box(own: Sequence[LineSection], letters: Sequence[str], canvas: Canvas) -> Box:
