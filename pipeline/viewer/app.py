@@ -32,7 +32,7 @@ from storage.types import PAGE_STATUSES, WordRecord
 from storage.words import unpack
 
 _HERE = Path(__file__).parent
-_STEP, _PAGES_STEP, _HITS_STEP = 50, 100, 20
+_STEP, _PAGES_STEP, _HITS_STEP = 50, 50, 20
 _NAME_COOKIE = "ocrbatch_view_name"
 _FILTERS = {name: (name,) for name in (*PAGE_STATUSES, "corrected")} | {"look": browsing.LOOK_STATUSES}
 

@@ -125,10 +125,11 @@ def test_keys_turn_pages_and_find_doubtful_ones(tab: "playwright.Page") -> None:
     assert tab.locator("h1, script:not([src])").count() == 0
     assert "<script>alert(1)</script>" in tab.inner_text("#text")
     tab.keyboard.press("?")
-    assert tab.locator("#help").is_visible()
+    tab.wait_for_selector("#help")
     tab.keyboard.press("Escape")
+    tab.wait_for_selector("#help", state="hidden")
     tab.keyboard.press("t")
-    assert tab.locator("#markdown").is_visible()
+    tab.wait_for_selector("#markdown")
 
 
 def test_a_page_whose_file_is_gone_keeps_its_text(tab: "playwright.Page") -> None:
