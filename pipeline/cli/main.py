@@ -17,6 +17,7 @@ from pipeline.cli.reading_commands import evaluate, export, search, status
 from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
 from pipeline.cli.setup_commands import completion, init
+from pipeline.cli.view_command import view
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
 from storage.strings.printable import on_screen
@@ -36,6 +37,7 @@ for command in (
     export,
     status,
     report,
+    view,
     search,
     evaluate,
     verify,

@@ -20,6 +20,7 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.errors import CheckpointError
 from ocr.model_files.locate import CHARACTERS, CONFIDENCE, find_directory
+from ocr.training.finetune.corrected_pages import find_corrected
 from ocr.training.finetune.pairs import LeftOut, Pair, PairsError, explain, find_pairs, page_image
 from ocr.training.finetune.readings import Reading, read_pages, table, total_cer
 from ocr.training.finetune.replay import replayed
@@ -35,9 +36,11 @@ _FACTS = "finetune.json"
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.finetune", description=__doc__)
-    parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="pages and texts, searched with its subfolders"
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "folder", type=Path, nargs="?", metavar="DIR", help="pages and texts, searched with its subfolders"
     )
+    source.add_argument("--from-db", type=Path, metavar="FILE", help="the pages corrected in `ocrbatch view`")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="MODEL_DIR", help="new folder for the model"
     )
@@ -154,7 +157,7 @@ def write(loaded: LoadedModel, start: Path, folder: Path) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs everything; returns 0, or WORSE if the model reads worse and is not written."""
     check_out(args.out)
-    found, left_out = find_pairs(args.folder, args.truth)
+    found, left_out = find_corrected(args.from_db) if args.from_db else find_pairs(args.folder, args.truth)
     device = args.device if args.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
     loaded = checkpoint.load(args.model, device=device, dtype=torch.float32)
     prompt = PROMPT if "<|grounding|>" in loaded.prompt else loaded.prompt

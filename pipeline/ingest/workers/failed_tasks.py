@@ -8,7 +8,7 @@ from pebble import ProcessExpired
 from pipeline.types import Document, PageKind
 
 # How the message about a failed task of each kind begins.
-RENDERING, JUDGING = "rendering the page", "judging the page's text layer"
+RENDERING, JUDGING, DRAWING = "rendering the page", "judging the page's text layer", "drawing the page"
 
 
 def broken(path: str, reason: str) -> Document:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers import failed_tasks, tasks
@@ -17,6 +18,9 @@ from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
 from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPage
 from storage.types import PageError
+
+if TYPE_CHECKING:
+    from pipeline.documents.page_picture import PagePicture
 
 
 class WorkerPool(TaskPool):
@@ -131,6 +135,20 @@ class WorkerPool(TaskPool):
         return self._submit(
             tasks.layer_task, (ready, self._render, limit_s), limit_s, failed, meter=self._rendering
         )
+
+    def picture(self, page: Page, *, rotation_deg: int, width_px: int) -> "Future[PagePicture | PageError]":
+        """Draws a page for people; the future's result is a picture, or a PageError whatever goes wrong.
+
+        rotation_deg: clockwise turn to be upright. width_px: of the upright page. The future raises WorkersError.
+        """
+        limit_s = self._page_timeout_s
+
+        def failed(error: BaseException) -> "PagePicture | PageError":
+            category, happened = failed_tasks.failure_of(error, limit_s)
+            return PageError(stage="render", category=category, message=f"{failed_tasks.DRAWING} {happened}")
+
+        arguments = (page, self._render, rotation_deg, width_px, limit_s)
+        return self._submit(tasks.picture_task, arguments, limit_s, failed, meter=self._rendering)
 
 
 def _not_rendered(limit_s: float, error: BaseException) -> PageError:

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.shared_memory import Slot
 from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadablePage, ReadyPage
 from storage.types import PageError
+
+if TYPE_CHECKING:
+    from pipeline.documents.page_picture import PagePicture
 
 Result = TypeVar("Result")
 
@@ -89,6 +92,15 @@ def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) ->
     from pipeline.ingest.workers import worker
 
     return worker.layer_task(ready, settings, limit_s)
+
+
+def picture_task(
+    page: Page, settings: RenderSettings, rotation_deg: int, width_px: int, limit_s: float
+) -> "PagePicture | PageError":
+    """Returns the page as a picture for people: calls pipeline.ingest.workers.worker.picture_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.picture_task(page, settings, rotation_deg, width_px, limit_s)
 
 
 def thumbnail_task(

@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
+from pipeline.documents.page_picture import PagePicture, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.documents.thumbnail import thumbnail
 from pipeline.ingest.survey import survey
-from pipeline.ingest.workers.failed_tasks import JUDGING, RENDERING, broken, unknown
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, RENDERING, broken, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
 from pipeline.ingest.workers.shared_memory import Slot, pack
 from pipeline.stages.discover import probe
@@ -107,6 +108,17 @@ def render_task(
 def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
     """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
     return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
+
+
+def picture_task(
+    page: Page, settings: RenderSettings, rotation_deg: int, width_px: int, limit_s: float
+) -> PagePicture | PageError:
+    """Returns the page as a picture for people, or why there is none."""
+
+    def drawn() -> PagePicture:
+        return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, width_px=width_px)
+
+    return _tried(drawn, "render", DRAWING, limit_s)
 
 
 def thumbnail_task(

@@ -62,7 +62,7 @@ def commands_on_a_database() -> list[str]:
         for name, command in cli.commands.items()
         if any("--db" in option.opts for option in command.params)
         and not any(option.required for option in command.params)
-        and name not in ("run", "doctor")
+        and name not in ("run", "doctor", "view")
     )
 
 

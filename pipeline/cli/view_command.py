@@ -1,0 +1,45 @@
+"""Defines the `view` command: a reader in the browser. Its packages are those of the extra `view`."""
+
+import click
+
+from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.database_commands import database_option
+
+
+@click.command()
+@database_option
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port; 0 takes any free one."
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--read-only", is_flag=True, help="Let nobody correct texts.")
+@click.option("--config", "config_path", metavar="FILE", help="Configuration, for passwords of PDFs.")
+@verbose_option
+def view(
+    database: str, port: int, no_browser: bool, read_only: bool, config_path: str | None, verbose: bool
+) -> None:
+    """Read, search and correct the results in the browser, on this machine only.
+
+    Needs the packages of the extra: pip install 'ocrbatch[view]'. Ctrl-C ends it.
+    """
+    start_logging(verbose)
+    from pipeline.config import sources
+    from pipeline.config.passwords import read_passwords
+    from pipeline.errors import ConfigError
+
+    try:
+        from pipeline.viewer.app import Settings
+        from pipeline.viewer.serving import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn", "jinja2"):
+            raise
+        raise ConfigError(f"{error.name} is not installed: pip install 'ocrbatch[view]'") from error
+
+    given = () if config_path is None else read_passwords(sources.load(config_path, (), []).ingest)
+    settings = Settings(database=database, read_only=read_only, passwords=given)
+    serve(
+        settings,
+        port=port,
+        opens_browser=not no_browser,
+        say=lambda address: say([f"reading {database} at {address} (Ctrl-C ends it)"]),
+    )

@@ -1,0 +1,105 @@
+"""Pictures of pages, drawn in worker processes from the files that were read, and kept in memory up to a limit."""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from pipeline.documents.page_picture import UNSEEN, PagePicture
+from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.types import FileStamp, Kind, Page
+from storage.queries.one_page import OnePage
+from storage.types import PageError
+
+# The widths that pages are drawn in: few, so that what is kept fits screens of any size.
+WIDTHS_PX = (240, 800, 1200, 1800, 2600)
+_CACHE_BYTES = 128 << 20
+_WORKERS = 2
+_KINDS: dict[str, Kind] = {"pdf": "pdf", "image": "image", "video": "video"}
+_CHANGED = (
+    "The file has changed since it was read, so its page is not shown beside the text of the one before."
+)
+_GONE = "The file is not there any more. Its text is still here."
+
+Gone = Callable[[], Awaitable[bool]]
+_Key = tuple[str, int, int, int]
+
+
+class Pictures:
+    """Draws pages. The caller starts the pool's processes and ends them."""
+
+    def __init__(self, pool: WorkerPool, cache_bytes: int = _CACHE_BYTES) -> None:
+        self._pool, self._cache_bytes = pool, cache_bytes
+        self._kept: OrderedDict[_Key, bytes] = OrderedDict()
+        self._num_bytes = 0
+        self._stamps: dict[tuple[str, str], FileStamp] = {}
+        self._drawing: dict[_Key, asyncio.Lock] = {}
+        self._turn = asyncio.Semaphore(_WORKERS)
+
+    async def get(self, page: OnePage, width_px: int, is_gone: Gone) -> bytes | str:
+        """Returns a page as a JPEG, or a sentence that says why there is none.
+
+        width_px: rounded up to one of WIDTHS_PX. is_gone: whether nobody waits for it any more: a reader who turns
+        pages quickly must not wait for all that were passed.
+        """
+        width_px = next((width for width in WIDTHS_PX if width >= width_px), WIDTHS_PX[-1])
+        kind = _KINDS.get(page.kind or "")
+        if page.sha256 is None or kind is None:
+            return _GONE
+        key = (page.sha256, page.page_index, page.rotation_deg, width_px)
+        lock = self._drawing.setdefault(key, asyncio.Lock())
+        try:
+            async with lock, self._turn:
+                if (found := self._from_cache(key)) is not None:
+                    return found
+                if await is_gone():
+                    return "Nobody waits for it."
+                return await self._draw(page, page.sha256, kind, key)
+        finally:
+            if not lock.locked():
+                self._drawing.pop(key, None)
+
+    async def _draw(self, page: OnePage, sha256: str, kind: Kind, key: _Key) -> bytes | str:
+        reason = _GONE
+        for path in page.paths:
+            if not os.path.exists(path):
+                continue
+            stamp = self._stamps.get((path, sha256), UNSEEN)
+            asked = Page(path=path, sha256=sha256, kind=kind, page_index=page.page_index, stamp=stamp)
+            future = self._pool.picture(asked, rotation_deg=page.rotation_deg, width_px=key[-1])
+            found = await asyncio.wrap_future(future)
+            if isinstance(found, PagePicture):
+                self._keep(key, found.jpeg)
+                if found.stamp is not None:
+                    self._stamps[path, sha256] = found.stamp
+                return found.jpeg
+            reason = _sentence(found)
+        return reason
+
+    def _from_cache(self, key: _Key) -> bytes | None:
+        if (found := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def _keep(self, key: _Key, jpeg: bytes) -> None:
+        self._kept[key] = jpeg
+        self._num_bytes += len(jpeg)
+        while self._num_bytes > self._cache_bytes:
+            self._num_bytes -= len(self._kept.popitem(last=False)[1])
+
+
+def drawing_pool(passwords: tuple[str, ...] = ()) -> WorkerPool:
+    """Returns the processes that draw; a context manager that starts and ends them. passwords: of encrypted PDFs."""
+    return WorkerPool(
+        max_workers=_WORKERS,
+        ingest=IngestSettings(passwords=passwords),
+        render=RenderSettings(passwords=passwords),
+        tile=TileSettings(),
+    )
+
+
+def _sentence(error: PageError) -> str:
+    if error.category == "changed":
+        return _CHANGED
+    return f"The page cannot be drawn: {error.message}."

@@ -1,0 +1,261 @@
+"""Lists of documents and pages for a reader, in steps: each starts where the one before ended, however many there are.
+
+A step is asked for by a key (a path, a page's id) and not by how many rows to skip, so the last costs what the first
+does. Only pages that a listed file has, and that a run was asked for, are in the lists.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.queries.search import to_match
+from storage.queries.statistics import database_path
+from storage.types import FINE_STATUSES, PAGE_STATUSES
+
+# What somebody should look at.
+LOOK_STATUSES = tuple(name for name in PAGE_STATUSES if name not in (*FINE_STATUSES, "pending"))
+# More hits than these are not ranked but come in the order of the pages: ranking would have to score each.
+MOST_RANKED = 500
+# Around a match in a snippet; no text holds them in pairs.
+MATCH_MARKS = ("\x02", "\x03")
+_START_CHARS = 160
+# A * after fewer letters would have to look at a large part of all words.
+LETTERS_BEFORE_STAR = 3
+_SHORT_STAR = re.compile(rf'(?<![^\s"])([^\s"*]{{1,{LETTERS_BEFORE_STAR - 1}}})\*')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentEntry:
+    """A file. pages: page status -> number of its pages. num_pages: in the document, asked for or not."""
+
+    file_id: int
+    document_id: int
+    path: str
+    status: str
+    reason: str | None
+    num_pages: int
+    pages: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageEntry:
+    """A page in a list. page: 1-based. start: how its text begins. snippet: of a hit, with MATCH_MARKS."""
+
+    page_id: int
+    path: str
+    page: int
+    status: str
+    confidence: float | None
+    doubt: str | None
+    is_corrected: bool
+    start: str | None = None
+    snippet: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A step of a search. num_hits: None where there are more than MOST_RANKED, which are in the order of the pages.
+
+    next_start: where the next step starts; None at the end. is_without_stars: whether a * was ignored, as it stood
+    behind fewer than LETTERS_BEFORE_STAR letters.
+    """
+
+    entries: list[PageEntry]
+    num_hits: int | None
+    next_start: int | None
+    is_without_stars: bool = False
+
+
+def documents(
+    db: Database, *, after: str | None = None, before: str | None = None, limit: int
+) -> list[DocumentEntry]:
+    """Returns listed files by path (bytewise): the first after a path, the last before one, or the first of all."""
+    where, order = ("path < ?", "DESC") if before is not None else ("path > ?", "ASC")
+    key = before if before is not None else after or ""
+    sql = (
+        "SELECT f.id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason), d.num_pages"
+        f" FROM listed_files f JOIN documents d ON d.id = f.document_id WHERE {where} ORDER BY path {order} LIMIT ?"
+    )
+    with explained(database_path(db)):
+        rows = db.conn.execute(sql, (key, limit)).fetchall()
+        counts = _counts(db, [row[1] for row in rows])
+    found = [_document(row, counts) for row in rows]
+    return found[::-1] if before is not None else found
+
+
+def document(db: Database, file_id: int) -> DocumentEntry | None:
+    """Returns a file; None where no such file is listed."""
+    sql = (
+        "SELECT f.id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason), d.num_pages"
+        " FROM listed_files f JOIN documents d ON d.id = f.document_id WHERE f.id = ?"
+    )
+    with explained(database_path(db)):
+        row = db.conn.execute(sql, (file_id,)).fetchone()
+        return None if row is None else _document(row, _counts(db, [row[1]]))
+
+
+def num_documents(db: Database) -> int:
+    """Returns how many files there are."""
+    with explained(database_path(db)):
+        return int(db.conn.execute("SELECT count(*) FROM files").fetchone()[0])
+
+
+def page_counts(db: Database) -> dict[str, int]:
+    """Returns how many pages have each status, and under "corrected" how many are corrected."""
+    with explained(database_path(db)):
+        rows = db.conn.execute(
+            "SELECT status, count(*), count(correction_id) FROM pages WHERE asked GROUP BY status"
+        ).fetchall()
+    numbers = {name: number for name, number, _ in rows}
+    found = {name: numbers[name] for name in PAGE_STATUSES if name in numbers}
+    corrected = sum(number for *_, number in rows)
+    return {**found, "corrected": corrected} if corrected else found
+
+
+def document_pages(db: Database, document_id: int, *, first: int, limit: int) -> list[PageEntry]:
+    """Returns pages of a document in order. first: 0-based index of the page to start at."""
+    sql = f"{_ENTRY} WHERE p.document_id = ? AND p.page_index >= ? AND p.asked ORDER BY p.page_index LIMIT ?"
+    with explained(database_path(db)):
+        return [_page(row) for row in db.conn.execute(sql, (document_id, first, limit))]
+
+
+def pages(
+    db: Database, statuses: Sequence[str], *, after: int = 0, before: int | None = None, limit: int
+) -> list[PageEntry]:
+    """Returns pages by id that have one of the statuses. "corrected" stands for those that are corrected."""
+    marks = ", ".join("?" * len(statuses))
+    chosen = f"(p.status IN ({marks}){' OR p.correction_id IS NOT NULL' if 'corrected' in statuses else ''})"
+    where, order = ("p.id < ?", "DESC") if before is not None else ("p.id > ?", "ASC")
+    # Chosen first, so that a page is only looked up in the other tables where it is shown.
+    ids = (
+        f"SELECT id FROM pages p WHERE p.asked AND {chosen} AND {where}"
+        f" AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) ORDER BY p.id {order} LIMIT ?"
+    )
+    sql = f"{_ENTRY} WHERE p.id IN ({ids}) ORDER BY p.id"
+    with explained(database_path(db)):
+        key = before if before is not None else after
+        return [_page(row) for row in db.conn.execute(sql, (*statuses, key, limit))]
+
+
+def search_pages(db: Database, query: str, *, status: str | None = None, start: int = 0, limit: int) -> Found:
+    """Returns a step of the pages that match what a person typed; best first where they are few.
+
+    start: 0, or next_start of the step before. Any query is valid.
+    """
+    without_stars = _SHORT_STAR.sub(r"\1", query)
+    match = to_match(without_stars)
+    if not match:
+        return Found(entries=[], num_hits=0, next_start=None)
+    values = {"match": match, "status": status, "start": start, "limit": limit + 1, "most": MOST_RANKED + 1}
+    with explained(database_path(db)):
+        (number,) = db.conn.execute(_COUNT_HITS, values).fetchone()
+        is_ranked = number <= MOST_RANKED
+        rows = db.conn.execute(_RANKED if is_ranked else _IN_ORDER, values).fetchall()
+    entries = [_page(row[:-1], row[-1]) for row in rows[:limit]]
+    is_last = len(rows) <= limit
+    following = start + limit if is_ranked else entries[-1].page_id if entries else 0
+    return Found(
+        entries=entries,
+        num_hits=number if is_ranked else None,
+        next_start=None if is_last else following,
+        is_without_stars=without_stars != query,
+    )
+
+
+def next_to_look_at(db: Database, page_id: int | None) -> int | None:
+    """Returns the page after this one, in the order of documents and pages, that somebody should look at.
+
+    page_id: None starts at the first page. After the last it starts over; None where there is none. Corrected pages
+    have been looked at.
+    """
+    with explained(database_path(db)):
+        at = db.conn.execute("SELECT document_id, page_index FROM pages WHERE id = ?", (page_id,)).fetchone()
+        for key in (at, (0, -1)) if at else ((0, -1),):
+            row = db.conn.execute(_NEXT, (*LOOK_STATUSES, *key)).fetchone()
+            if row is not None:
+                return int(row[0])
+    return None
+
+
+def _counts(db: Database, document_ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    marks = ", ".join("?" * len(document_ids))
+    counts: dict[int, dict[str, int]] = {}
+    for document_id, status, number in db.conn.execute(
+        "SELECT document_id, status, count(*) FROM pages"
+        f" WHERE document_id IN ({marks}) AND asked GROUP BY document_id, status",
+        document_ids,
+    ):
+        counts.setdefault(document_id, {})[status] = number
+    return counts
+
+
+def _document(row: Sequence[Any], counts: dict[int, dict[str, int]]) -> DocumentEntry:
+    file_id, document_id, path, status, reason, num_pages = row
+    numbers = counts.get(document_id, {})
+    return DocumentEntry(
+        file_id=file_id,
+        document_id=document_id,
+        path=path,
+        status=status,
+        reason=reason,
+        num_pages=num_pages,
+        pages={name: numbers[name] for name in PAGE_STATUSES if name in numbers},
+    )
+
+
+def _page(row: Sequence[Any], snippet: str | None = None) -> PageEntry:
+    page_id, path, page, status, confidence, doubt, correction, start = row
+    return PageEntry(
+        page_id=page_id,
+        path=path,
+        page=page,
+        status=status,
+        confidence=confidence,
+        doubt=doubt,
+        is_corrected=correction is not None,
+        start=start,
+        snippet=snippet,
+    )
+
+
+_PATH = "(SELECT min(path) FROM listed_files f WHERE f.document_id = p.document_id)"
+_COLUMNS = (
+    f"p.id, {_PATH}, p.page_index + 1, p.status, a.confidence,"
+    " coalesce(a.error_message, a.doubt), p.correction_id"
+)
+_JOINS = (
+    "LEFT JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id"
+)
+_ENTRY = f"SELECT {_COLUMNS}, substr(coalesce(c.text, a.text), 1, {_START_CHARS}) FROM pages p {_JOINS}"
+
+_HITS = """
+FROM page_search CROSS JOIN pages p ON p.id = page_search.rowid
+WHERE page_search MATCH :match AND p.asked AND (:status IS NULL OR p.status = :status)
+    AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id)
+"""
+_COUNT_HITS = f"SELECT count(*) FROM (SELECT 1 {_HITS} LIMIT :most)"
+# FTS5 makes snippets of the rows that it hands out: the innermost query chooses them, the outer one looks them up.
+_SNIPPET = "snippet(page_search, 0, char(2), char(3), '…', 24)"
+_RANKED = f"""
+WITH hit AS (
+    SELECT p.id AS page_id, bm25(page_search) AS score, {_SNIPPET} AS snippet {_HITS}
+    ORDER BY score, page_id LIMIT :limit OFFSET :start)
+SELECT {_COLUMNS}, NULL, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY hit.score, p.id
+"""
+_IN_ORDER = f"""
+WITH hit AS (
+    SELECT p.id AS page_id, {_SNIPPET} AS snippet {_HITS} AND page_search.rowid > :start
+    ORDER BY page_search.rowid LIMIT :limit)
+SELECT {_COLUMNS}, NULL, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY p.id
+"""
+_NEXT = f"""
+SELECT p.id FROM pages p
+WHERE p.status IN ({", ".join("?" * len(LOOK_STATUSES))}) AND p.asked AND p.correction_id IS NULL
+    AND (p.document_id, p.page_index) > (?, ?)
+    AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id)
+ORDER BY p.document_id, p.page_index LIMIT 1
+"""
