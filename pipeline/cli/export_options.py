@@ -49,6 +49,8 @@ def folder_of(name: str, form: Format, output: str | None, out_dir: str | None) 
     """
     if output is not None and out_dir is not None:
         raise ExportPathError("-o and --out-dir: only one of them; --out-dir is a file for each document")
+    if form.is_binary and output is None and out_dir is None and form.one_file == "all":
+        raise ExportPathError(f"--format {name} is no text: name a file with -o, or a folder with --out-dir")
     if out_dir is not None or form.one_file == "all":
         return out_dir
     if output is None:
@@ -62,7 +64,11 @@ def lines_of(written: Written, place: str) -> list[str]:
     """Returns what to say of an export: a line, and one for each document that was left out."""
     files = "1 file" if written.files == 1 else f"{written.files} files"
     left_out = f"; documents left out: {len(written.left_out)}" if written.left_out else ""
-    return [f"exported: {written.pages} pages in {files}, {place}{left_out}", *written.left_out]
+    pages = "1 page" if written.pages == 1 else f"{written.pages} pages"
+    return [
+        f"exported: {pages} in {files}, {place}{left_out}",
+        *(f"left out: {line}" for line in written.left_out),
+    ]
 
 
 def _statuses(text: str) -> tuple[str, ...]:

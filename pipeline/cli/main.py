@@ -11,8 +11,10 @@ import click
 from pipeline.cli.bench_commands import bench
 from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import prune, vacuum, verify
+from pipeline.cli.datasette_command import datasette
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.reading_commands import evaluate, export, search, status
+from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
@@ -28,7 +30,20 @@ def cli() -> None:
     """Reads every page of PDFs and images into one SQLite file, offline."""
 
 
-for command in (run, export, status, search, evaluate, verify, prune, vacuum, doctor, bench):
+for command in (
+    run,
+    export,
+    status,
+    report,
+    search,
+    evaluate,
+    verify,
+    prune,
+    vacuum,
+    datasette,
+    doctor,
+    bench,
+):
     cli.add_command(command)
 
 

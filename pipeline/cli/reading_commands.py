@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 
-# Those of storage.export.formats, whose import is heavy.
-FORMAT_NAMES = ("jsonl", "md", "txt", "hocr", "alto", "page")
+# Those of pipeline.export, whose import is heavy.
+FORMAT_NAMES = ("jsonl", "md", "txt", "html", "csv", "parquet", "pdf", "hocr", "alto", "page")
 
 
 @click.command()
@@ -74,14 +74,15 @@ def export(
 ) -> None:
     """Write pages, ordered by path and page: all, or those that the options select.
 
-    jsonl, md and txt are one file, or a file for each document with --out-dir. hocr and alto are a file for each
-    document, page (PAGE XML) one for each page.
+    jsonl, md, txt, csv (the tables) and parquet are one file, or a file for each document with --out-dir. html, pdf
+    (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
     start_logging(verbose)
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection
+    from pipeline.export.searchable_export import all_formats
     from storage.export import export_files, formats
 
-    with _reading(database) as db:
+    with _reading(database) as db, all_formats() as known:
         chosen = selection(
             db,
             since=since,
@@ -91,7 +92,7 @@ def export(
             max_confidence=max_confidence,
             min_confidence=min_confidence,
         )
-        form = formats.FORMATS[format_name]
+        form = known[format_name]
         folder = folder_of(format_name, form, output, out_dir)
         written = None
         if folder is not None:

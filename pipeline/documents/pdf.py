@@ -82,11 +82,7 @@ def render_pdf_page(
 
     Applies rotation and crop box, and draws annotations. Raises: PageRenderError.
     """
-    with _as_page_errors():
-        page = document.load_page(index)
-        width_pt, height_pt = float(page.rect.width), float(page.rect.height)
-    if not (0 < width_pt < math.inf and 0 < height_pt < math.inf):
-        raise PageRenderError("broken", f"the page is {width_pt:g} x {height_pt:g} points")
+    width_pt, height_pt = size_pt(document, index)
     to_px = LAYOUT_DPI / POINTS_PER_INCH
     plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)
     if settings.dpi is None:
@@ -100,10 +96,20 @@ def render_pdf_page(
         scale = settings.dpi / POINTS_PER_INCH
         _check_size(width_pt * scale, height_pt * scale, settings)
     with _as_page_errors():
-        pixmap = page.get_pixmap(
+        pixmap = document.load_page(index).get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
         )
         return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def size_pt(document: Any, index: int) -> tuple[float, float]:
+    """Returns a page's width and height in points, as it stands. Raises: PageRenderError."""
+    with _as_page_errors():
+        rect = document.load_page(index).rect
+        width_pt, height_pt = float(rect.width), float(rect.height)
+    if not (0 < width_pt < math.inf and 0 < height_pt < math.inf):
+        raise PageRenderError("broken", f"the page is {width_pt:g} x {height_pt:g} points")
+    return width_pt, height_pt
 
 
 def drawn(document: Any, index: int) -> list[tuple[str, Any]]:

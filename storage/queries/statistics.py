@@ -123,7 +123,7 @@ def pages_by_status(db: Database) -> dict[str, int]:
 
 def stages(db: Database) -> list[StageStatus]:
     """Returns the stages of all runs by total time, longest first."""
-    return [StageStatus(**row) for row in db.query(_STAGES)]
+    return [StageStatus(**row) for row in db.query(STAGES.format(where=""))]
 
 
 def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
@@ -188,9 +188,10 @@ JOIN attempts a ON a.id = p.current_attempt_id WHERE a.settings_hash <> l.settin
 
 # A page's shares of a stage are summed first: a stage may have several timings on a page (paths, retries
 # within the attempt). The median is the middle value or the mean of the two middle ones, p99 the nearest rank.
-_STAGES = """
+# where: a clause that selects timings, or "".
+STAGES = """
 WITH shares AS (
-    SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings GROUP BY stage, attempt_id),
+    SELECT stage, attempt_id, sum(share_s) AS share_s FROM timings {where} GROUP BY stage, attempt_id),
 ranked AS (
     SELECT stage, share_s, count(*) OVER (PARTITION BY stage) AS n,
         row_number() OVER (PARTITION BY stage ORDER BY share_s) AS rank FROM shares)

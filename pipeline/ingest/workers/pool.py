@@ -7,6 +7,7 @@ limit; a crash, a hang or running out of memory costs that page alone. Torch-fre
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
@@ -103,15 +104,18 @@ class WorkerPool(TaskPool):
         render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-
-        def failed(error: BaseException) -> ReadyPage | PageError:
-            category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
-            return PageError(
-                stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}"
-            )
-
         arguments = (page, render or self._render, tile or self._tile, limit_s)
+        failed = partial(_not_rendered, limit_s)
         return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
+
+    def thumbnail(self, page: Page, side_px: int, rotation_deg: int = 0) -> Future[bytes | PageError]:
+        """Draws a page small; the future's result is a JPEG file, or a PageError whatever goes wrong with the page.
+
+        side_px: the most of its longer side. rotation_deg: clockwise. The future raises WorkersError.
+        """
+        limit_s = self._page_timeout_s
+        arguments = (page, side_px, rotation_deg, self._render, limit_s)
+        return self._submit(tasks.thumbnail_task, arguments, limit_s, partial(_not_rendered, limit_s))
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
@@ -127,3 +131,8 @@ class WorkerPool(TaskPool):
         return self._submit(
             tasks.layer_task, (ready, self._render, limit_s), limit_s, failed, meter=self._rendering
         )
+
+
+def _not_rendered(limit_s: float, error: BaseException) -> PageError:
+    category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
+    return PageError(stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}")

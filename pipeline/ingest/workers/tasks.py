@@ -89,3 +89,12 @@ def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) ->
     from pipeline.ingest.workers import worker
 
     return worker.layer_task(ready, settings, limit_s)
+
+
+def thumbnail_task(
+    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
+) -> bytes | PageError:
+    """Returns the page as a small JPEG file: calls pipeline.ingest.workers.worker.thumbnail_task."""
+    from pipeline.ingest.workers import worker
+
+    return worker.thumbnail_task(page, side_px, rotation_deg, settings, limit_s)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.documents.thumbnail import thumbnail
 from pipeline.ingest.survey import survey
 from pipeline.ingest.workers.failed_tasks import JUDGING, RENDERING, broken, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
@@ -105,6 +107,14 @@ def render_task(
 def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
     """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
     return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
+
+
+def thumbnail_task(
+    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
+) -> bytes | PageError:
+    """Returns the page as a small JPEG file, or why there is none."""
+    drawn = partial(thumbnail, page, side_px, rotation_deg, settings, _DOCUMENTS)
+    return _tried(drawn, "render", RENDERING, limit_s)
 
 
 def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:

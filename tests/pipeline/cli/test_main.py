@@ -14,9 +14,9 @@ import pytest
 from pipeline.cli.main import cli, main
 from pipeline.cli.reading_commands import FORMAT_NAMES
 from pipeline.errors import ExitCode
+from pipeline.export.searchable_export import all_formats
 from storage.database import open_for_reading
 from storage.errors import StorageError
-from storage.export.formats import FORMATS
 from storage.queries.statistics import status
 from storage.records.store import Store
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
@@ -249,6 +249,7 @@ def test_what_was_written_is_said_in_a_line(
     assert capsys.readouterr() == ("", f"exported: 3 pages in 1 file, {tmp_path / 'x'}\n")
     for arguments, message in (
         (["--format", "hocr"], "hocr is a file for each document: name a folder with --out-dir"),
+        (["--format", "parquet"], "parquet is no text: name a file with -o"),
         (["-o", "a", "--out-dir", "b"], "only one of them"),
         (["--format", "md", "-o", str(tmp_path)], "is a folder; name a file, or use --out-dir"),
     ):
@@ -257,7 +258,8 @@ def test_what_was_written_is_said_in_a_line(
 
 
 def test_every_format_can_be_named() -> None:
-    assert set(FORMAT_NAMES) == set(FORMATS)
+    with all_formats() as known:
+        assert set(FORMAT_NAMES) == set(known)
 
 
 def test_an_export_of_nothing_says_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:

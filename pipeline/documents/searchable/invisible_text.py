@@ -1,0 +1,170 @@
+"""Writes words as invisible text of a PDF page, each over the box in which it stands. Runs in workers.
+
+The font has no glyphs: every character is as wide as half its size, and is stretched to its word's box. A character's
+code is its UTF-16, so that its ToUnicode map is the same for all text.
+Source: ISO 32000-1, 9.4 (text objects), 9.7 (composite fonts); the idea is that of Tesseract's pdfrenderer.cpp.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pikepdf
+from pikepdf import Array, Dictionary, Matrix, Name
+
+from ocr.imaging.measures import ASCENT, DESCENT
+
+_GLYPHLESS = Path(__file__).with_name("glyphless.ttf")
+_WIDTH = 0.5  # of every character, in type sizes
+_DEEPEST = 64  # of trees of pages, which may be damaged and have a circle
+_LEAST_PT = 0.1  # smaller boxes cannot be stretched to
+_TO_UNICODE = b"""/CIDInit /ProcSet findresource begin
+12 dict begin
+begincmap
+/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def
+/CMapName /Adobe-Identity-UCS def
+/CMapType 2 def
+1 begincodespacerange
+<0000> <FFFF>
+endcodespacerange
+1 beginbfrange
+<0000> <FFFF> <0000>
+endbfrange
+endcmap
+CMapName currentdict /CMap defineresource pop
+end
+end
+"""
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPage:
+    """A page's words. page_index: 0-based. words: with their boxes in pixels of the page as it was read, upright.
+
+    width_px, height_px: of that. rotation_deg: how far the page was turned clockwise to be upright.
+    """
+
+    page_index: int
+    width_px: int
+    height_px: int
+    rotation_deg: int
+    words: Sequence[tuple[str, Box]]
+
+
+def font(pdf: pikepdf.Pdf) -> pikepdf.Object:
+    """Returns the font as an object of the document."""
+    file = pdf.make_stream(_GLYPHLESS.read_bytes())
+    box = [0, round(-1000 * DESCENT), round(1000 * _WIDTH), round(1000 * ASCENT)]
+    descriptor = Dictionary(
+        Type=Name.FontDescriptor, FontName=Name.OcrbatchGlyphless, Flags=5, FontBBox=Array(box), ItalicAngle=0,
+        Ascent=box[3], Descent=box[1], CapHeight=box[3], StemV=80, FontFile2=file,
+    )  # fmt: skip
+    system = Dictionary(Registry=pikepdf.String("Adobe"), Ordering=pikepdf.String("Identity"), Supplement=0)
+    descendant = Dictionary(
+        Type=Name.Font, Subtype=Name.CIDFontType2, BaseFont=Name.OcrbatchGlyphless, CIDSystemInfo=system,
+        FontDescriptor=pdf.make_indirect(descriptor), DW=box[2],
+        CIDToGIDMap=pdf.make_stream(bytes(2 * 65536)),
+    )  # fmt: skip
+    whole = Dictionary(
+        Type=Name.Font, Subtype=Name.Type0, BaseFont=Name.OcrbatchGlyphless, Encoding=Name("/Identity-H"),
+        DescendantFonts=Array([pdf.make_indirect(descendant)]), ToUnicode=pdf.make_stream(_TO_UNICODE),
+    )  # fmt: skip
+    return pdf.make_indirect(whole)
+
+
+def content(text: TextPage, page: pikepdf.Page, font_name: str) -> bytes:
+    """Returns the page's words as a content stream. font_name: that of the font among the page's resources."""
+    on_page = to_page(text, page)
+    lines = (
+        line
+        for word, following in _with_next(text.words)
+        for line in _word(word, following, on_page, font_name)
+    )
+    return b"q BT 3 Tr\n" + "".join(f"{line}\n" for line in lines).encode("ascii") + b"ET Q\n"
+
+
+def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
+    """Returns the matrix from pixels of the page as it was read to the PDF page's own coordinates."""
+    width, height = text.width_px, text.height_px
+    if text.rotation_deg in (90, 270):
+        width, height = height, width
+    turned_back = {
+        0: Matrix(),
+        90: Matrix(0, -1, 1, 0, 0, height),
+        180: Matrix(-1, 0, 0, -1, width, height),
+        270: Matrix(0, 1, -1, 0, width, 0),
+    }[text.rotation_deg]
+    x0, y0, x1, y1 = _shown(page)
+    rotation = _rotation(page)
+    across, down = (y1 - y0, x1 - x0) if rotation in (90, 270) else (x1 - x0, y1 - y0)
+    scaled = Matrix(across / width, 0, 0, down / height, 0, 0)
+    placed = {
+        0: Matrix(1, 0, 0, -1, x0, y1),
+        90: Matrix(0, 1, 1, 0, x0, y0),
+        180: Matrix(-1, 0, 0, 1, x1, y0),
+        270: Matrix(0, -1, -1, 0, x1, y1),
+    }[rotation]
+    return turned_back @ scaled @ placed
+
+
+def _shown(page: pikepdf.Page) -> Box:
+    """Returns the part of the page that is shown, (x0, y0, x1, y1): the crop box, as far as it is on the page."""
+    crop, media = ([float(side) for side in box] for box in (page.cropbox, page.mediabox))
+    boxes = [(min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3])) for b in (crop, media)]
+    (cx0, cy0, cx1, cy1), (mx0, my0, mx1, my1) = boxes
+    shown = max(cx0, mx0), max(cy0, my0), min(cx1, mx1), min(cy1, my1)
+    return shown if shown[0] < shown[2] and shown[1] < shown[3] else boxes[1]
+
+
+def _rotation(page: pikepdf.Page) -> int:
+    """Returns how far a viewer turns the page clockwise, in degrees: its own entry, or that of the pages above it."""
+    node: pikepdf.Object = page.obj
+    for _ in range(_DEEPEST):
+        if Name.Rotate in node:
+            return int(node.Rotate) % 360
+        if Name.Parent not in node:
+            break
+        node = node.Parent
+    return 0
+
+
+def _with_next(words: Sequence[tuple[str, Box]]) -> Iterator[tuple[tuple[str, Box], Box | None]]:
+    """Yields each word, and the box of the next one if that stands behind it in the same line."""
+    for number, (text, box) in enumerate(words):
+        after = words[number + 1][1] if number + 1 < len(words) else None
+        if after is not None and not (after[0] >= box[2] and after[1] < box[3] and box[1] < after[3]):
+            after = None
+        yield (text, box), after
+
+
+def _word(word: tuple[str, Box], after: Box | None, on_page: Matrix, font_name: str) -> Iterable[str]:
+    """Yields the operators that write a word, and the space up to the next one, which tells readers that it ends."""
+    text, (x0, y0, x1, y1) = word
+    size_px = y1 - y0
+    base = y1 - DESCENT / (ASCENT + DESCENT) * size_px
+    # Text space has y upwards, in units of the type size.
+    there = Matrix(size_px, 0, 0, -size_px, x0, base) @ on_page
+    size_pt = (there.c**2 + there.d**2) ** 0.5
+    if size_pt < _LEAST_PT or x1 <= x0:
+        return
+    # The type size stands in the font operator, where readers look for it, and not in the matrix.
+    matrix = " ".join(f"{value / size_pt:.5f}" for value in (there.a, there.b, there.c, there.d))
+    yield f"/{font_name} {size_pt:.3f} Tf {matrix} {there.e:.3f} {there.f:.3f} Tm"
+    yield f"{_stretch(x1 - x0, size_px, _units(text))} Tz <{_codes(text)}> Tj"
+    gap = 0.0 if after is None else after[0] - x1
+    if gap > 0:
+        yield f"{_stretch(gap, size_px, 1)} Tz <0020> Tj"
+
+
+def _stretch(width_px: float, size_px: float, num_units: int) -> str:
+    return f"{100 * width_px / (num_units * _WIDTH * size_px):.3f}"
+
+
+def _codes(text: str) -> str:
+    return text.encode("utf-16-be", "replace").hex()
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-be", "replace")) // 2

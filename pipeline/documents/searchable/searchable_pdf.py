@@ -1,0 +1,100 @@
+"""Makes a document's searchable PDF: its pages as they are, with the words that were read as invisible text.
+
+Runs in workers, and never imports torch.
+"""
+
+import io
+from collections.abc import Sequence
+
+import pikepdf
+import pymupdf
+from PIL import Image
+
+from ocr.imaging import planes
+from pipeline.documents import images
+from pipeline.documents.pdf import POINTS_PER_INCH
+from pipeline.documents.searchable.invisible_text import TextPage, content, font
+from pipeline.documents.sniff import Format
+
+_FONT = "OcrbatchText"
+# Those that MuPDF puts into a PDF as they are, or without loss.
+_BY_MUPDF = {"JPEG": "jpeg", "PNG": "png", "TIFF": "tiff", "JPEG2000": "jp2"}
+_SIGNED = 1  # of /SigFlags
+_MOST_PX = 500_000_000
+_USUAL_DPI = 150  # of a picture that does not say it
+
+
+class NotSearchableError(ValueError):
+    """Text cannot be added to a document; says why."""
+
+
+def searchable(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
+    """Returns the document as a PDF with the pages' words. data: of a PDF or an image.
+
+    A PDF without words to add is returned as it is. Raises: NotSearchableError where it is encrypted, signed or
+    damaged, or has not got these pages.
+    """
+    if kind == "PDF":
+        return _with_text(data, pages) if any(page.words for page in pages) else data
+    return _with_text(_as_pdf(data, kind, pages), pages, turned=True)
+
+
+def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) -> bytes:
+    """Returns a PDF with text. turned: also shows its pages upright, as of a picture that nobody made a PDF of yet."""
+    try:
+        pdf = pikepdf.open(io.BytesIO(data))
+    except pikepdf.PasswordError:
+        raise NotSearchableError("needs a password, and text cannot be added without it") from None
+    except pikepdf.PdfError as error:
+        raise NotSearchableError(f"is damaged, so that text cannot be added to it: {error}") from None
+    with pdf:
+        _refuse_signed(pdf)
+        shared = font(pdf)
+        for text in pages:
+            if text.page_index >= len(pdf.pages):
+                raise NotSearchableError(f"has {len(pdf.pages)} pages, and no page {text.page_index + 1}")
+            page = pdf.pages[text.page_index]
+            if text.words:
+                name = page.add_resource(
+                    shared, pikepdf.Name.Font, pikepdf.Name(f"/{_FONT}"), replace_existing=False
+                )
+                page.contents_add(b"q\n", prepend=True)
+                page.contents_add(b"\nQ\n" + content(text, page, str(name).removeprefix("/")))
+            if turned and text.rotation_deg:
+                page.rotate(text.rotation_deg, relative=True)
+        made = io.BytesIO()
+        pdf.save(made)
+    return made.getvalue()
+
+
+def _refuse_signed(pdf: pikepdf.Pdf) -> None:
+    form = pdf.Root.get("/AcroForm")
+    if isinstance(form, pikepdf.Dictionary) and int(form.get("/SigFlags", 0)) & _SIGNED:
+        raise NotSearchableError("is signed, and text added to its pages would break the signature")
+
+
+def _as_pdf(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
+    """Returns the pictures as a PDF. JPEG stays as it is, others are stored without loss."""
+    if kind in _BY_MUPDF:
+        try:
+            with pymupdf.open(_BY_MUPDF[kind], data) as pictures:
+                made: bytes = pictures.convert_to_pdf()
+                if pictures.page_count > max((page.page_index for page in pages), default=-1):
+                    return made
+        except Exception:  # C parsers raise anything, and Pillow reads more
+            pass
+    return _by_pillow(data, kind)
+
+
+def _by_pillow(data: bytes, kind: Format) -> bytes:
+    with Image.open(io.BytesIO(data), formats=(kind,)) as picture, pymupdf.open() as document:
+        for index in range(images.count_frames(picture)):
+            pixels, dpi = images.read_frame(picture, index, _MOST_PX)
+            height, width = pixels.shape[:2]
+            scale = POINTS_PER_INCH / (dpi or _USUAL_DPI)
+            png = io.BytesIO()
+            planes.picture_of(pixels).save(png, "PNG")
+            page = document.new_page(width=width * scale, height=height * scale)
+            page.insert_image(page.rect, stream=png.getvalue())
+        made: bytes = document.tobytes(deflate=True)
+        return made

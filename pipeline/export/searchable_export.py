@@ -1,0 +1,67 @@
+"""The export format pdf: each document as a searchable PDF, made in worker processes."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from pipeline.documents.searchable.invisible_text import TextPage
+from pipeline.export.searchable_task import searchable_task
+from pipeline.ingest.workers import failed_tasks, tasks
+from pipeline.ingest.workers.task_pool import TaskPool
+from storage.errors import NotExportedError
+from storage.export.formats import FORMATS, Format
+from storage.export.regions import as_box
+from storage.export.rows import PageRow
+
+_MEMORY_BYTES = 4 << 30
+_LIMIT_S, _PAGE_S = 120.0, 2.0
+
+
+@contextmanager
+def all_formats() -> Iterator[dict[str, Format]]:
+    """Yields all formats, those for which documents are opened too; their workers end with the block."""
+    with _Workers() as workers:
+        pdf = Format(write=workers.write, ending=".pdf", one_file="document", with_words=True, is_binary=True)
+        yield FORMATS | {"pdf": pdf}
+
+
+class _Workers(TaskPool):
+    """The pool of processes that make PDFs; none is started before the first document."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1, initializer=tasks.start, initargs=(_MEMORY_BYTES, "ocrb-export"))
+
+    def __enter__(self) -> "_Workers":
+        return self
+
+    def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> int:
+        """Writes a document as a searchable PDF; returns the number of pages exported. Raises: NotExportedError."""
+        pages = list(rows)
+        path, sha256 = pages[0]["path"], pages[0]["sha256"]
+        if pages[0]["superseded"]:
+            raise NotExportedError(f"{path}: what it held before is there no more")
+        texts = [page for page in map(_text, pages) if page is not None]
+        limit_s = _LIMIT_S + _PAGE_S * len(pages)
+
+        def failed(error: BaseException) -> bytes | str:
+            return f"cannot be made a searchable PDF: it {failed_tasks.failure_of(error, limit_s)[1]}"
+
+        made = self._submit(searchable_task, (path, sha256, texts), limit_s, failed).result()
+        if isinstance(made, str):
+            raise NotExportedError(f"{path}: {made}")
+        stream.write(made)
+        return len(pages)
+
+
+def _text(row: PageRow) -> TextPage | None:
+    """Returns the words to add to a page; None for a page that has its text already, or none."""
+    if row["source"] != "ocr" or not row["width_px"] or not row["height_px"]:
+        return None
+    boxes = ((word["text"], as_box(word["box"])) for word in row["words"])
+    return TextPage(
+        page_index=row["page"] - 1,
+        width_px=row["width_px"],
+        height_px=row["height_px"],
+        rotation_deg=row["rotation_deg"] or 0,
+        words=[(text, box) for text, box in boxes if box is not None],
+    )

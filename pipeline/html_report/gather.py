@@ -1,0 +1,158 @@
+"""Gathers the figures of one run from the database, and the pages that its report shows."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlite_utils import Database
+
+from pipeline.html_report.advice import Advice, advice_for, advice_for_file
+from storage.database import explained
+from storage.errors import SelectionError
+from storage.queries import run_pages, run_times, statistics
+from storage.queries.run_pages import PageOutcome, PagePlace, RefusedFile
+from storage.queries.run_times import Interval, PathUse
+from storage.queries.statistics import RunStatus, StageStatus
+
+CONFIDENCE_BINS = 20
+# Files of a group that are listed.
+_LISTED_FILES = 20
+# Lengths of the intervals that pages over time are counted in; a run has at most _MOST_INTERVALS of them.
+_LENGTHS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
+_MOST_INTERVALS = 60
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """Pages or files with the same fault. num: of all of them; pages, files: those of them that are shown."""
+
+    advice: Advice
+    num: int = 0
+    pages: list[PageOutcome] = field(default_factory=list)
+    files: list[RefusedFile] = field(default_factory=list)
+
+    @property
+    def num_more(self) -> int:
+        """How many are not shown."""
+        return self.num - len(self.pages) - len(self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """All that a report says of one run.
+
+    statuses: of the run's pages; now: of all pages in the database. config, versions: as stored with the run.
+    intervals: of interval_s each. confidences: pages in each of CONFIDENCE_BINS parts of 0 to 1.
+    groups: what needs a look, the most frequent first. places: page id -> where the page is, for all pages named.
+    last_run_id: of the database.
+    """
+
+    database: str
+    run: RunStatus
+    last_run_id: int
+    config: Mapping[str, object]
+    versions: Mapping[str, str]
+    statuses: Mapping[str, int]
+    now: Mapping[str, int]
+    interval_s: float
+    intervals: list[Interval]
+    stages: list[StageStatus]
+    path_uses: list[PathUse]
+    groups: list[Group]
+    slowest: list[PageOutcome]
+    unsure: list[PageOutcome]
+    confidences: list[int]
+    places: Mapping[int, PagePlace]
+
+    @property
+    def num_pages(self) -> int:
+        """How many pages the run stored."""
+        return sum(self.statuses.values())
+
+    @property
+    def shown_pages(self) -> list[PageOutcome]:
+        """The pages that the report names, each once."""
+        listed = [*self.slowest, *self.unsure, *(page for group in self.groups for page in group.pages)]
+        return list({page.page_id: page for page in listed}.values())
+
+
+def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
+    """Returns a run's figures from one snapshot. run_id: None for the last run that stored a page, or else the last.
+
+    most: pages in each list. Raises: SelectionError where there is no such run; StorageError.
+    """
+    path = statistics.database_path(db)
+    with explained(path):
+        db.conn.execute("BEGIN")  # one snapshot, while a run continues
+        try:
+            return _gathered(db, path, run_id, most)
+        finally:
+            db.conn.execute("COMMIT")
+
+
+def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigures:
+    runs = statistics.runs(db)
+    run = _chosen(runs, run_id, path)
+    config, versions = db.conn.execute("SELECT config, versions FROM runs WHERE id = ?", (run.id,)).fetchone()
+    interval_s = _interval_s(run_times.span_s(db, run.id))
+    groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
+    slowest, unsure = run_pages.slowest(db, run.id, most), run_pages.least_confident(db, run.id, most)
+    named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
+    return RunFigures(
+        database=path,
+        run=run,
+        last_run_id=runs[-1].id,
+        config=json.loads(config),
+        versions=json.loads(versions),
+        statuses=run_pages.statuses(db, run.id),
+        now=statistics.pages_by_status(db),
+        interval_s=interval_s,
+        intervals=run_times.throughput(db, run.id, interval_s),
+        stages=run_times.stages_of(db, run.id),
+        path_uses=run_times.path_uses(db, run.id),
+        groups=groups,
+        slowest=slowest,
+        unsure=unsure,
+        confidences=run_pages.confidences(db, run.id, CONFIDENCE_BINS),
+        places=run_pages.places(db, (page.page_id for page in named)),
+    )
+
+
+def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
+    if not runs:
+        raise SelectionError(f"{path}: no run to report on; `ocrbatch run PATH --db {path}` makes one")
+    if run_id is None:
+        return next((run for run in reversed(runs) if run.num_pages), runs[-1])
+    for run in runs:
+        if run.id == run_id:
+            return run
+    numbers = f"{runs[0].id} to {runs[-1].id}" if len(runs) > 1 else f"only {runs[0].id}"
+    raise SelectionError(f"{path}: has no run {run_id}; its runs are {numbers}; see `ocrbatch status`")
+
+
+def _interval_s(seconds: float) -> float:
+    for length_s in _LENGTHS_S:
+        if seconds < length_s * _MOST_INTERVALS:
+            return length_s
+    length_s = _LENGTHS_S[-1]
+    while seconds >= length_s * _MOST_INTERVALS:
+        length_s *= 2
+    return length_s
+
+
+def _groups(pages: Iterable[PageOutcome], files: Iterable[RefusedFile], most: int) -> list[Group]:
+    """Returns pages and files by what to do about them; each page is looked at once, and few are kept."""
+    groups: dict[Advice, Group] = {}
+    for page in pages:
+        advice = advice_for(page.status, page.category, page.reason)
+        group = groups.setdefault(advice, Group(advice=advice))
+        group.num += 1
+        if len(group.pages) < most:
+            group.pages.append(page)
+    for file in files:
+        advice = advice_for_file(file.status)
+        group = groups.setdefault(advice, Group(advice=advice))
+        group.num += 1
+        if len(group.files) < _LISTED_FILES:
+            group.files.append(file)
+    return sorted(groups.values(), key=lambda group: (-group.num, group.advice.title))

@@ -1,0 +1,164 @@
+"""Makes a run's report: one HTML file with its styles, charts and pictures inside, which loads and runs nothing."""
+
+import base64
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from pipeline.html_report import charts
+from pipeline.html_report.encoder_table import encoder_rows
+from pipeline.html_report.gather import CONFIDENCE_BINS, RunFigures, gather
+from pipeline.html_report.thumbnails import Thumbnail, run_config, thumbnails
+from pipeline.meter import StageUse, bottleneck
+from pipeline.reports.listing import in_words
+from storage.database import open_for_reading
+from storage.errors import ExportPathError
+from storage.strings.printable import one_line, shown
+
+NUM_PAGES = 12
+
+
+def write_report(
+    database: str,
+    path: str,
+    *,
+    run_id: int | None = None,
+    most: int = NUM_PAGES,
+    with_thumbnails: bool = True,
+) -> RunFigures:
+    """Writes the report of a run to a file that appears, whole, at the end; returns its figures.
+
+    run_id: None for the last run that stored a page. most: pages in each list.
+    Raises: SelectionError, ExportPathError, StorageError, WorkersError.
+    """
+    _refuse(path, database)
+    with closing(open_for_reading(database)) as db:
+        figures = gather(db, run_id, most=most)
+    pictures = (
+        thumbnails(figures.shown_pages, figures.places, run_config(figures.config))
+        if with_thumbnails and figures.shown_pages
+        else {}
+    )
+    _write(path, page(figures, pictures))
+    return figures
+
+
+def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
+    """Returns the report as HTML. pictures: page id -> thumbnail; no page has one where it is empty."""
+    environment = Environment(
+        loader=PackageLoader("pipeline.html_report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "line": lambda text: one_line(str(text)),
+        "words": in_words,
+        "number": lambda number: f"{number:,}",
+        "seconds": seconds,
+        "percent": lambda share: f"{share:.1%}",
+        "folder": lambda name: os.path.join(os.path.dirname(name), ""),
+        "base": os.path.basename,
+        "data": lambda jpeg: base64.b64encode(jpeg).decode("ascii"),
+        "moment": moment,
+        "code": code,
+    }
+    style = resources.files("pipeline.html_report").joinpath("report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.jinja").render(
+        its=figures,
+        pictures=pictures,
+        style=Markup(style),
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        config=shown(json.dumps(figures.config, indent=2, ensure_ascii=False)),
+        charts=_charts(figures),
+        encoder=encoder_rows(figures.run.encoder or {}),
+        busiest=bottleneck([StageUse(**stage) for stage in _stages(figures)]),
+        uses=charts.USES,
+        over_time=charts.PAGES_OVER_TIME,
+        total_s=sum(stage.total_s for stage in figures.stages),
+    )
+
+
+def seconds(value: float) -> str:
+    """Returns a duration with three digits, such as "1.23 ms"; from 1000 s on in words."""
+    if value >= 1000:
+        return in_words(value)
+    if value >= 1:
+        return f"{value:.3g} s"
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.0f} µs"
+
+
+def code(text: str) -> Markup:
+    """Returns a text with what stands in backticks as code; all of it is escaped."""
+    parts = (
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(text.split("`"))
+    )
+    return Markup("").join(parts)
+
+
+def moment(stored: str | None) -> str:
+    """Returns a time of the database, which is UTC, for people; "" for none."""
+    return f"{datetime.fromisoformat(stored):%Y-%m-%d %H:%M:%S} UTC" if stored else ""
+
+
+def _stages(figures: RunFigures) -> list[Mapping[str, Any]]:
+    stages: list[Mapping[str, Any]] = (figures.run.flow or {}).get("stages", [])
+    return [stage for stage in stages if any(stage[name] for name in charts.USES)]
+
+
+def _charts(figures: RunFigures) -> dict[str, Markup]:
+    """Returns the charts by name; those without anything to show are left out."""
+    drawn = {}
+    if figures.statuses:
+        drawn["statuses"] = charts.status_bar(figures.statuses)
+    if figures.intervals:
+        drawn["throughput"] = charts.throughput(figures.intervals, figures.interval_s)
+    if stages := _stages(figures):
+        drawn["stages"] = charts.stage_uses(stages)
+    if any(figures.confidences):
+        assert len(figures.confidences) == CONFIDENCE_BINS
+        drawn["confidences"] = charts.confidences(figures.confidences)
+    return drawn
+
+
+def _refuse(path: str, database: str) -> None:
+    """Raises ExportPathError where the report cannot be written, before anything is computed."""
+    if os.path.isdir(path) or path.endswith(os.sep):
+        raise ExportPathError(
+            f"{path}: is a folder; name a file, such as {os.path.join(path, 'report.html')}"
+        )
+    target = os.path.realpath(path)
+    own = {os.path.realpath(database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
+    if target in own or (os.path.exists(target) and os.path.samefile(target, database)):
+        raise ExportPathError(f"{path}: is the database itself; choose another -o")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise ExportPathError(
+            f"{path}: there is no folder {os.path.dirname(target)}; make it, or choose another -o"
+        )
+
+
+def _write(path: str, text: str) -> None:
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        # What no encoding holds, half a surrogate pair in a message, say, is written as a reference.
+        with open(partial, "w", encoding="utf-8", errors="xmlcharrefreplace", newline="\n") as stream:
+            stream.write(text)
+        os.replace(partial, target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise ExportPathError(
+            f"{path}: cannot write the report: {error.strerror}; choose another -o"
+        ) from error

@@ -1,0 +1,158 @@
+"""The pages of one run as it left them, for its report.
+
+A page that was read several times in the run counts once, by one of the run's attempts: the page's current one, or else
+the best of them, of equals the first (storage.records.merit). Its seconds are those of all of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.queries.statistics import database_path
+from storage.types import FINE_STATUSES
+
+# Most values that are bound to one statement.
+_BOUND = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOutcome:
+    """A page as a run left it. status: of the attempt that counts; reason: its error or doubt, None where it has none.
+
+    seconds: of all the run's attempts at it, num_attempts. finished_at: when the last of them ended.
+    source, rotation_deg, confidence, stage, category: see storage.types.PageRecord and PageError.
+    """
+
+    page_id: int
+    status: str
+    stage: str | None
+    category: str | None
+    reason: str | None
+    seconds: float
+    num_attempts: int
+    confidence: float | None
+    num_tokens: int
+    source: str
+    rotation_deg: int
+    finished_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePlace:
+    """Where a page is. path: of a file that has its content, or had it; page_index: 0-based.
+
+    state: "there", "missing" (no file has the content any more) or "superseded" (its path has other content now).
+    """
+
+    path: str
+    sha256: str
+    kind: str
+    page_index: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedFile:
+    """A file that no page could be read of. status: "broken" or "encrypted"; reason: why."""
+
+    path: str
+    status: str
+    reason: str | None
+
+
+def statuses(db: Database, run_id: int) -> dict[str, int]:
+    """Returns status -> number of the run's pages, most first."""
+    sql = f"{OUTCOMES} SELECT status, count(*) AS n FROM outcomes GROUP BY status ORDER BY n DESC, status"
+    with explained(database_path(db)):
+        return dict(db.conn.execute(sql, {"run": run_id}).fetchall())
+
+
+def unfine(db: Database, run_id: int) -> Iterator[PageOutcome]:
+    """Yields the run's pages that need a look: with another status than "ok", "blank" or "embedded", as found."""
+    fine = ", ".join(f"'{status}'" for status in FINE_STATUSES)
+    return _outcomes(db, run_id, f"WHERE status NOT IN ({fine}) ORDER BY page_id")
+
+
+def slowest(db: Database, run_id: int, most: int) -> list[PageOutcome]:
+    """Returns the run's pages that took longest, slowest first."""
+    return list(_outcomes(db, run_id, "ORDER BY seconds DESC, page_id LIMIT :most", most))
+
+
+def least_confident(db: Database, run_id: int, most: int) -> list[PageOutcome]:
+    """Returns the run's pages of the lowest confidence, lowest first: those that were read, and have one."""
+    where = f"WHERE {_READ} ORDER BY confidence, page_id LIMIT :most"
+    return list(_outcomes(db, run_id, where, most))
+
+
+def confidences(db: Database, run_id: int, num_bins: int) -> list[int]:
+    """Returns how many of the pages that were read have a confidence in each of num_bins equal parts of 0 to 1."""
+    sql = f"""{OUTCOMES} SELECT min(CAST(confidence * :bins AS INTEGER), :bins - 1) AS bin, count(*) FROM outcomes
+        WHERE {_READ} GROUP BY bin"""
+    with explained(database_path(db)):
+        found = dict(db.conn.execute(sql, {"run": run_id, "bins": num_bins}).fetchall())
+    return [found.get(number, 0) for number in range(num_bins)]
+
+
+def places(db: Database, page_ids: Iterable[int]) -> dict[int, PagePlace]:
+    """Returns where pages are, by id. Of several files with the content, the first by path that is there."""
+    wanted, found = list(dict.fromkeys(page_ids)), {}
+    with explained(database_path(db)):
+        for start in range(0, len(wanted), _BOUND):
+            some = wanted[start : start + _BOUND]
+            for page_id, *values in db.conn.execute(_PLACES.format(ids=", ".join("?" * len(some))), some):
+                path, sha256, kind, page_index, state = values
+                found[page_id] = PagePlace(
+                    path=path, sha256=sha256, kind=kind, page_index=page_index, state=state
+                )
+    return found
+
+
+def refused_files(db: Database, run_id: int) -> list[RefusedFile]:
+    """Returns the files that the run found and could not read, with what the last run to find them says; by path."""
+    with explained(database_path(db)):
+        return [RefusedFile(**row) for row in db.query(_REFUSED, {"run": run_id})]
+
+
+def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[PageOutcome]:
+    with explained(database_path(db)):
+        for row in db.query(f"{OUTCOMES} SELECT * FROM outcomes {clauses}", {"run": run_id, "most": most}):
+            yield PageOutcome(**row)
+
+
+# Only statuses of this package and clauses of this module are put into the text of a statement.
+_READ = "source = 'ocr' AND confidence IS NOT NULL"
+
+OUTCOMES = f"""
+WITH ranked AS (
+    SELECT a.page_id, a.status, a.error_stage AS stage, a.error_category AS category,
+        coalesce(a.error_message, a.doubt) AS reason, sum(a.seconds) OVER whole AS seconds,
+        count(*) OVER whole AS num_attempts, a.confidence, a.num_tokens, a.source, a.rotation_deg,
+        max(a.finished_at) OVER whole AS finished_at,
+        row_number() OVER (PARTITION BY a.page_id ORDER BY a.id = p.current_attempt_id DESC,
+            a.settings_hash LIKE '%+first',
+            CASE WHEN a.status IN {FINE_STATUSES} THEN 2 WHEN a.status = 'failed' THEN 0 ELSE 1 END DESC,
+            a.confidence DESC, a.id) AS rank
+    FROM attempts a JOIN pages p ON p.id = a.page_id WHERE a.run_id = :run
+    WINDOW whole AS (PARTITION BY a.page_id)),
+outcomes AS (
+    SELECT page_id, status, stage, category, reason, seconds, num_attempts, confidence, num_tokens, source,
+        rotation_deg, finished_at FROM ranked WHERE rank = 1)
+"""
+
+_PLACES = """
+SELECT p.id,
+    coalesce(min(CASE WHEN f.status <> 'missing' THEN f.path END), min(f.path),
+        (SELECT min(path) FROM superseded WHERE document_id = d.id)),
+    d.sha256, coalesce(d.kind, ''), p.page_index,
+    CASE WHEN max(f.status <> 'missing') THEN 'there' WHEN count(f.id) THEN 'missing' ELSE 'superseded' END
+FROM pages p JOIN documents d ON d.id = p.document_id LEFT JOIN files f ON f.document_id = d.id
+WHERE p.id IN ({ids}) GROUP BY p.id
+"""
+
+_REFUSED = """
+SELECT f.path, f.status, coalesce(f.reason, d.reason) AS reason
+FROM listed_files f JOIN documents d ON d.id = f.document_id
+WHERE f.status IN ('broken', 'encrypted') AND :run BETWEEN f.first_run_id AND f.last_run_id ORDER BY f.path
+"""

@@ -1,0 +1,189 @@
+"""Compares the boxes of words with those of PDFs' own text, on pages of the documents named:
+
+python -m tests.benchmarks.layout.word_boxes --pages 200 DOCUMENTS/*.pdf
+
+Pages are drawn and read line by line, as by `ocrbatch run --text-layer ignore`, and their text layers are extracted, as
+by `ocrbatch run`. A word of the truth, as MuPDF sees it, is matched with the word of the same text that overlaps it
+most. --searchable also lays MuPDF's words under pictures of the pages, in any rotation and crop, and asks pdftotext.
+"""
+
+import argparse
+import html
+import random
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pymupdf
+
+from ocr.line_reader.page_text import lines_of_text, page_text
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.model_files.locate import LINES, find_directory
+from ocr.types import Word
+from pipeline.documents.searchable.invisible_text import TextPage
+from pipeline.documents.searchable.searchable_pdf import searchable
+from pipeline.text_layer.page import judged
+from tests.benchmarks.layout.boxes import Box, iou
+
+DPI = 200
+NEAR_PT = 2.0
+_BBOX = re.compile(r'xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">(.*?)</word>')
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("documents", nargs="+", type=Path)
+    parser.add_argument("--pages", type=int, default=200, help="how many, drawn at random")
+    parser.add_argument("--searchable", action="store_true")
+    args = parser.parse_args()
+    chosen = list(pages(args.documents, args.pages))
+    if args.searchable:
+        print(searchable_line(chosen))
+        return 0
+    reader = LineReader.load(find_directory("small") / LINES)
+    print(overlap_line("lines read", ((truth(page), read(page, reader)) for _, page in chosen)))
+    print(overlap_line("text layers", ((truth(page), layer(document, page)) for document, page in chosen)))
+    return 0
+
+
+def pages(documents: Sequence[Path], count: int) -> Iterator[tuple[Any, Any]]:
+    """Yields documents, each with a page of it that has a text."""
+    opened = [pymupdf.open(path) for path in sorted(documents)]
+    places = [(document, index) for document in opened for index in range(document.page_count)]
+    random.Random(1).shuffle(places)
+    for document, index in places:
+        page = document[index]
+        if count and len(page.get_text("words")) > 20 and not page.rotation:
+            count -= 1
+            yield document, page
+
+
+def truth(page: Any) -> list[tuple[str, Box]]:
+    """Returns the words of the page as MuPDF sees them, with their boxes in pixels."""
+    scale = DPI / 72
+    return [
+        (word[4], tuple(side * scale for side in word[:4]))  # type: ignore[misc]
+        for word in page.get_text("words")
+    ]
+
+
+def read(page: Any, reader: LineReader) -> Sequence[Word]:
+    pixmap = page.get_pixmap(dpi=DPI, colorspace=pymupdf.csGRAY)
+    grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
+    darkness = darkness_of(grey)
+    return page_text(lines_of_text(reader.read(darkness, reader.find(darkness)))).words
+
+
+def layer(document: Any, page: Any) -> Sequence[Word]:
+    found = judged(document, page.number, DPI)
+    return () if found is None else found.words
+
+
+def overlap_line(name: str, compared: Iterator[tuple[Sequence[tuple[str, Box]], Sequence[Word]]]) -> str:
+    """Returns a line on how the words found lie on those of the truth."""
+    overlaps: list[float] = []
+    num_true = num_covered = num_found = num_boxed = num_pages = 0
+    for words, found in compared:
+        boxed = [(word.text, word.box_px) for word in found if word.box_px is not None]
+        num_pages, num_true = num_pages + 1, num_true + len(words)
+        num_found, num_boxed = num_found + len(found), num_boxed + len(boxed)
+        by_text = defaultdict(list)
+        for text, box in boxed:
+            by_text[text].append(box)
+        own = [max((iou(box, other) for other in by_text[text]), default=0.0) for text, box in words]
+        overlaps += [overlap for overlap in own if overlap > 0]
+        num_covered += sum(
+            overlap > 0 or any(iou(box, other) > 0 for _, other in boxed)
+            for overlap, (_, box) in zip(own, words, strict=True)
+        )
+    return (
+        f"{name}: {num_pages} pages, {num_found} words, {num_boxed / max(1, num_found):.1%} with a box; "
+        f"median IoU {median(overlaps or [0.0]):.3f} of {len(overlaps)} with the same text; "
+        f"{num_covered / max(1, num_true):.1%} of the truth's {num_true} words are under a box"
+    )
+
+
+def searchable_line(chosen: Sequence[tuple[Any, Any]]) -> str:
+    """Returns a line on how many words pdftotext finds in searchable PDFs, each within NEAR_PT of its place."""
+    rng = random.Random(3)
+    num_words = num_missed = num_whole = num_sound = 0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.pdf"
+        for _, page in chosen:
+            content, shown = laid(page, rng)
+            file.write_bytes(content)
+            checked = subprocess.run(["qpdf", "--check", file], capture_output=True, check=False)
+            said = subprocess.run(
+                ["pdftotext", "-cropbox", "-bbox", file, "-"], capture_output=True, text=True, check=True
+            ).stdout
+            found = defaultdict(list)
+            for *box, text in _BBOX.findall(said):
+                found[html.unescape(text)].append(tuple(map(float, box)))
+            missed = sum(
+                not any(
+                    max(abs(a - b) for a, b in zip(box, other, strict=True)) <= NEAR_PT
+                    for other in found[text]
+                )
+                for text, box in shown
+            )
+            num_words, num_missed = num_words + len(shown), num_missed + missed
+            num_whole, num_sound = num_whole + (not missed), num_sound + (checked.returncode == 0)
+    return (
+        f"searchable: {len(chosen)} pages, on {num_whole} all words within {NEAR_PT:g} pt; "
+        f"{num_missed} of {num_words} words missed; qpdf accepts {num_sound}"
+    )
+
+
+def laid(page: Any, rng: random.Random) -> tuple[bytes, list[tuple[str, Box]]]:
+    """Returns a searchable PDF of a picture of the page, and where its words are shown, in points."""
+    lies, rotation, is_cropped = (
+        rng.choice((0, 90, 180, 270)),
+        rng.choice((0, 90, 180, 270)),
+        rng.random() < 0.4,
+    )
+    words = [
+        (word[4], word[:4])
+        for word in page.get_text("words")
+        if word[2] - word[0] > 1 < word[3] - word[1] < 40
+    ]
+    width, height = page.rect.width, page.rect.height
+    wide, high = (height, width) if lies in (90, 270) else (width, height)
+    left, top = (10, 15) if is_cropped else (0, 0)
+    with pymupdf.open() as made:
+        sheet = made.new_page(width=wide + 2 * left, height=high + 2 * top)
+        place = (left, top, left + wide, top + high)
+        sheet.insert_image(place, pixmap=page.get_pixmap(dpi=DPI), rotate=-lies)
+        sheet.set_cropbox(place)
+        sheet.set_rotation(rotation)
+        scan = made.tobytes()
+    scale, shown = DPI / 72, (lies + rotation) % 360
+    text = TextPage(
+        page_index=0,
+        width_px=round(width * scale),
+        height_px=round(height * scale),
+        rotation_deg=-shown % 360,
+        words=[(word, tuple(side * scale for side in box)) for word, box in words],  # type: ignore[misc]
+    )
+    return searchable(scan, "PDF", [text]), [(word, turned(box, width, height, shown)) for word, box in words]
+
+
+def turned(box: Sequence[float], width: float, height: float, degrees: int) -> Box:
+    """Returns a box on a page that was turned clockwise."""
+    corners = [
+        {0: (x, y), 90: (height - y, x), 180: (width - x, height - y), 270: (y, width - x)}[degrees]
+        for x, y in (box[:2], box[2:])
+    ]
+    (xa, ya), (xb, yb) = corners
+    return min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

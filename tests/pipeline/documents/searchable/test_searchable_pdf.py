@@ -1,0 +1,169 @@
+"""Words stand where they were read, on pages of any rotation and crop; everything else of the document stays."""
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pikepdf
+import pymupdf
+import pytest
+from PIL import Image
+
+from pipeline.documents.searchable.invisible_text import TextPage
+from pipeline.documents.searchable.searchable_pdf import NotSearchableError, searchable
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+DPI = 150
+WORDS = ["Größe", "naïve", "“quoted”", "Łódź", "Ελλάδα", "end."]
+
+
+def a_scan(rotation: int = 0, crop: tuple[float, ...] | None = None) -> bytes:
+    """A page with a drawing, a bookmark and no text."""
+    with pymupdf.open() as made:
+        page = made.new_page(width=400, height=600)
+        page.draw_rect((50, 60, 350, 500), color=(1, 0, 0))
+        if crop:
+            page.set_cropbox(crop)
+        page.set_rotation(rotation)
+        made.set_toc([[1, "Chapter", 1]])
+        content: bytes = made.tobytes()
+        return content
+
+
+def a_page(
+    width_pt: float, height_pt: float, turned: int = 0
+) -> tuple[TextPage, dict[str, tuple[float, ...]]]:
+    """Words on a page that is shown so large, read after it was turned; and where they are shown, in points."""
+    width, height = round(width_pt * DPI / 72), round(height_pt * DPI / 72)
+    wide, high = (height, width) if turned in (90, 270) else (width, height)
+    boxes = [(40 + 70 * k, 60 + 45 * k, 40 + 70 * k + 60, 60 + 45 * k + 22) for k in range(len(WORDS))]
+    back = {
+        0: lambda x, y: (x, y), 90: lambda x, y: (y, height - x), 180: lambda x, y: (width - x, height - y),
+        270: lambda x, y: (width - y, x),
+    }[turned]  # fmt: skip
+    shown = {}
+    for word, (x0, y0, x1, y1) in zip(WORDS, boxes, strict=True):
+        corners = [back(x0, y0), back(x1, y1)]
+        xs, ys = zip(*((x * 72 / DPI, y * 72 / DPI) for x, y in corners), strict=True)
+        shown[word] = (min(xs), min(ys), max(xs), max(ys))
+    words = list(zip(WORDS, boxes, strict=True))
+    return TextPage(page_index=0, width_px=wide, height_px=high, rotation_deg=turned, words=words), shown
+
+
+@pytest.mark.parametrize("turned", [0, 90, 180, 270])
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("crop", [None, (30, 40, 380, 560)])
+def test_words_are_found_where_they_were_read(
+    rotation: int, turned: int, crop: tuple[float, ...] | None
+) -> None:
+    scan = a_scan(rotation, crop)
+    with pymupdf.open("pdf", scan) as document:
+        text, shown = a_page(document[0].rect.width, document[0].rect.height, turned)
+    made = searchable(scan, "PDF", [text])
+    with pymupdf.open("pdf", made) as document:
+        # PyMuPDF's places are those of the page before it is turned.
+        turn = document[0].rotation_matrix
+        found = {word[4]: tuple(pymupdf.Rect(word[:4]) * turn) for word in document[0].get_text("words")}
+    assert set(found) == set(WORDS)
+    for word, box in shown.items():
+        assert found[word] == pytest.approx(box, abs=2), word
+
+
+def test_the_page_and_the_bookmarks_stay() -> None:
+    scan = a_scan()
+    text, _ = a_page(400, 600)
+    made = searchable(scan, "PDF", [text])
+    with pymupdf.open("pdf", scan) as before, pymupdf.open("pdf", made) as after:
+        assert before[0].get_drawings() == after[0].get_drawings()
+        assert before[0].get_pixmap(dpi=72).samples == after[0].get_pixmap(dpi=72).samples
+        assert after.get_toc() == [[1, "Chapter", 1]]
+        assert after.page_count == 1
+
+
+def test_a_document_without_words_to_add_is_the_same_to_the_byte() -> None:
+    scan = a_scan()
+    assert (
+        searchable(scan, "PDF", [TextPage(page_index=0, width_px=1, height_px=1, rotation_deg=0, words=[])])
+        == scan
+    )
+
+
+def test_words_of_a_line_are_parted_by_spaces() -> None:
+    boxes = [(10.0, 20.0, 30.0, 30.0), (31.0, 20.0, 60.0, 30.0)]  # a gap that a reader would take for none
+    words = list(zip(["one", "two"], boxes, strict=True))
+    text = TextPage(page_index=0, width_px=400, height_px=600, rotation_deg=0, words=words)
+    with pymupdf.open("pdf", searchable(a_scan(), "PDF", [text])) as made:
+        assert made[0].get_text().split() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("photo.jpg", "JPEG"), ("letter.png", "PNG"), ("fax.tiff", "TIFF")]
+)
+def test_a_picture_becomes_a_pdf_of_it(name: str, kind: Any) -> None:
+    data = (SAMPLES / name).read_bytes()
+    text, shown = a_page(300, 400)
+    made = searchable(data, kind, [text])
+    with pymupdf.open("pdf", made) as document:
+        page = document[0]
+        across, down = page.rect.width / 300, page.rect.height / 400
+        found = {word[4]: word[:4] for word in page.get_text("words")}
+        for word, (x0, y0, x1, y1) in shown.items():
+            assert found[word] == pytest.approx((x0 * across, y0 * down, x1 * across, y1 * down), abs=2)
+        if kind == "JPEG":
+            assert page.get_images()[0][8] == "DCTDecode"
+    assert len(made) < 2.5 * len(data)
+
+
+def test_a_picture_that_lay_on_its_side_is_shown_upright() -> None:
+    picture = io.BytesIO()
+    Image.new("L", (600, 500), 255).save(picture, "PNG")
+    text, _ = a_page(600 * 72 / DPI, 500 * 72 / DPI, 90)
+    with pymupdf.open("pdf", searchable(picture.getvalue(), "PNG", [text])) as made:
+        assert made[0].rect.height > made[0].rect.width
+        assert sorted(made[0].get_text().split()) == sorted(WORDS)
+
+
+def test_a_picture_that_mupdf_cannot_read_is_read_by_pillow() -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (500, 600), (200, 220, 240)).save(picture, "WEBP", lossless=True)
+    text, _ = a_page(500 * 72 / DPI, 600 * 72 / DPI)
+    with pymupdf.open("pdf", searchable(picture.getvalue(), "WEBP", [text])) as made:
+        assert sorted(made[0].get_text().split()) == sorted(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "change"), [("needs a password", "lock"), ("is signed", "sign"), ("is damaged", "cut")]
+)
+def test_what_text_cannot_be_added_to_is_left_out(reason: str, change: str) -> None:
+    content = a_scan()
+    if change == "cut":
+        content = b"%PDF-1.7\n" + bytes(500)
+    else:
+        with pikepdf.open(io.BytesIO(content)) as pdf:
+            out = io.BytesIO()
+            if change == "sign":
+                pdf.Root.AcroForm = pikepdf.Dictionary(SigFlags=3, Fields=pikepdf.Array())
+                pdf.save(out)
+            else:
+                pdf.save(out, encryption=pikepdf.Encryption(user="secret", owner="o"))
+        content = out.getvalue()
+    text, _ = a_page(400, 600)
+    with pytest.raises(NotSearchableError, match=reason):
+        searchable(content, "PDF", [text])
+
+
+@pytest.mark.skipif(
+    not (shutil.which("qpdf") and shutil.which("pdftotext")), reason="needs qpdf and poppler-utils"
+)
+def test_other_programs_accept_it(tmp_path: Path) -> None:
+    text, shown = a_page(400, 600)
+    file = tmp_path / "a.pdf"
+    file.write_bytes(searchable(a_scan(), "PDF", [text]))
+    assert subprocess.run(["qpdf", "--check", file], capture_output=True, check=False).returncode == 0
+    done = subprocess.run(["pdftotext", "-bbox", file, "-"], capture_output=True, text=True, check=True)
+    for word, box in shown.items():
+        (line,) = [line for line in done.stdout.splitlines() if f">{word}<" in line]
+        found = [float(part.split('"')[1]) for part in line.split()[1:5]]
+        assert found == pytest.approx(box, abs=2)
