@@ -45,5 +45,9 @@ class NotExportedError(StorageError):
     """A document cannot be had in a format, while others can."""
 
 
+class MissingExtraError(StorageError):
+    """A format needs a package that is not installed."""
+
+
 class CorrectionError(StorageError):
     """A correction is not of a page's current text."""

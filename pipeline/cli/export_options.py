@@ -48,6 +48,8 @@ def folder_of(name: str, form: Format, output: str | None, out_dir: str | None) 
     """
     if output is not None and out_dir is not None:
         raise ExportPathError("-o and --out-dir: only one of them; --out-dir is a file for each document")
+    if form.is_binary and output is None and out_dir is None and form.one_file == "all":
+        raise ExportPathError(f"--format {name} is no text: name a file with -o, or a folder with --out-dir")
     if out_dir is not None or form.one_file == "all":
         return out_dir
     if output is None:

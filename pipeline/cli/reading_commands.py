@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Those of pipeline.export, whose import is heavy.
-FORMAT_NAMES = ("jsonl", "md", "txt", "pdf", "hocr", "alto", "page")
+FORMAT_NAMES = ("jsonl", "md", "txt", "html", "csv", "parquet", "pdf", "hocr", "alto", "page")
 
 
 @click.command()
@@ -74,8 +74,8 @@ def export(
 ) -> None:
     """Write pages, ordered by path and page: all, or those that the options select.
 
-    jsonl, md and txt are one file, or a file for each document with --out-dir. pdf (searchable), hocr and alto are a
-    file for each document, page (PAGE XML) one for each page.
+    jsonl, md, txt, csv (the tables) and parquet are one file, or a file for each document with --out-dir. html, pdf
+    (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
     start_logging(verbose)
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection

@@ -249,6 +249,7 @@ def test_what_was_written_is_said_in_a_line(
     assert capsys.readouterr() == ("", f"exported: 3 pages in 1 file, {tmp_path / 'x'}\n")
     for arguments, message in (
         (["--format", "hocr"], "hocr is a file for each document: name a folder with --out-dir"),
+        (["--format", "parquet"], "parquet is no text: name a file with -o"),
         (["-o", "a", "--out-dir", "b"], "only one of them"),
         (["--format", "md", "-o", str(tmp_path)], "is a folder; name a file, or use --out-dir"),
     ):

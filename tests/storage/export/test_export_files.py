@@ -18,7 +18,7 @@ from storage.records.store import Store
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
 TEXT = FORMATS["txt"]
-ONE_FILE = [name for name, form in FORMATS.items() if form.one_file == "all"]
+ONE_FILE = [name for name, form in FORMATS.items() if form.one_file == "all" and not form.is_binary]
 
 
 @pytest.fixture

@@ -91,7 +91,9 @@ def test_every_format_marks_a_doubtful_page_and_keeps_its_text(
     assert format_name != "jsonl" or json.loads(stream.getvalue())["doubt"] == doubt
 
 
-@pytest.mark.parametrize("format_name", [name for name, form in FORMATS.items() if form.one_file != "page"])
+@pytest.mark.parametrize(
+    "format_name", [name for name, form in FORMATS.items() if form.one_file != "page" and not form.is_binary]
+)
 def test_an_empty_database_exports_nothing(store: Store, path: Path, format_name: str) -> None:
     stream = io.StringIO()
     with open_for_reading(str(path)) as db:
