@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from pipeline.cli.bench_commands import bench
+from pipeline.cli.compare_command import compare
 from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import prune, vacuum, verify
 from pipeline.cli.datasette_command import datasette
@@ -38,6 +39,7 @@ for command in (
     status,
     report,
     view,
+    compare,
     search,
     evaluate,
     verify,
