@@ -19,7 +19,20 @@ if TYPE_CHECKING:
 
 
 # Those of pipeline.export, whose import is heavy.
-FORMAT_NAMES = ("jsonl", "md", "txt", "html", "csv", "parquet", "pdf", "hocr", "alto", "page")
+FORMAT_NAMES = (
+    "jsonl",
+    "md",
+    "txt",
+    "html",
+    "csv",
+    "parquet",
+    "pdf",
+    "hocr",
+    "alto",
+    "page",
+    "doctags",
+    "docling",
+)
 
 
 @click.command()

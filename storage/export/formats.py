@@ -6,7 +6,18 @@ from typing import IO, Any, Literal
 
 from sqlite_utils import Database
 
-from storage.export import alto, csv_tables, hocr, html, jsonl, markdown, page_xml, parquet, plain_text
+from storage.export import (
+    alto,
+    csv_tables,
+    doctags,
+    hocr,
+    html,
+    jsonl,
+    markdown,
+    page_xml,
+    parquet,
+    plain_text,
+)
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
 
@@ -34,6 +45,8 @@ FORMATS = {
     "html": Format(write=html.write, ending=".html", one_file="document", with_words=True),
     "csv": Format(write=csv_tables.write, ending=".csv"),
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
+    "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),
+    "docling": Format(write=doctags.write_json, ending=".docling.json", one_file="document", with_words=True),
     "hocr": Format(write=hocr.write, ending=".hocr", one_file="document", with_words=True),
     "alto": Format(write=alto.write, ending=".alto.xml", one_file="document", with_words=True),
     "page": Format(write=page_xml.write, ending=".page.xml", one_file="page", with_words=True),

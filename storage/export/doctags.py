@@ -1,0 +1,103 @@
+"""DocTags, and docling's own JSON: documents as docling has them. Needs docling-core (the extra `docling`).
+
+A document is in memory whole, as docling-core has it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TextIO
+
+from storage.errors import MissingExtraError
+from storage.export.regions import Box, Region, regions
+from storage.export.rendering import tables
+from storage.export.rows import PageRow
+from storage.export.tables import Table
+
+if TYPE_CHECKING:
+    from docling_core.types.doc import DoclingDocument
+
+_LEVELS = {"title": 1, "sub_title": 2}
+# Our labels -> docling's names of labels; the others are "text".
+_LABELS = {
+    "caption": "caption", "image_caption": "caption", "table_caption": "caption", "footnote": "footnote",
+    "page_number": "page_footer", "header": "page_header", "footer": "page_footer", "formula": "formula",
+}  # fmt: skip
+
+
+def write(rows: Iterable[PageRow], stream: TextIO) -> int:
+    """Writes a document as DocTags; returns the number of pages. Raises: MissingExtraError."""
+    document, number = _document(rows)
+    if document is not None:
+        stream.write(document.export_to_doctags() + "\n")
+    return number
+
+
+def write_json(rows: Iterable[PageRow], stream: TextIO) -> int:
+    """Writes a document as docling's JSON; returns the number of pages. Raises: MissingExtraError."""
+    document, number = _document(rows)
+    if document is not None:
+        json.dump(document.export_to_dict(), stream, ensure_ascii=False)
+    return number
+
+
+def _document(rows: Iterable[PageRow]) -> "tuple[DoclingDocument | None, int]":
+    try:
+        from docling_core.types.doc import DoclingDocument, Size
+    except ImportError as error:
+        raise MissingExtraError("this format needs docling-core: pip install 'ocrbatch[docling]'") from error
+    document: DoclingDocument | None = None
+    number = 0
+    for row in rows:
+        document = document or DoclingDocument(name=PurePath(row["path"]).name)
+        number += 1
+        document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
+        left = iter(tables(row["markdown"] or ""))
+        for region in regions(row):
+            _add(document, region, row["page"], left)
+    return document, number
+
+
+def _add(document: "DoclingDocument", region: Region, page: int, left: Iterator[Table]) -> None:
+    """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next."""
+    from docling_core.types.doc import DocItemLabel
+
+    text = "\n".join(" ".join(word["text"] for word in line.words) for line in region.lines)
+    place = _place(region.box, page, len(text))
+    table = next(left, None) if region.label == "table" else None
+    if not region.lines:
+        document.add_picture(prov=place)
+    elif table is not None:
+        document.add_table(_data(table), prov=place)
+    elif region.label in _LEVELS:
+        document.add_heading(text.replace("\n", " "), level=_LEVELS[region.label], prov=place)
+    elif region.label == "code":
+        document.add_code(text, prov=place)
+    else:
+        document.add_text(DocItemLabel(_LABELS.get(region.label, "text")), text, prov=place)
+
+
+def _place(box: Box | None, page: int, length: int) -> Any:
+    from docling_core.types.doc import BoundingBox, CoordOrigin, ProvenanceItem
+
+    if box is None:
+        return None
+    x0, y0, x1, y1 = box
+    bounds = BoundingBox(l=x0, t=y0, r=x1, b=y1, coord_origin=CoordOrigin.TOPLEFT)
+    return ProvenanceItem(page_no=page, bbox=bounds, charspan=(0, length))
+
+
+def _data(table: Table) -> Any:
+    from docling_core.types.doc import TableCell, TableData
+
+    cells = [
+        TableCell(
+            text=cell.text, column_header=cell.is_heading, row_span=cell.num_rows, col_span=cell.num_columns,
+            start_row_offset_idx=row, end_row_offset_idx=row + cell.num_rows,
+            start_col_offset_idx=column, end_col_offset_idx=column + cell.num_columns,
+        )
+        for row, column, cell in table.placed()
+    ]  # fmt: skip
+    num_columns = max((cell.end_col_offset_idx for cell in cells), default=0)
+    num_rows = max([len(table.rows), *(cell.end_row_offset_idx for cell in cells)])
+    return TableData(table_cells=cells, num_rows=num_rows, num_cols=num_columns)

@@ -1,0 +1,49 @@
+"""DocTags and docling's JSON: docling-core reads back what was written."""
+
+import io
+
+import pytest
+
+from storage.export.formats import FORMATS
+from storage.export.rows import BlockRow, PageRow
+from tests.storage.export.page_rows import a_failure, a_letter, a_row
+
+docling = pytest.importorskip("docling_core.types.doc")
+TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></table>"
+
+
+def written(name: str, *rows: PageRow) -> str:
+    stream = io.StringIO()
+    assert FORMATS[name].write(rows, stream) == len(rows)
+    return stream.getvalue()
+
+
+def a_table() -> PageRow:
+    block = BlockRow(label="table", box=[10, 20, 300, 400], text="a b\none", confidence=None)
+    return a_row("a b\none", page=2, markdown=TABLE, blocks=[block])
+
+
+def test_doclings_json_is_read_back() -> None:
+    document = docling.DoclingDocument.model_validate_json(
+        written("docling", a_letter(), a_table(), a_failure(3))
+    )
+    assert sorted(document.pages) == [1, 2, 3]
+    assert [(item.label.value, item.text) for item in document.texts] == [
+        ("section_header", "Dear <you> & me"), ("text", "one two\nthree lost"),
+    ]  # fmt: skip
+    assert document.texts[0].prov[0].bbox.as_tuple() == (100, 100, 500, 140)
+    assert len(document.pictures) == 1
+    (table,) = document.tables
+    assert (table.data.num_rows, table.data.num_cols) == (2, 2)
+    cells = [(cell.text, cell.col_span, cell.column_header) for cell in table.data.table_cells]
+    assert cells == [("a", 1, True), ("b", 1, True), ("one", 2, False)]
+    assert "| one" in document.export_to_markdown()
+
+
+def test_doctags_have_texts_places_and_tables() -> None:
+    tags = written("doctags", a_letter(), a_table())
+    assert "<section_header_level_1><loc_50>" in tags
+    assert "one two\nthree lost</text>" in tags
+    assert "<picture><loc_300><loc_150>" in tags
+    assert "<otsl>" in tags
+    assert tags.count("<page_break>") == 1
