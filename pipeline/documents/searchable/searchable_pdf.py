@@ -63,7 +63,8 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
             if turned and text.rotation_deg:
                 page.rotate(text.rotation_deg, relative=True)
         made = io.BytesIO()
-        pdf.save(made)
+        # What its owner allows stays.
+        pdf.save(made, encryption=pdf.is_encrypted)
     return made.getvalue()
 
 

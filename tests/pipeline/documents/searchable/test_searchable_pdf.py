@@ -82,6 +82,20 @@ def test_the_page_and_the_bookmarks_stay() -> None:
         assert after.page_count == 1
 
 
+def test_what_the_owner_allows_stays() -> None:
+    locked = io.BytesIO()
+    with pikepdf.open(io.BytesIO(a_scan())) as pdf:
+        allowed = pikepdf.Permissions(modify_other=False)
+        pdf.save(locked, encryption=pikepdf.Encryption(user="", owner="owner", allow=allowed))
+    text, _ = a_page(400, 600)
+    made = searchable(locked.getvalue(), "PDF", [text])
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        assert pdf.is_encrypted
+        assert not pdf.allow.modify_other
+    with pymupdf.open("pdf", made) as document:
+        assert sorted(document[0].get_text().split()) == sorted(WORDS)
+
+
 def test_a_document_without_words_to_add_is_the_same_to_the_byte() -> None:
     scan = a_scan()
     assert (
