@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.stop import settle
@@ -14,6 +14,15 @@ from pipeline.stop import settle
 _PENDING_S = 0.2
 
 _Asked = tuple[Future[Any], Callable[[], Any]]
+
+
+class InputFiles(Protocol):
+    """Where a run's files come from, one by one."""
+
+    num_taken: int
+
+    def take(self) -> Future[Found | None]:
+        """Returns the future of the next file, None after the last. Call it again only after that future is done."""
 
 
 class Inputs:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pipeline.config.page_selection import select_pages
 from pipeline.config.schema import Config
-from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.walk import Found
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Document
@@ -96,7 +96,7 @@ class Selection:
 
 
 async def probe_all(
-    inputs: Inputs, workers: WorkerPool, take: Callable[[int, Document], Awaitable[None]]
+    inputs: InputFiles, workers: WorkerPool, take: Callable[[int, Document], Awaitable[None]]
 ) -> None:
     """Probes all inputs and awaits take(number, document) for each, as soon as it is probed.
 

@@ -1,11 +1,11 @@
 """Discovers the pages a run has to read: records the input files, and leaves out pages that are done."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from pipeline.config.schema import layer_use
-from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.ledger import Ledger
@@ -13,12 +13,30 @@ from pipeline.stages.store import store_document
 from pipeline.timing import split
 from pipeline.types import TAKEN_FIRST, Document, Page
 from storage.records.store import Store
+from storage.types import PagePlan
+
+# Records a document and returns which of its pages to read.
+Planner = Callable[[Document], Awaitable[PagePlan]]
+
+
+class _Planning:
+    """Plans documents by the run's own database."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        ask = partial(ledger.call, Store.plan_pages)
+        self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
+
+    async def __call__(self, document: Document) -> PagePlan:
+        await self._ledger.call(store_document, self._ledger.run_id, document)
+        return await self._selection.plan(document)
 
 
 class Discovery:
     """Turns input files into pages to read. Use it from the event loop's thread only.
 
-    workers: probe the files. load: starts loading the model, called once there is something to read.
+    workers: probe the files. load: starts loading the model, called once there is something to read. plan: records and
+    plans documents where the run's database is not in this process.
 
     After all files were probed, two lists hold the pages that must be read after all others. last: pages that the model
     had when one run died; they are read together. alone: pages that were being computed when the model was lost, or
@@ -26,15 +44,16 @@ class Discovery:
     these comes how often that happened: the least suspect go first, so that the culprit does not block them for ever.
     """
 
-    def __init__(self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None]) -> None:
+    def __init__(
+        self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], plan: Planner | None = None
+    ) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
-        ask = partial(ledger.call, Store.plan_pages)
-        self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
+        self._plan = plan or _Planning(ledger)
         self._layer_use = layer_use(ledger.config)
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
 
-    async def all(self, inputs: Inputs, pages: "asyncio.Queue[Page | None]") -> None:
+    async def all(self, inputs: InputFiles, pages: "asyncio.Queue[Page | None]") -> None:
         """Puts the pages to read into the queue, and None after the last."""
 
         async def take(_number: int, document: Document) -> None:
@@ -47,8 +66,7 @@ class Discovery:
     async def _pages(self, document: Document) -> Sequence[Page]:
         """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
-        await ledger.call(store_document, ledger.run_id, document)
-        plan = await self._selection.plan(document)
+        plan = await self._plan(document)
         if document.status != "ok":
             ledger.progress.document_refused(document)
             return []

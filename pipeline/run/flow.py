@@ -16,12 +16,12 @@ from pipeline.device.line_readers import LineReaders
 from pipeline.device.service import ModelService
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
-from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.summary import Phase
 from pipeline.rereading.attempts import Attempts, PutOff, needs_model
 from pipeline.run.budget import Budget, Share
-from pipeline.run.discovery import Discovery
+from pipeline.run.discovery import Discovery, Planner
 from pipeline.run.ledger import Ledger
 from pipeline.run.relay import Relay
 from pipeline.run.turns import Turns
@@ -44,7 +44,8 @@ class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
     budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
-    pages line by line first, None where the page model does. others: the models that retry steps name.
+    pages line by line first, None where the page model does. others: the models that retry steps name. plan: plans
+    documents where the run's database is not in this process.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Flow:
         page_bytes: int,
         lines: LineReaders | None = None,
         others: Mapping[str, ModelService] | None = None,
+        plan: Planner | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
         self._others = others or {}
@@ -65,7 +67,7 @@ class Flow:
         self._relay = Relay(ledger.config, tuple(self._others), lambda: model.device)
         self._first_reader = model if lines is None else lines
         self._budget, self._page_bytes = budget, page_bytes
-        self._discovery = Discovery(ledger, workers, self._first_reader.start)
+        self._discovery = Discovery(ledger, workers, self._first_reader.start, plan)
         self._attempts = Attempts(
             ledger.config,
             workers,
@@ -78,7 +80,7 @@ class Flow:
         )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
 
-    async def run(self, inputs: Inputs) -> None:
+    async def run(self, inputs: InputFiles) -> None:
         """Runs discovery, reading and storing to their end.
 
         Raises the error that ended the run early; pages that are finished by then are still stored.
@@ -127,7 +129,7 @@ class Flow:
             return "loading the model"
         return "reading" if self._first_reader.is_ready else "inspecting files"
 
-    async def _read_inputs(self, inputs: Inputs) -> None:
+    async def _read_inputs(self, inputs: InputFiles) -> None:
         pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._discovery.all(inputs, pages))

@@ -13,7 +13,7 @@ from pipeline.outcome.results import failed_result
 from pipeline.reports.listing import page_name
 from pipeline.reports.summary import Progress, RunSummary
 from pipeline.rereading.comparing import best
-from pipeline.run.writer import Writer
+from pipeline.run.writer import Records
 from pipeline.stages.store import store_first, store_page
 from pipeline.types import Page, PageResult
 from storage.errors import StorageError
@@ -32,7 +32,7 @@ class Ledger:
     def __init__(
         self,
         config: Config,
-        writer: Writer,
+        writer: Records,
         run_id: int,
         settings_hash: str,
         progress: Progress,
@@ -44,8 +44,6 @@ class Ledger:
         self.settings_hash = settings_hash
         self.progress = progress
         self.summary = summary
-        # The models that retry steps name, by the steps' names.
-        self._models = {rung.name: rung.model for rung in config.ladder.rungs if rung.model is not None}
         self._discovery: dict[Page, StageTiming] = {}
         self._storing: set[asyncio.Task[Any]] = set()
         self._to_begin: list[Page] = []
@@ -133,16 +131,7 @@ class Ledger:
         first = attempts[0]
         first = dataclasses.replace(first, timings=(self._discovery.pop(first.page), *first.timings))
         first, *others = await self._recorded([first, *attempts[1:]])
-        result = best([first, *others])
-        self.summary.pages[result.status] += 1
-        self.summary.num_low_confidence += self._has_low_confidence(result)
-        self.summary.num_unread += first.status == "embedded"
-        tried = {self._models[its.rung] for its in others if its.rung in self._models}
-        self.summary.sent_up.update(tried)
-        if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
-            self.summary.num_rescued += 1
-            self.progress.page_rescued(first, result)
-        self.progress.page_done(result)
+        count_page(self.config, self.summary, self.progress, [first, *others])
 
     async def _recorded(self, attempts: Sequence[PageResult]) -> Sequence[PageResult]:
         """Stores the attempts at a page and returns what was stored.
@@ -173,5 +162,20 @@ class Ledger:
                 ) from again
         return attempts
 
-    def _has_low_confidence(self, result: PageResult) -> bool:
-        return result.confidence is not None and result.confidence < self.config.store.low_confidence
+
+def count_page(
+    config: Config, summary: RunSummary, progress: Progress, attempts: Sequence[PageResult]
+) -> None:
+    """Counts and reports a page that is stored. attempts: all of this run's, in the order they were made."""
+    first, others, result = attempts[0], attempts[1:], best(attempts)
+    models = {rung.name: rung.model for rung in config.ladder.rungs if rung.model is not None}
+    summary.pages[result.status] += 1
+    summary.num_low_confidence += (
+        result.confidence is not None and result.confidence < config.store.low_confidence
+    )
+    summary.num_unread += first.status == "embedded"
+    summary.sent_up.update({models[its.rung] for its in others if its.rung in models})
+    if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:
+        summary.num_rescued += 1
+        progress.page_rescued(first, result)
+    progress.page_done(result)

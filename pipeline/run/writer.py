@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from pipeline.meter import Meter, StageUse
 from storage.records.store import Store
@@ -13,6 +13,25 @@ from storage.recovery.marker import Marker
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Records(Protocol):
+    """A run's database, in this process or in that of the run which this one works for."""
+
+    def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Runs task(store, ...) and returns its future."""
+
+    def use(self, wall_s: float) -> StageUse:
+        """Returns the use of the time."""
+
+    def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
+        """Marks pages (sha256, page_index) as being read and returns the future."""
+
+    def look(self) -> Future[None]:
+        """Checks that the database is still there; the returned future raises DatabaseGoneError if it is not."""
+
+    def end(self, run_id: int) -> Future[None]:
+        """Removes the marks and returns the future."""
 
 
 class Writer:

@@ -34,7 +34,7 @@ def die(how: str) -> None:
 def poison(how: str, page_index: int) -> None:
     """Makes this process die at its page."""
     from pipeline.device.threads import encoder_thread
-    from pipeline.run import runner
+    from pipeline.run import open_models
 
     real = encoder_thread.encode
 
@@ -44,7 +44,7 @@ def poison(how: str, page_index: int) -> None:
         return real(encoder, pages)
 
     if how == "load":
-        runner.load_model = lambda config: die(how)  # type: ignore[assignment, return-value]
+        open_models.load_model = lambda config: die(how)  # type: ignore[assignment, return-value]
     else:
         encoder_thread.encode = encode
 

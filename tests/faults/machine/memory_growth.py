@@ -20,7 +20,7 @@ from unittest.mock import patch
 from ocr.types import Block, ParsedText
 from pipeline.device.threads.threaded_model import Model
 from pipeline.outcome.results import render_timings
-from pipeline.run import runner
+from pipeline.run import open_models
 from pipeline.types import PageResult, RenderedPage
 from tests.benchmarks.runs import memory
 
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "-h" in given or "--help" in given:
         print(__doc__)
         return 0
-    with patch.object(runner, "Model", StandIn):
+    with patch.object(open_models, "Model", StandIn):
         return memory.main([*given, *defaults])
 
 

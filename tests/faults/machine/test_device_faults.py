@@ -17,7 +17,7 @@ from pipeline.device import sizes
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.threads import encoder_thread
 from pipeline.errors import DeviceLostError, ExitCode, ModelMemoryError, exit_code
-from pipeline.run import runner
+from pipeline.run import open_models
 from pipeline.types import RenderedPage
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -242,7 +242,7 @@ def test_a_model_that_does_not_fit_the_device_ends_the_run_and_costs_no_attempt(
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two"])
     with monkeypatch.context() as patch:
-        _fail(patch, (runner, "load_model"), error, None)  # type: ignore[arg-type]
+        _fail(patch, (open_models, "load_model"), error, None)  # type: ignore[arg-type]
         with pytest.raises(kind, match=remedy) as caught:
             run_quietly(config)
     assert exit_code(caught.value) == ExitCode.FATAL

@@ -21,7 +21,7 @@ from pipeline.device.startup.loading import load_model
 from pipeline.device.threads.threaded_model import Model
 from pipeline.errors import ConfigError
 from pipeline.reports.progress import Silent
-from pipeline.run import runner
+from pipeline.run import open_models, runner
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -150,7 +150,7 @@ def alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(sum(model() is not None for model in models))
         return loaded
 
-    monkeypatch.setattr(runner, "load_model", load)
+    monkeypatch.setattr(open_models, "load_model", load)
     return counts
 
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
 from pipeline.plan import plan
-from pipeline.run import runner
+from pipeline.run import open_models
 from pipeline.stop import Stop
 from pipeline.verify import verify
 from storage.database import open_for_reading
@@ -36,7 +36,7 @@ def test_the_text_stays_until_the_new_settings_read_the_page(
         assert (summary.pages, summary.exit_code) == ({"truncated": 1}, ExitCode.INCOMPLETE)
         assert [(row["status"], row["text"]) for row in rows(database)] == [("ok", TEXT)]
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "load_model", no_model)
+        patch.setattr(open_models, "load_model", no_model)
         summary = run_quietly(cut)
         assert summary.exit_code == ExitCode.OK, "the page has a text, and nobody need look at it every night"
     assert (summary.num_kept, summary.num_given_up, summary.num_quarantined) == (1, 0, 0)

@@ -22,7 +22,7 @@ from pipeline.device.threads import encoder_thread
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
-from pipeline.run import runner
+from pipeline.run import open_models
 from pipeline.run.runner import run
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.localize import ReadPage, Wording
@@ -80,7 +80,7 @@ def test_a_second_run_reads_only_what_is_new(
         pytest.fail("the model was loaded for nothing")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "load_model", no_model)
+        patch.setattr(open_models, "load_model", no_model)
         (docs / "sub").mkdir()
         shutil.move(docs / "a.pdf", docs / "sub" / "moved.pdf")
         shutil.copy(docs / "b.pdf", docs / "copy.pdf")
@@ -338,7 +338,7 @@ def test_a_fatal_error_ends_the_run_in_the_database(
     def no_device(config: Config) -> None:
         raise ConfigError("device: cuda was asked for")
 
-    monkeypatch.setattr(runner, "load_model", no_device)
+    monkeypatch.setattr(open_models, "load_model", no_device)
     with pytest.raises(ConfigError):
         run_quietly(config)
     stored = status(open_for_reading(database))

@@ -18,7 +18,7 @@ from pipeline.device.threads import encoder_thread
 from pipeline.errors import ExitCode, PipelineError, WorkersError
 from pipeline.ingest.workers import tasks
 from pipeline.reports.progress import Silent
-from pipeline.run import runner
+from pipeline.run import open_models
 from pipeline.run.runner import run
 from pipeline.stages.encode import EncodedPage
 from pipeline.stop import Stop
@@ -107,7 +107,7 @@ def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
         assert (summary.pages, summary.num_quarantined) == ({"failed": 1}, 1)
         assert attempts(database) == [(None, "failed"), ("tiny-pairs", "failed")] * 2
         assert "DecodeError" in attempts(database, "error_message")[0][0]
-        patch.setattr(runner, "load_model", no_model)
+        patch.setattr(open_models, "load_model", no_model)
         summary = run_quietly(twice)
     assert summary.exit_code == ExitCode.INCOMPLETE
     where = str(docs / "a.pdf")
@@ -128,7 +128,7 @@ def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
     """Text that reading would spoil is kept to the character: an address, a measure, an account number."""
     with document(KINDS["invoice"]) as made:
         made.save(docs / "invoice.pdf")
-    monkeypatch.setattr(runner, "load_model", no_model)
+    monkeypatch.setattr(open_models, "load_model", no_model)
     defaults = load(None, [], [("test", {"ingest": {"paths": [str(docs)]}, "store": {"database": database}})])
     summary = run_quietly(defaults)
     assert (summary.pages, summary.num_unread) == ({"embedded": 1}, 1)
@@ -143,7 +143,7 @@ def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
     docs: Path, config: Config, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(SAMPLES / "report.pdf", docs)
-    monkeypatch.setattr(runner, "load_model", no_model)
+    monkeypatch.setattr(open_models, "load_model", no_model)
     summary = run_quietly(config.model_copy(update={"text_layer": "prefer"}))
     assert (summary.pages, summary.exit_code) == ({"embedded": 3}, ExitCode.OK)
     assert set(attempts(database, "status, source, confidence")) == {("embedded", "layer", None)}
