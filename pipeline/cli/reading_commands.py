@@ -71,6 +71,7 @@ FORMAT_NAMES = (
     help="No pages with less than this confidence; those whose own text was taken have none, and stay.",
 )
 @click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
+@click.option("--pdfa", "is_archival", is_flag=True, help="With --format pdf: PDF/A-2b, for archives.")
 @click.option(
     "--no-figures", is_flag=True, help="In md and html, name figures only; open no document for them."
 )
@@ -86,6 +87,7 @@ def export(
     max_confidence: float | None,
     min_confidence: float | None,
     superseded: bool,
+    is_archival: bool,
     no_figures: bool,
     verbose: bool,
 ) -> None:
@@ -95,12 +97,14 @@ def export(
     (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
     start_logging(verbose)
+    if is_archival and format_name != "pdf":
+        raise click.UsageError("--pdfa is of --format pdf only")
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection
     from pipeline.export.figure_drawer import FigureDrawer
     from pipeline.export.searchable_export import all_formats
     from storage.export import export_files, formats
 
-    with _reading(database) as db, all_formats() as known, FigureDrawer() as drawer:
+    with _reading(database) as db, all_formats(is_archival=is_archival) as known, FigureDrawer() as drawer:
         chosen = selection(
             db,
             since=since,

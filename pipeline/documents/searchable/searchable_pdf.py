@@ -48,7 +48,7 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     except pikepdf.PdfError as error:
         raise NotSearchableError(f"is damaged, so that text cannot be added to it: {error}") from None
     with pdf:
-        _refuse_signed(pdf)
+        refuse_signed(pdf)
         shared = font(pdf)
         for text in pages:
             if text.page_index >= len(pdf.pages):
@@ -68,10 +68,11 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     return made.getvalue()
 
 
-def _refuse_signed(pdf: pikepdf.Pdf) -> None:
+def refuse_signed(pdf: pikepdf.Pdf) -> None:
+    """Raises NotSearchableError if the document is signed."""
     form = pdf.Root.get("/AcroForm")
     if isinstance(form, pikepdf.Dictionary) and int(form.get("/SigFlags", 0)) & _SIGNED:
-        raise NotSearchableError("is signed, and text added to its pages would break the signature")
+        raise NotSearchableError("is signed, and a changed copy would break the signature")
 
 
 def _as_pdf(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
