@@ -192,9 +192,8 @@ class _Places:
             return None
         x0, x1 = self._edges(number, hits)
         tops, bottoms = zip(*((self.boxes[seen][1], self.boxes[seen][3]) for seen in kept), strict=True)
-        if x1 - x0 < max(1, _NARROW * (max(bottoms) - min(tops))):
-            return None
-        return _Place((round(x0), min(tops), round(x1), max(bottoms)), kept[0], kept[-1])
+        box = round(x0), min(tops), round(x1), max(bottoms)
+        return _Place(box, kept[0], kept[-1]) if _is_place(box) else None
 
     def _together(self, count: Counter[int], length: int) -> list[int]:
         """Returns those of the seen words that stand side by side in one line and have most of the letters."""
@@ -256,18 +255,21 @@ def _between(
         if not there or any(seen in taken for seen in there):
             continue
         if len(there) == len(numbers):
-            pairs = zip(numbers, ((seen, boxes[seen]) for seen in there), strict=True)
-            yield from (
-                (number, _Place(box, seen, seen))
-                for number, (seen, box) in pairs
-                if _is_alike(own.spans[number], theirs.spans[seen])
-            )
-        elif len(numbers) == 1:
-            span = theirs.spans[there[0]][0], theirs.spans[there[-1]][1]
-            if _is_alike(own.spans[numbers[0]], span):
-                x0, x1 = boxes[there[0]][0], boxes[there[-1]][2]
-                tops, bottoms = zip(*(boxes[seen][1::2] for seen in there), strict=True)
-                yield numbers[0], _Place((x0, min(tops), x1, max(bottoms)), there[0], there[-1])
+            for number, seen in zip(numbers, there, strict=True):
+                if _is_alike(own.spans[number], theirs.spans[seen]) and _is_place(boxes[seen]):
+                    yield number, _Place(boxes[seen], seen, seen)
+        elif len(numbers) == 1 and _is_alike(
+            own.spans[numbers[0]], (theirs.spans[there[0]][0], theirs.spans[there[-1]][1])
+        ):
+            tops, bottoms = zip(*(boxes[seen][1::2] for seen in there), strict=True)
+            box = boxes[there[0]][0], min(tops), boxes[there[-1]][2], max(bottoms)
+            yield numbers[0], _Place(box, there[0], there[-1])
+
+
+def _is_place(box: BoxPx) -> bool:
+    """Returns whether something can be written in a box."""
+    x0, y0, x1, y1 = box
+    return x1 - x0 >= max(1, _NARROW * (y1 - y0))
 
 
 def _is_alike(span: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -176,7 +176,8 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
     if first_look:
         is_compared = settings.text_layer == "compare"
         ready = (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
-    return ready if layout.words == "off" else with_seen(ready, settings, _DOCUMENTS)
+    uses_layer = layout.words != "off" and settings.text_layer != "ignore"
+    return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
