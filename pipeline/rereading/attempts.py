@@ -239,6 +239,7 @@ class Attempts:
             if (seen := self._seen(rendered)) is None:
                 return await model.read(rendered, dropped, step, is_urgent=step is not None)
             rendered = replace(rendered, ink=None, seen=())
+            dropped = None if dropped is None else _after(seen, dropped)
             return await model.read(rendered, dropped, step, is_urgent=step is not None, seen=seen)
         assert self._lines is not None, "no worker makes such pages otherwise"
         return await asyncio.wrap_future(self._lines.read(rendered))
@@ -262,3 +263,21 @@ class Attempts:
             else replace(attempt, layer_agreement=agreement(attempt.parsed.text, layer.text))
             for attempt in attempts
         ]
+
+
+def _after(finding: Future[SeenWords], dropped: Callable[[int], None]) -> Callable[[int], None]:
+    """Returns what passes on how many bytes are released once the words are found.
+
+    Until then a page's pixels stay in memory, which they share with its views. So where finding words is slower than a
+    GPU, pages do not pile up.
+    """
+
+    def later(num_bytes: int) -> None:
+        def found(ended: asyncio.Future[SeenWords]) -> None:
+            if not ended.cancelled():
+                ended.exception()  # whoever waits for the words handles it
+                dropped(num_bytes)
+
+        asyncio.wrap_future(finding).add_done_callback(found)
+
+    return later

@@ -73,7 +73,7 @@ def _words(config: Config) -> Iterator[Finding]:
     """Says where the boxes of words come from and what that costs, for a model that does not give them itself."""
     use = tile_settings(config.model_copy(update={"ingest": IngestConfig()})).words
     if use == "auto":
-        found = "boxes from text layers, else by the line reader: FIGURE CPU seconds a page (words: layer is without)"
+        found = "boxes from text layers, else by the line reader: some 2 CPU seconds a page (words: layer is without)"
         yield ok("words", found)
     elif use == "layer":
         yield ok("words", "boxes from text layers; those of scans have none (words: auto finds them)")
