@@ -72,13 +72,16 @@ class EncoderConfig(Section):
         raise ValueError("write a number of bytes, or a size such as 8GiB or 500MB; null for no limit")
 
 
-def graph_settings(config: EncoderConfig, mode: Mode) -> GraphSettings:
-    """Returns the graph manager's settings. Raises: ConfigError for budgets that this mode's views do not fill.
+def graph_settings(config: EncoderConfig, mode: Mode | None = None) -> GraphSettings:
+    """Returns the graph manager's settings. Raises: ConfigError for budgets that the mode's views do not fill.
 
-    Whether the model has such a path is known once it is loaded; whether memory_limit has room for a budget is checked
-    at warm-up, as it matters only on a device with graphs.
+    mode: of views as DeepSeek-OCR has them; None for a model with views of its own, whose tokens are known once it is
+    loaded, as are its paths. Budgets are checked again at warm-up, and whether memory_limit has room for them, as it
+    matters only on a device with graphs.
     """
-    tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
+    tokens: dict[str, int] = {}
+    if mode is not None:
+        tokens = {"global": (MODES[mode].base_px // 64) ** 2, "local": (TILE_PX // 64) ** 2}
     try:
         if isinstance(config.budgets, dict):
             for path, sizes in config.budgets.items():

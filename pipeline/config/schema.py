@@ -356,6 +356,12 @@ def reads_lines(config: Config) -> bool:
     return has_reader
 
 
+def tile_mode(config: Config) -> Mode | None:
+    """Returns the mode of the pages' views; None for a model with views of its own. Raises: CheckpointError."""
+    directory = find_directory(config.model)
+    return None if family_of(directory).view_maker(directory) is not None else config.tile.mode
+
+
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
     video = _video_maker(config) if config.ingest.video else None

@@ -24,6 +24,7 @@ from pipeline.config.schema import (
     render_settings,
     resolved,
     settings_hash,
+    tile_mode,
     tile_settings,
     with_model,
 )
@@ -91,7 +92,7 @@ def run(
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
-    graph_settings(config.encoder, config.tile.mode)
+    graph_settings(config.encoder, tile_mode(config))
     weights, all_weights = stop.while_doing(lambda: models_sha256(config))
     hash_ = settings_hash(resolved(config), all_weights)
     with contextlib.ExitStack() as closing:

@@ -81,7 +81,7 @@ def is_sure_to_read(config: Config) -> bool:
 def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
     """Returns the model's encoder with a graph manager around it, not warmed up yet; the caller closes it.
 
-    Raises: ConfigError for budgets that do not fit the mode.
+    Raises: ConfigError for budgets of paths that it has not.
     """
     from pipeline.device.run_encoder import RunEncoder
 
@@ -94,7 +94,7 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
     for path in listed:
         if path not in encoder.usual_axes:
             LOGGER.warning("encoder.budgets.%s has no effect: tile.mode %s makes no views for it", path, mode)
-    return RunEncoder(encoder, graph_settings(config.encoder, mode))
+    return RunEncoder(encoder, graph_settings(config.encoder))
 
 
 def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":

@@ -4,6 +4,7 @@ import pytest
 
 from encoders.graphs.errors import BudgetError, GraphSettingsError
 from pipeline.config.encoder_section import config_error, graph_settings
+from pipeline.config.schema import tile_mode
 from pipeline.config.sources import load
 from pipeline.errors import ConfigError, ExitCode, exit_code
 from pipeline.reports.progress import Silent
@@ -85,6 +86,16 @@ def test_budgets_fit_the_views_of_the_mode(mode: str, nearest: int) -> None:
     assert exit_code(caught.value) == ExitCode.USAGE
     fitting = load(None, ["encoder.budgets.global=[300]", "tile.mode=small"])
     assert graph_settings(fitting.encoder, fitting.tile.mode).budgets == {"global": [300]}
+
+
+def test_budgets_of_a_model_with_views_of_its_own_are_no_business_of_the_mode(tmp_path: Path) -> None:
+    """DeepSeek-OCR-2's tiles are 144 tokens, DeepSeek-OCR's 100."""
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_ocr2"}')
+    config = load(None, ["encoder.budgets.local=[144]", f"model={tmp_path}"])
+    assert tile_mode(config) is None
+    assert graph_settings(config.encoder, tile_mode(config)).budgets == {"local": [144]}
+    with pytest.raises(ConfigError, match="144 is not a multiple of 100"):
+        graph_settings(config.encoder, tile_mode(load(None, [])))
 
 
 def test_a_run_with_wrong_budgets_makes_no_database(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pipeline.bench.host_meter import HostMeter
 from pipeline.bench.whole_run.track import PageTrack
 from pipeline.config import sources
 from pipeline.config.encoder_section import graph_settings
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, tile_mode
 from pipeline.device.gpu_meter import GpuMeter
 from pipeline.device.startup.loading import load_model, render_workers
 from pipeline.errors import ConfigError
@@ -154,7 +154,7 @@ def _with_budgets(config: Config, budgets: Mapping[str, list[int]]) -> tuple[Con
     for path, sizes in budgets.items():
         encoder = config.encoder.model_copy(update={"budgets": {path: sizes}})
         try:
-            graph_settings(encoder, config.tile.mode)
+            graph_settings(encoder, tile_mode(config))
         except ConfigError as error:
             refused.append(str(error))
         else:
