@@ -44,7 +44,8 @@ class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
     budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
-    pages line by line first, None where the page model does. others: the models that retry steps name.
+    pages line by line first, None where the page model does. others: the models that retry steps name. words: finds the
+    words of pages that a model reads without saying where they are.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Flow:
         page_bytes: int,
         lines: LineReaders | None = None,
         others: Mapping[str, ModelService] | None = None,
+        words: LineReaders | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
         self._others = others or {}
@@ -74,6 +76,7 @@ class Flow:
             lines=lines,
             begin=lambda page, its: self._begin(page, model=its),
             others=others,
+            words=words,
             waits=self._relay.waits,
         )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))

@@ -7,10 +7,10 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ocr.model_files.locate import LINES, find_directory
+from ocr.model_files.locate import LINES, SHIPPED, find_directory
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
@@ -38,9 +38,11 @@ from pipeline.device.startup.loading import (
     load_model,
     num_replicas,
     render_workers,
+    word_readers,
 )
 from pipeline.device.threads.threaded_model import Model
 from pipeline.device.tickets import LoadedOn
+from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import walk
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
+# Of the processes that find words: the model goes first, above all what feeds a GPU.
+_NICENESS = 5
 
 
 def run(
@@ -139,6 +143,18 @@ def _lines(config: Config) -> LineReaders | None:
     )
 
 
+def _words(config: Config, tiles: Sequence[TileSettings]) -> LineReaders | None:
+    """Returns the processes that find words with the shipped line reader, not started; None where no model needs them.
+
+    tiles: how the pages of each model are cut.
+    """
+    if all(tile.words != "auto" for tile in tiles):
+        return None
+    memory_bytes = config.render.worker_memory_mb << 20
+    folder = find_directory(SHIPPED) / LINES
+    return LineReaders(folder, word_readers(config), memory_bytes, stage="words", niceness=_NICENESS)
+
+
 class _Run:
     def __init__(
         self,
@@ -159,6 +175,7 @@ class _Run:
         self._model, self._lines = model, lines
         self._budget = Budget(inflight_mb(config, None) << 20)
         steps = [self._tile, *(tile_settings(with_model(config, name)) for name in others)]
+        self._words = _words(config, steps)
         self._page_bytes = max(map(heaviest_page_bytes, steps))
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()
 
@@ -204,6 +221,7 @@ class _Run:
             discover,
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
             *([] if self._lines is None else [self._lines.use(wall_s)]),
+            *([] if self._words is None or not self._words.is_started else [self._words.use(wall_s)]),
             *self._model.stages(wall_s),
             *(
                 dataclasses.replace(use, name=f"{use.name} ({names[name]})")
@@ -230,8 +248,9 @@ class _Run:
         ) as workers:
             for model in (self._model, *self._others.values()):
                 model.arena = workers.arena
-            if self._lines is not None:
-                self._lines.arena = workers.arena
+            for lines in (self._lines, self._words):
+                if lines is not None:
+                    lines.arena = workers.arena
             try:
                 with asyncio.Runner(loop_factory=lambda: metered_loop(self._looping)) as loop:
                     flow = Flow(
@@ -243,10 +262,12 @@ class _Run:
                         self._page_bytes,
                         self._lines,
                         self._others,
+                        self._words,
                     )
                     loop.run(flow.run(inputs))
             finally:
                 self._model.close()
-                if self._lines is not None:
-                    self._lines.close()
+                for lines in (self._lines, self._words):
+                    if lines is not None:
+                        lines.close()
         mark_missing(self._ledger, self._stop)

@@ -25,7 +25,7 @@ from pipeline.ingest.workers.shared_memory import Slot, pack
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
-from pipeline.text_layer.page import embedded_page, with_layer, with_script
+from pipeline.text_layer.page import embedded_page, with_layer, with_script, with_seen
 from pipeline.types import (
     TAKEN_FIRST,
     TAKEN_LAST,
@@ -170,10 +170,11 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
     ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-    if not first_look:
-        return ready
-    is_compared = settings.text_layer == "compare"
-    return (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+    if first_look:
+        is_compared = settings.text_layer == "compare"
+        ready = (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+    uses_layer = layout.words != "off" and settings.text_layer != "ignore"
+    return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
