@@ -4,13 +4,17 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TextIO
 
+from storage.export.figures import Place, placed, with_urls
 from storage.export.markup import inert
 from storage.export.rows import PageRow, shortfall
 from storage.strings.printable import one_line
 
 
-def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes the documents; returns the number of pages. A page that is not fine states why."""
+def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
+    """Writes the documents; returns the number of pages. A page that is not fine states why.
+
+    place: has figures drawn; None leaves their references as they are.
+    """
     number = 0
     for (path, _, superseded), pages in groupby(
         rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
@@ -19,9 +23,9 @@ def write(rows: Iterable[PageRow], stream: TextIO) -> int:
         stream.write(("\n" if number else "") + f"# {_heading(path)}{mark}\n")
         for page in pages:
             stream.write(f"\n<!-- {_comment(page)} -->\n")
-            body = page["markdown"] or page["text"] or ""
+            body, figures = placed(page, place)
             if body.strip():
-                stream.write(f"\n{inert(body.strip(chr(10)))}\n")
+                stream.write(f"\n{with_urls(inert(body.strip(chr(10))), figures)}\n")
             number += 1
     return number
 
