@@ -42,7 +42,7 @@ FORMAT_NAMES = (
     "-o",
     "output",
     metavar="PATH",
-    help="Write to this file; for a format that is a file for each document, to this folder.",
+    help='Write to this file, "-" for standard output; for a format that is a file for each document, to this folder.',
 )
 @click.option("--out-dir", metavar="FOLDER", help="Write a file for each document, in folders like theirs.")
 @click.option(
@@ -97,6 +97,7 @@ def export(
     (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
     start_logging(verbose)
+    output = None if output == "-" else output  # standard output, as everywhere
     if is_archival and format_name != "pdf":
         raise click.UsageError("--pdfa is of --format pdf only")
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection

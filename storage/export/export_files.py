@@ -83,7 +83,7 @@ def export_to_folder(
             os.makedirs(os.path.dirname(target), exist_ok=True)
             kept.refuse(os.path.realpath(target), target)
             if form.write_figures is None or draw is None:
-                done.pages += _replace(target, form, partial(form.write, pages))
+                done.pages += _replace(target, form, partial(form.write_document or form.write, pages))
             else:
                 _with_figures(form, form.write_figures, pages, target, draw, kept, done)
             done.files += 1

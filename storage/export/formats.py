@@ -30,7 +30,8 @@ class Format:
     ending: what a document's file is called after its own name. one_file: what a file holds: all pages of an export,
     or a document's if so asked ("all"); a document's pages ("document"); a page ("page"). with_words: whether it says
     where words stand. write_figures: writes a document's pages with what draws their figures; None for formats without.
-    embeds_figures: whether a figure's URL is to hold the figure itself.
+    embeds_figures: whether a figure's URL is to hold the figure itself. write_document: writes the pages of a document
+    into a file of its own, where that differs.
     """
 
     write: Callable[[Iterable[PageRow], Any], int]
@@ -40,11 +41,17 @@ class Format:
     is_binary: bool = False
     write_figures: Callable[[Iterable[PageRow], Any, Place], int] | None = None
     embeds_figures: bool = False
+    write_document: Callable[[Iterable[PageRow], Any], int] | None = None
 
 
 FORMATS = {
     "jsonl": Format(write=jsonl.write, ending=".jsonl", with_words=True),
-    "md": Format(write=markdown.write, ending=".md", write_figures=markdown.write),
+    "md": Format(
+        write=markdown.write,
+        ending=".md",
+        write_document=markdown.write_joined,
+        write_figures=markdown.write_joined,
+    ),
     "txt": Format(write=plain_text.write, ending=".txt"),
     "html": Format(
         write=html.write,

@@ -1,10 +1,11 @@
-"""Markdown: a heading per document, its pages in order, a comment before each."""
+"""Markdown: a heading per document, its pages in order, a comment before each; a document of its own is joined."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TextIO
 
 from storage.export.figures import Place, placed, with_urls
+from storage.export.joined import PageBody, joined
 from storage.export.markup import inert
 from storage.export.rows import PageRow, shortfall
 from storage.strings.printable import one_line
@@ -27,6 +28,28 @@ def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -
             if body.strip():
                 stream.write(f"\n{with_urls(inert(body.strip(chr(10))), figures)}\n")
             number += 1
+    return number
+
+
+def write_joined(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
+    """Writes documents whose pages are joined into one text (storage.export.joined); otherwise as `write`."""
+    number = 0
+
+    def bodies(pages: Iterable[PageRow]) -> Iterator[PageBody]:
+        nonlocal number
+        for page in pages:
+            number += 1
+            body, figures = placed(page, place)
+            yield PageBody(number=page["page"], mark=_comment(page), markdown=with_urls(inert(body), figures))
+
+    for (path, _, superseded), pages in groupby(
+        rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
+    ):
+        stream.write(
+            ("\n" if number else "") + f"# {_heading(path)}{' (superseded)' if superseded else ''}\n"
+        )
+        for part in joined(bodies(pages)):
+            stream.write(f"\n{part}\n")
     return number
 
 
