@@ -22,8 +22,6 @@ _CUT = re.compile(r"([^\W\d_]{2,})[-\u00ad\u2010]\n([^\W\d_]{2,})")
 _PARTED = re.compile(
     r"[^\W\d_]+[-\u00ad\u2010]\n[^\W\d_]+|[^\W\d_]+[-\u00ad\u2010]$|(?:\A|\n\n)[^\W\d_A-Z]+", re.MULTILINE
 )
-    r"[^\W\d_]+[-\u00ad\u2010]\n[^\W\d_]+|[^\W\d_]+[-\u00ad\u2010]$|(?:\A|\n\n)[^\W\d_A-Z]+", re.MULTILINE
-)
 _WORD = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})*")
 _BULLET = re.compile(r"^[•◦▪‣·]\s+", re.MULTILINE)
 _CAPTION = re.compile(
