@@ -21,6 +21,9 @@ PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
 # change in ns (pipeline.documents.damage.content).
 FileStamp = tuple[int, int, int, int, int]
+# Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
+# line reader, layer in its text layer alone, off nowhere.
+WordUse = Literal["auto", "layer", "off"]
 # auto: prefer and fallback together.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
 # The uses that take a page's text layer before it is read, and those that take it where reading failed.
@@ -105,6 +108,9 @@ class RenderedPage:
     shows_print: whether its pixels show writing, so that it cannot be blank (see CropPlan).
     grey: [H, W] uint8, the page for the line reader, which may be smaller than width_px x height_px; its views are
         empty then. None for a page or crop that the page model reads.
+    ink: like grey, of a page that a page model reads, so that the places of its words can be found; None where they
+        are not looked for, or known.
+    seen: the words of its text layer with their places, where that is trusted and the words' places are looked for.
     """
 
     page: Page
@@ -122,15 +128,30 @@ class RenderedPage:
     missing: str = ""
     shows_print: bool = False
     grey: UInt8Array | None = None
+    ink: UInt8Array | None = None
+    seen: tuple[Word, ...] = ()
 
     @property
     def num_bytes(self) -> int:
         """The size of its pixels."""
-        return self.views.num_bytes + (0 if self.grey is None else self.grey.nbytes)
+        return self.views.num_bytes + sum(
+            pixels.nbytes for pixels in (self.grey, self.ink) if pixels is not None
+        )
 
     def without_views(self) -> "RenderedPage":
         """Returns the page without pixels, for use after it was read or encoded, so that they can be freed."""
-        return replace(self, views=PageViews.none(self.views.grid), grey=None)
+        return replace(self, views=PageViews.none(self.views.grid), grey=None, ink=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenWords:
+    """Words that were seen on a page by other means than its model's, with boxes in page pixels.
+
+    seconds: how long a process of its own took to find them, 0 where none did.
+    """
+
+    words: tuple[Word, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,13 +60,15 @@ def folder_of(name: str, form: Format, output: str | None, out_dir: str | None) 
 
 
 def lines_of(written: Written, place: str) -> list[str]:
-    """Returns what to say of an export: a line, and one for each document that was left out."""
+    """Returns what to say of an export: a line, and one for each document that was left out, or its figures were."""
     files = "1 file" if written.files == 1 else f"{written.files} files"
     left_out = f"; documents left out: {len(written.left_out)}" if written.left_out else ""
     pages = "1 page" if written.pages == 1 else f"{written.pages} pages"
+    figures = "1 figure" if written.figures == 1 else f"{written.figures} figures"
     return [
-        f"exported: {pages} in {files}, {place}{left_out}",
+        f"exported: {pages} in {files}{f' with {figures}' if written.figures else ''}, {place}{left_out}",
         *(f"left out: {line}" for line in written.left_out),
+        *(f"figures left as text: {line}" for line in written.undrawn),
     ]
 
 

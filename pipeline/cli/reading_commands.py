@@ -42,7 +42,7 @@ FORMAT_NAMES = (
     "-o",
     "output",
     metavar="PATH",
-    help="Write to this file; for a format that is a file for each document, to this folder.",
+    help='Write to this file, "-" for standard output; for a format that is a file for each document, to this folder.',
 )
 @click.option("--out-dir", metavar="FOLDER", help="Write a file for each document, in folders like theirs.")
 @click.option(
@@ -71,6 +71,10 @@ FORMAT_NAMES = (
     help="No pages with less than this confidence; those whose own text was taken have none, and stay.",
 )
 @click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
+@click.option("--pdfa", "is_archival", is_flag=True, help="With --format pdf: PDF/A-2b, for archives.")
+@click.option(
+    "--no-figures", is_flag=True, help="In md and html, name figures only; open no document for them."
+)
 @verbose_option
 def export(
     database: str,
@@ -83,6 +87,8 @@ def export(
     max_confidence: float | None,
     min_confidence: float | None,
     superseded: bool,
+    is_archival: bool,
+    no_figures: bool,
     verbose: bool,
 ) -> None:
     """Write pages, ordered by path and page: all, or those that the options select.
@@ -91,11 +97,15 @@ def export(
     (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
     start_logging(verbose)
+    output = None if output == "-" else output  # standard output, as everywhere
+    if is_archival and format_name != "pdf":
+        raise click.UsageError("--pdfa is of --format pdf only")
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection
+    from pipeline.export.figure_drawer import FigureDrawer
     from pipeline.export.searchable_export import all_formats
     from storage.export import export_files, formats
 
-    with _reading(database) as db, all_formats() as known:
+    with _reading(database) as db, all_formats(is_archival=is_archival) as known, FigureDrawer() as drawer:
         chosen = selection(
             db,
             since=since,
@@ -109,7 +119,7 @@ def export(
         folder = folder_of(format_name, form, output, out_dir)
         written = None
         if folder is not None:
-            written = export_files.export_to_folder(db, form, folder, chosen)
+            written = export_files.export_to_folder(db, form, folder, chosen, None if no_figures else drawer)
         elif output is not None:
             written = export_files.export_to_file(db, form, output, chosen)
         else:

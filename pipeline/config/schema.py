@@ -20,7 +20,7 @@ from pipeline.config.ladder_section import LadderConfig
 from pipeline.config.page_selection import parse_pages
 from pipeline.config.section import Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse
+from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse, WordUse
 
 # auto: lines for a model with a line reader.
 Reader = Literal["auto", "lines", "page"]
@@ -194,6 +194,7 @@ class Config(Section):
     threads: int | None = Field(default=None, ge=1)
     text_layer: LayerUse = "auto"
     reader: Reader = "auto"
+    words: WordUse = "auto"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
@@ -202,6 +203,12 @@ class Config(Section):
     ladder: LadderConfig = LadderConfig()
     store: StoreConfig = StoreConfig()
     run: RunConfig = RunConfig()
+
+    @field_validator("words", mode="before")
+    @classmethod
+    def _yaml_switch(cls, words: Any) -> Any:
+        """Returns "off" for false, as YAML reads a bare off."""
+        return "off" if words is False else words
 
     @model_validator(mode="before")
     @classmethod
@@ -362,8 +369,13 @@ def tile_settings(config: Config) -> TileSettings:
         return TileSettings(lines=True)
     directory = find_directory(config.model)
     if (views := family_of(directory).view_maker(directory)) is not None:
-        return TileSettings(views=views, video=video)
-    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, crops=_reads_crops(config))
+        return TileSettings(views=views, video=video, words=config.words)
+    return TileSettings(
+        mode=config.tile.mode,
+        max_tiles=config.tile.max_tiles,
+        crops=_reads_crops(config),
+        words="off" if _has_character_head(config.model) else config.words,
+    )
 
 
 def _video_maker(config: Config) -> VideoMaker:

@@ -1,11 +1,12 @@
 """Runs inside the processes that read pages line by line."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.shared_memory import Shared
-from pipeline.types import PageResult, RenderedPage
+from pipeline.types import PageResult, RenderedPage, SeenWords
 
 if TYPE_CHECKING:
     from ocr.line_reader.reading import LineReader
@@ -13,15 +14,16 @@ if TYPE_CHECKING:
 _READER: "list[LineReader]" = []
 
 
-def start(folder: str, memory_bytes: int | None) -> None:
+def start(folder: str, memory_bytes: int | None, niceness: int = 0) -> None:
     """Prepares the process for pages; it ends on SIGTERM and with its parent. folder: with the reader's files.
 
-    memory_bytes: what it may allocate from here on, None for no limit.
+    memory_bytes: what it may allocate from here on, None for no limit. niceness: how far others go first.
     """
     tasks.start(None, "ocrb-read")  # first of all, so that the process never outlives its parent
     from pipeline.device.startup.loading import calm_threads
 
     calm_threads()
+    os.nice(niceness)
     import torch
 
     from ocr.line_reader.reading import LineReader
@@ -38,3 +40,11 @@ def read_task(shared: Shared) -> PageResult:
 
     rendered: RenderedPage = shared.open()
     return read_lines(rendered, _READER[0])
+
+
+def words_task(shared: Shared) -> SeenWords:
+    """Returns the words seen on the page. shared: a RenderedPage with ink."""
+    from pipeline.stages.read_lines import find_words
+
+    rendered: RenderedPage = shared.open()
+    return find_words(rendered, _READER[0])

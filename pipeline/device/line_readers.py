@@ -4,18 +4,23 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pebble import ProcessExpired
 
+from encoders.views import PageViews
 from pipeline.device import line_reader_process
 from pipeline.ingest.workers.failed_tasks import failure_of
-from pipeline.ingest.workers.shared_memory import Arena, share
+from pipeline.ingest.workers.shared_memory import Arena, Shared, share
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.types import PageResult, RenderedPage
+from pipeline.types import Page, PageResult, RenderedPage, SeenWords
 from storage.types import PageError
+
+Result = TypeVar("Result")
 
 LOGGER = logging.getLogger("ocrbatch")
 # Far more than the fullest page takes on a busy machine.
@@ -28,20 +33,29 @@ class LineReaders(TaskPool):
     """Processes that read pages line by line; they start with start() or the first page.
 
     folder: with the line reader's files. number: of processes. memory_bytes: what each may allocate, None for no limit.
+    stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself.
     arena: the shared memory in which pages' pixels may lie, to be set before the first page.
     """
 
-    def __init__(self, folder: Path, number: int, memory_bytes: int | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        memory_bytes: int | None,
+        *,
+        stage: str = "lines",
+        niceness: int = 0,
+    ) -> None:
         self.meter = Meter()
         super().__init__(
             max_workers=number,
             initializer=line_reader_process.start,
-            initargs=(str(folder), memory_bytes),
+            initargs=(str(folder), memory_bytes, niceness),
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
         )
         self.arena: Arena | None = None
-        self._number = number
+        self._number, self._stage = number, stage
         self._is_started = self._has_read = False
 
     def start(self) -> None:
@@ -49,6 +63,11 @@ class LineReaders(TaskPool):
         if not self._is_started:
             self._is_started = True
             self._pool()
+
+    @property
+    def is_started(self) -> bool:
+        """Tells whether the processes were started."""
+        return self._is_started
 
     @property
     def is_loading(self) -> bool:
@@ -65,23 +84,32 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
+        return self._begin(line_reader_process.read_task, rendered, _failure(rendered.without_views()))
+
+    def words(self, rendered: RenderedPage) -> Future[SeenWords]:
+        """Returns the future of the words seen on a page, none where that fails. rendered: with its ink.
+
+        The future raises WorkersError where no process can be started.
+        """
+        only = replace(rendered, views=PageViews.none(rendered.views.grid), text_layer=None, layer=None)
+        return self._begin(line_reader_process.words_task, only, partial(_no_words, rendered.page))
+
+    def _begin(
+        self,
+        task: Callable[[Shared], Result],
+        rendered: RenderedPage,
+        failed: Callable[[BaseException], Result],
+    ) -> Future[Result]:
         self._is_started = True
         shared = (share if self.arena is None else self.arena.share)(rendered)
-        future = self._submit(
-            line_reader_process.read_task,
-            (shared,),
-            _LIMIT_S,
-            _failure(rendered.without_views()),
-            None,
-            self.meter,
-        )
+        future = self._submit(task, (shared,), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
         future.add_done_callback(lambda _, kept=rendered: self._note_read())  # type: ignore[misc]
         return future
 
     def use(self, wall_s: float) -> StageUse:
         """Returns the processes' share of the time that they could have worked; the rest they waited for pages."""
-        used = self.meter.use("lines", wall_s * self._number)
+        used = self.meter.use(self._stage, wall_s * self._number)
         return replace(used, waiting_input=max(0.0, 1 - used.busy))
 
     def close(self) -> None:
@@ -90,6 +118,17 @@ class LineReaders(TaskPool):
 
     def _note_read(self) -> None:
         self._has_read = True
+
+
+def _no_words(page: Page, error: BaseException) -> SeenWords:
+    LOGGER.warning(
+        "%s, page %d: its words stay without boxes: %s: %s",
+        page.path,
+        page.page_number,
+        type(error).__name__,
+        " ".join(str(error).split())[:300],
+    )
+    return SeenWords()
 
 
 def _failure(rendered: RenderedPage) -> Callable[[BaseException], PageResult]:

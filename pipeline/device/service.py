@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config.retry_steps import Step
@@ -12,15 +14,18 @@ from pipeline.device.faults import failed_pages
 from pipeline.device.localizers import Localizer, open_localizer
 from pipeline.device.startup.loading import placer_processes
 from pipeline.device.tickets import Outcome, ReadOut, Ticket
+from pipeline.errors import WorkersError
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.meter import StageUse
 from pipeline.stages.localize import Wording
-from pipeline.types import Page, PageResult, RenderedPage
+from pipeline.types import Page, PageResult, RenderedPage, SeenWords
 from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
     from pipeline.device.gpu_meter import GpuReading
+
+LOGGER = logging.getLogger("ocrbatch")
 
 
 class ModelService(ABC):
@@ -105,12 +110,13 @@ class ModelService(ABC):
         step: Step | None = None,
         *,
         is_urgent: bool = False,
+        seen: Future[SeenWords] | None = None,
     ) -> PageResult:
         """Reads a page or a crop and returns its result.
 
         dropped: called with the number of bytes of views that are released before the page is done; the caller must
         not hold them either. step: the retry step to read it with, None for the configured way. is_urgent: puts it
-        before waiting pages that are not.
+        before waiting pages that are not. seen: the words that are seen on it by other means.
         """
         self.start()
         ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
@@ -122,13 +128,14 @@ class ModelService(ABC):
         outcome = await asyncio.wrap_future(ticket.outcome)
         if isinstance(outcome, PageResult):
             return outcome
-        return await self._placed(outcome)
+        return await self._placed(outcome, seen)
 
-    async def _placed(self, outcome: Outcome) -> PageResult:
+    async def _placed(self, outcome: Outcome, seen: Future[SeenWords] | None) -> PageResult:
         assert self._localizer is not None, "there is one before anything is read"
         out = read_out(outcome)
         self.ended_at[out.read.rendered.page] = out.ended_at
-        return await asyncio.wrap_future(self._localizer.place(out.read))
+        read = out.read if seen is None else replace(out.read, seen=await _seen(seen))
+        return await asyncio.wrap_future(self._localizer.place(read))
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
@@ -152,6 +159,15 @@ class ModelService(ABC):
     def _open_localizer(self, wording: Wording, device: str) -> None:
         num_processes = 0 if device == "cpu" else placer_processes()
         self._localizer = open_localizer(wording, num_processes, self.arena)
+
+
+async def _seen(finding: Future[SeenWords]) -> SeenWords:
+    """Returns the words that are found; none where the processes that look for them do not start."""
+    try:
+        return await asyncio.wrap_future(finding)
+    except WorkersError as error:
+        LOGGER.warning("words stay without boxes: %s", error)
+        return SeenWords()
 
 
 def read_out(outcome: Outcome) -> ReadOut:

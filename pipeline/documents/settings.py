@@ -5,10 +5,12 @@ from typing import Literal
 
 from ocr.families.family import VideoMaker, ViewMaker
 from ocr.imaging.tiling import Mode
-from pipeline.types import LayerUse
+from pipeline.types import LayerUse, WordUse
 
 # The most pixels of a page for the line reader: an A4 page at 460 dpi.
 MAX_GREY_PX = 20_000_000
+# The most of a page on which words are looked for: an A4 page at 290 dpi.
+MAX_INK_PX = 8_000_000
 # The resolution of PDF pages for models whose views have no size of their own.
 VIEWS_DPI = 200.0
 
@@ -62,6 +64,7 @@ class TileSettings:
     lines: whether the page goes to the line reader: as it was drawn, in grey, without views.
     views: makes the views of a model that has others than global ones and tiles; None for DeepSeek-OCR's.
     video: makes those of an image file of several frames as one page; None reads each frame for itself.
+    words: where the words of what a model reads are looked for that says nothing of their places.
     """
 
     mode: Mode = "gundam"
@@ -71,3 +74,4 @@ class TileSettings:
     lines: bool = False
     views: ViewMaker | None = None
     video: VideoMaker | None = None
+    words: WordUse = "off"

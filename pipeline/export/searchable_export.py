@@ -2,25 +2,35 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import BinaryIO
 
 from pipeline.documents.searchable.invisible_text import TextPage
-from pipeline.export.searchable_task import searchable_task
+from pipeline.export import ghostscript
+from pipeline.export.searchable_task import NotArchival, archival_task, searchable_task
 from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.task_pool import TaskPool
-from storage.errors import NotExportedError
+from storage.errors import MissingExtraError, NotExportedError
 from storage.export.formats import FORMATS, Format
 from storage.export.regions import as_box
 from storage.export.rows import PageRow
+from storage.strings.text import real_path
 
+# What pikepdf.pdfa needs, itself included; it comes with pikepdf 10.18.
+_PDFA_MODULES = ("pikepdf.pdfa", "jsonschema", "referencing", "fontTools")
 _MEMORY_BYTES = 4 << 30
 _LIMIT_S, _PAGE_S = 120.0, 2.0
 
 
 @contextmanager
-def all_formats() -> Iterator[dict[str, Format]]:
-    """Yields all formats, those for which documents are opened too; their workers end with the block."""
-    with _Workers() as workers:
+def all_formats(*, is_archival: bool = False) -> Iterator[dict[str, Format]]:
+    """Yields all formats, those for which documents are opened too; their workers end with the block.
+
+    is_archival: whether PDFs are PDF/A. Raises: MissingExtraError where that needs packages that are not there.
+    """
+    if is_archival:
+        _require_pdfa()
+    with _Workers(is_archival) as workers:
         pdf = Format(write=workers.write, ending=".pdf", one_file="document", with_words=True, is_binary=True)
         yield FORMATS | {"pdf": pdf}
 
@@ -28,7 +38,8 @@ def all_formats() -> Iterator[dict[str, Format]]:
 class _Workers(TaskPool):
     """The pool of processes that make PDFs; none is started before the first document."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_archival: bool) -> None:
+        self._is_archival = is_archival
         super().__init__(max_workers=1, initializer=tasks.start, initargs=(_MEMORY_BYTES, "ocrb-export"))
 
     def __enter__(self) -> "_Workers":
@@ -43,10 +54,16 @@ class _Workers(TaskPool):
         texts = [page for page in map(_text, pages) if page is not None]
         limit_s = _LIMIT_S + _PAGE_S * len(pages)
 
-        def failed(error: BaseException) -> bytes | str:
+        def failed(error: BaseException) -> bytes | str | NotArchival:
             return f"cannot be made a searchable PDF: it {failed_tasks.failure_of(error, limit_s)[1]}"
 
-        made = self._submit(searchable_task, (path, sha256, texts), limit_s, failed).result()
+        arguments = (real_path(path), sha256, texts, self._is_archival)
+        made = self._submit(searchable_task, arguments, limit_s, failed).result()
+        if isinstance(made, NotArchival) and (anew := ghostscript.rewritten(made.data, limit_s)) is not None:
+            made = self._submit(archival_task, (anew, True), limit_s, failed).result()
+        if isinstance(made, NotArchival):
+            remedy = "" if ghostscript.is_there() else "; Ghostscript may help: apt install ghostscript"
+            made = f"cannot be made a PDF/A: {made.reason}{remedy}"
         if isinstance(made, str):
             raise NotExportedError(f"{path}: {made}")
         stream.write(made)
@@ -65,3 +82,8 @@ def _text(row: PageRow) -> TextPage | None:
         rotation_deg=row["rotation_deg"] or 0,
         words=[(text, box) for text, box in boxes if box is not None],
     )
+
+
+def _require_pdfa() -> None:
+    if not all(find_spec(name) for name in _PDFA_MODULES):
+        raise MissingExtraError("--pdfa needs pikepdf's own tools for it: pip install 'ocrbatch[pdfa]'")

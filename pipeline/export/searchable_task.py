@@ -2,26 +2,42 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.documents import sniff
+from pipeline.documents.searchable.archival_pdf import NotArchivalError, archival
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.searchable.searchable_pdf import NotSearchableError, searchable
 
 CHANGED = "has changed since it was read: run again, then export"
 
 
-def searchable_task(path: str, sha256: str, pages: Sequence[TextPage]) -> bytes | str:
+@dataclass(frozen=True, slots=True)
+class NotArchival:
+    """A searchable PDF that is no PDF/A, and why."""
+
+    data: bytes
+    reason: str
+
+
+def searchable_task(
+    path: str, sha256: str, pages: Sequence[TextPage], is_archival: bool
+) -> bytes | str | NotArchival:
     """Returns the document as a PDF with text, or the reason why there is none, as in "it ...".
 
-    sha256: of the content that was read. Exceptions of C parsers cannot be pickled, so none is raised.
+    sha256: of the content that was read. is_archival: whether it is to be a PDF/A. Exceptions of C parsers cannot be
+    pickled, so none is raised.
     """
     try:
         data = Path(path).read_bytes()
         if hashlib.sha256(data).hexdigest() != sha256:
             return CHANGED
         kind = sniff.by_content(data[: sniff.HEAD_BYTES], path)
-        return "is no PDF and no picture" if kind is None else searchable(data, kind, pages)
+        if kind is None:
+            return "is no PDF and no picture"
+        made = searchable(data, kind, pages)
+        return archival_task(made) if is_archival else made
     except NotSearchableError as error:
         return str(error)
     except OSError as error:
@@ -30,3 +46,17 @@ def searchable_task(path: str, sha256: str, pages: Sequence[TextPage]) -> bytes 
         return "takes more memory than a worker may use"
     except Exception as error:
         return f"cannot be made a searchable PDF: {type(error).__name__}: {error}"
+
+
+def archival_task(data: bytes, by_ghostscript: bool = False) -> bytes | str | NotArchival:
+    """Returns a PDF as PDF/A, or why it is none: as it is for what Ghostscript may help with, else as in "it ..."."""
+    try:
+        return archival(data, by_ghostscript=by_ghostscript)
+    except NotArchivalError as error:
+        return NotArchival(data, str(error))
+    except NotSearchableError as error:
+        return str(error)
+    except MemoryError:
+        return "takes more memory than a worker may use"
+    except Exception as error:
+        return f"cannot be made a PDF/A: {type(error).__name__}: {error}"

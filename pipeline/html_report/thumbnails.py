@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config
+from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.workers.pool import WorkerPool
@@ -19,6 +20,7 @@ from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
 SIDE_PX = 360
+_LOOK = Look(width_px=SIDE_PX, height_px=SIDE_PX, quality=60)
 _KINDS: dict[str, Kind] = {"pdf": "pdf", "image": "image"}
 _WORKERS = 2
 _GONE = "the file is not there any more"
@@ -87,14 +89,18 @@ def _undrawn(place: PagePlace) -> Thumbnail | None:
     return None if place.kind in _KINDS else Thumbnail(reason="videos have no thumbnail")
 
 
-def _asked(workers: WorkerPool, page: PageOutcome, place: PagePlace) -> Future[bytes | PageError]:
+def _asked(workers: WorkerPool, page: PageOutcome, place: PagePlace) -> Future[PagePicture | PageError]:
     its = Page(
-        path=real_path(place.path), sha256=place.sha256, kind=_KINDS[place.kind], page_index=place.page_index
+        path=real_path(place.path),
+        sha256=place.sha256,
+        kind=_KINDS[place.kind],
+        page_index=place.page_index,
+        stamp=UNSEEN,
     )
-    return workers.thumbnail(its, SIDE_PX, page.rotation_deg)
+    return workers.picture(its, rotation_deg=page.rotation_deg, look=_LOOK)
 
 
-def _drawn(result: bytes | PageError) -> Thumbnail:
-    if isinstance(result, bytes):
-        return Thumbnail(jpeg=result)
+def _drawn(result: PagePicture | PageError) -> Thumbnail:
+    if isinstance(result, PagePicture):
+        return Thumbnail(jpeg=result.jpeg)
     return Thumbnail(reason=_CHANGED if result.category == "changed" else result.message)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -31,6 +32,7 @@ from pipeline.types import (
     ReadablePage,
     ReadyPage,
     RenderedPage,
+    SeenWords,
 )
 from storage.types import PageError
 
@@ -67,9 +69,9 @@ class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
     workers: render pages again. model: reads them, and loads when it is first used; lines: the same for pages that are
-    read line by line, None where no model does that. others: the models that retry steps name. begin: called before a
-    model gets a page that it was not first to read. keep: called with a page's first reading when a better one is going
-    to be tried.
+    read line by line, None where no model does that. others: the models that retry steps name. words: finds the words
+    of pages that a model reads without saying where they are. begin: called before a model gets a page that it was not
+    first to read. keep: called with a page's first reading when a better one is going to be tried.
     waits: tells whether a model that a retry step names has to wait for its turn.
     """
 
@@ -83,12 +85,13 @@ class Attempts:
         lines: LineReaders | None = None,
         begin: Callable[[Page, ModelService], Awaitable[None]] | None = None,
         others: Mapping[str, ModelService] | None = None,
+        words: LineReaders | None = None,
         waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
         self._waits = waits
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
         self._others = others or {}
-        self._lines, self._begin = lines, begin
+        self._lines, self._begin, self._words = lines, begin, words
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
         self._cuts = tile_settings(config).crops
@@ -233,9 +236,21 @@ class Attempts:
         model: ModelService,
     ) -> PageResult:
         if rendered.grey is None:
-            return await model.read(rendered, dropped, step, is_urgent=step is not None)
+            if (seen := self._seen(rendered)) is None:
+                return await model.read(rendered, dropped, step, is_urgent=step is not None)
+            rendered = replace(rendered, ink=None, seen=())
+            dropped = None if dropped is None else _after(seen, dropped)
+            return await model.read(rendered, dropped, step, is_urgent=step is not None, seen=seen)
         assert self._lines is not None, "no worker makes such pages otherwise"
         return await asyncio.wrap_future(self._lines.read(rendered))
+
+    def _seen(self, rendered: RenderedPage) -> Future[SeenWords] | None:
+        """Begins to find the page's words while a model reads it; returns None where none are looked for."""
+        if rendered.seen:
+            known: Future[SeenWords] = Future()
+            known.set_result(SeenWords(words=rendered.seen))
+            return known
+        return None if rendered.ink is None or self._words is None else self._words.words(rendered)
 
     def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
         """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""
@@ -248,3 +263,21 @@ class Attempts:
             else replace(attempt, layer_agreement=agreement(attempt.parsed.text, layer.text))
             for attempt in attempts
         ]
+
+
+def _after(finding: Future[SeenWords], dropped: Callable[[int], None]) -> Callable[[int], None]:
+    """Returns what passes on how many bytes are released once the words are found.
+
+    Until then a page's pixels stay in memory, which they share with its views. So where finding words is slower than a
+    GPU, pages do not pile up.
+    """
+
+    def later(num_bytes: int) -> None:
+        def found(ended: asyncio.Future[SeenWords]) -> None:
+            if not ended.cancelled():
+                ended.exception()  # whoever waits for the words handles it
+                dropped(num_bytes)
+
+        asyncio.wrap_future(finding).add_done_callback(found)
+
+    return later

@@ -6,13 +6,17 @@ from collections import deque
 
 from ocr.imaging.tiling import MODES, TILE_PX
 from ocr.layout.crops import MAX_CROPS, MAX_TILES
-from pipeline.documents.settings import MAX_GREY_PX, TileSettings
+from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
 
 
 def heaviest_page_bytes(settings: TileSettings) -> int:
-    """Returns the most bytes that the views of one page can take, all its crops together."""
+    """Returns the most bytes that the pixels of one page can take, all its crops together."""
     if settings.lines:
         return MAX_GREY_PX
+    return _heaviest_views_bytes(settings) + (MAX_INK_PX if settings.words == "auto" else 0)
+
+
+def _heaviest_views_bytes(settings: TileSettings) -> int:
     if settings.views is not None:
         return 3 * max(settings.views.most_px, 0 if settings.video is None else settings.video.most_px)
     spec = MODES[settings.mode]

@@ -44,8 +44,9 @@ class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
     budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
-    pages line by line first, None where the page model does. others: the models that retry steps name. plan: plans
-    documents where the run's database is not in this process.
+    pages line by line first, None where the page model does. others: the models that retry steps name. words: finds the
+    words of pages that a model reads without saying where they are. plan: plans documents where the run's database is
+    not in this process.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Flow:
         page_bytes: int,
         lines: LineReaders | None = None,
         others: Mapping[str, ModelService] | None = None,
+        words: LineReaders | None = None,
         plan: Planner | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
@@ -76,6 +78,7 @@ class Flow:
             lines=lines,
             begin=lambda page, its: self._begin(page, model=its),
             others=others,
+            words=words,
             waits=self._relay.waits,
         )
         self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))

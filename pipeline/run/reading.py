@@ -35,6 +35,7 @@ class Reading:
         self._ledger, self._stop, self._plan = ledger, stop, plan
         self._config = config = ledger.config
         self._model, self._lines, self._others = models.first, models.lines, models.others
+        self._words = models.words
         self._passwords = tuple(passwords)
         self._tile = tile_settings(config)
         self._budget = Budget(inflight_mb(config, None) << 20)
@@ -59,8 +60,9 @@ class Reading:
         ) as workers:
             for model in (self._model, *self._others.values()):
                 model.arena = workers.arena
-            if self._lines is not None:
-                self._lines.arena = workers.arena
+            for lines in (self._lines, self._words):
+                if lines is not None:
+                    lines.arena = workers.arena
             try:
                 with asyncio.Runner(loop_factory=lambda: metered_loop(self._looping)) as loop:
                     flow = Flow(
@@ -72,13 +74,15 @@ class Reading:
                         self._page_bytes,
                         self._lines,
                         self._others,
+                        self._words,
                         self._plan,
                     )
                     loop.run(flow.run(inputs))
             finally:
                 self._model.close()
-                if self._lines is not None:
-                    self._lines.close()
+                for lines in (self._lines, self._words):
+                    if lines is not None:
+                        lines.close()
 
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where each stage's time went.
@@ -95,6 +99,7 @@ class Reading:
             discover,
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
             *([] if self._lines is None else [self._lines.use(wall_s)]),
+            *([] if self._words is None or not self._words.is_started else [self._words.use(wall_s)]),
             *self._model.stages(wall_s),
             *(
                 dataclasses.replace(use, name=f"{use.name} ({names[name]})")

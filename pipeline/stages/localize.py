@@ -14,12 +14,13 @@ from ocr.character_head.second_opinion import SecondOpinion, read_cells, visible
 from ocr.character_head.unlike import is_unlike_text
 from ocr.transcript import formats
 from ocr.transcript.confidence import Calibration, assess
+from ocr.transcript.seen_words import with_seen_words
 from ocr.types import OutputFormat, Transcript
 from pipeline.outcome.doubt import unread
 from pipeline.outcome.results import STATUS_OF_FINISH, blank_result
 from pipeline.outcome.script_check import DOUBTED, UNDETERMINED
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage
+from pipeline.types import PageResult, RenderedPage, SeenWords
 from storage.types import StageTiming
 
 
@@ -42,12 +43,14 @@ class ReadPage:
     """A page, or a crop of one, after its last token. timings: of every stage so far.
 
     cells_HW: [H, W] int16, the character head's output (encoders.types.VisionTokens); None without such a head.
+    seen: the words that were seen on the page by other means; None where none were looked for.
     """
 
     rendered: RenderedPage
     cells_HW: npt.NDArray[np.int16] | None
     transcript: Transcript
     timings: tuple[StageTiming, ...]
+    seen: SeenWords | None = None
 
     def without_views(self) -> "ReadPage":
         """Returns the page with empty views, to be sent to a process that has the views itself."""
@@ -59,7 +62,9 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
     watch = Stopwatch()
     with watch.measure():
         result = _result(read, wording)
-    return replace(result, timings=(*read.timings, single("place", watch.seconds)))
+    seconds = 0.0 if read.seen is None else read.seen.seconds
+    words = [single("words", seconds)] if seconds else []
+    return replace(result, timings=(*read.timings, *words, single("place", watch.seconds)))
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
@@ -83,6 +88,8 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
     parsed = placed(
         parsed, read.cells_HW, wording.characters, rendered.views, rendered.width_px, rendered.height_px
     )
+    if read.seen is not None:
+        parsed = with_seen_words(parsed, read.seen.words, max(rendered.width_px, rendered.height_px))
     parsed, confidence = assess(parsed, transcript, wording.tokenizer, opinion, wording.calibration)
     result = PageResult(
         page=rendered.page,

@@ -13,7 +13,7 @@ from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import doubted, unread
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage
+from pipeline.types import PageResult, RenderedPage, SeenWords
 
 Part = TypeVar("Part", Block, Word)
 
@@ -59,6 +59,17 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         result = doubted(result, _UNREAD)
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
+
+
+def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
+    """Returns the words that the line reader sees on a page, for those that a page model reads. rendered: with ink."""
+    assert rendered.ink is not None, "a page on which words are to be found"
+    watch = Stopwatch()
+    with watch.measure():
+        darkness = darkness_of(rendered.ink)
+        parsed = page_text(reader.read(darkness, reader.find(darkness)))
+        words = _on_page(parsed, rendered, rendered.ink).words
+    return SeenWords(words=words, seconds=watch.seconds)
 
 
 def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:

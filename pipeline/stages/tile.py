@@ -14,7 +14,7 @@ from encoders.views import PageViews, UInt8Array
 from ocr.imaging.planes import picture_of
 from ocr.imaging.tiling import views
 from ocr.layout.split.crop_images import lay_out
-from pipeline.documents.settings import MAX_GREY_PX, TileSettings
+from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
 from pipeline.stages.render import PageImage
 from pipeline.types import DividedPage, PageCrop, ReadablePage, RenderedPage
 
@@ -43,6 +43,7 @@ def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
             blank=False,
             seconds={},
             rotation_deg=image.rotation_deg,
+            ink=_grey(sheet, MAX_INK_PX) if settings.words == "auto" else None,
         )
         crops.append(
             PageCrop(
@@ -72,7 +73,7 @@ def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
 def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     start = time.perf_counter()
     if settings.lines:
-        page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels)
+        page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels, MAX_GREY_PX)
     elif image.frames is not None and settings.video is not None:
         page_views, grey = settings.video(image.frames, image.timing), None
     elif settings.views is not None:
@@ -80,6 +81,7 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     else:
         page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
     height_px, width_px, _ = image.pixels.shape
+    wants_words = settings.words == "auto" and not settings.lines and not image.blank and image.frames is None
     return RenderedPage(
         page=image.page,
         views=page_views,
@@ -93,13 +95,14 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         missing=image.missing,
         shows_print=image.plan.shows_print,
         grey=grey,
+        ink=_grey(image.pixels, MAX_INK_PX) if wants_words else None,
     )
 
 
-def _grey(pixels: UInt8Array) -> UInt8Array:
+def _grey(pixels: UInt8Array, most_px: int) -> UInt8Array:
     """Returns a page [H, W, 3] as [H, W], reduced where it has more pixels than the line reader needs."""
     grey = picture_of(pixels).convert("L")
-    factor = math.sqrt(MAX_GREY_PX / (grey.width * grey.height))
+    factor = math.sqrt(most_px / (grey.width * grey.height))
     if factor < 1:
         size = max(1, round(grey.width * factor)), max(1, round(grey.height * factor))
         grey = grey.resize(size, Image.Resampling.BOX)

@@ -110,6 +110,30 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)
 
 
+def with_seen(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+    """Returns the page with the words of its text layer where that is trusted, instead of its pixels to find them on.
+
+    A page that is read in crops is returned as it is. Raises: DocumentError, OSError.
+    """
+    page = ready.page
+    if not isinstance(ready, RenderedPage) or not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
+        return ready
+    start = time.perf_counter()
+    layer = ready.layer
+    if layer is None:
+        try:
+            layer = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi)
+            documents.check()
+        finally:
+            _closed_if_damaged(documents)
+        if layer is not None:
+            layer = _turned(layer, ready.rotation_deg, ready.width_px, ready.height_px)
+    seconds = {**ready.seconds, "layer": ready.seconds.get("layer", 0.0) + time.perf_counter() - start}
+    if layer is None or not layer.is_trustworthy:
+        return replace(ready, seconds=seconds)
+    return replace(ready, seen=layer.words, ink=None, seconds=seconds)
+
+
 def _draft(ready: ReadablePage) -> str:
     """Returns the layer's text of all the page's readings together."""
     readings = [ready] if isinstance(ready, RenderedPage) else [crop.rendered for crop in ready.crops]

@@ -5,7 +5,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from pipeline.documents.page_picture import UNSEEN, PagePicture
+from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
@@ -67,7 +67,7 @@ class Pictures:
                 continue
             stamp = self._stamps.get((path, sha256), UNSEEN)
             asked = Page(path=path, sha256=sha256, kind=kind, page_index=page.page_index, stamp=stamp)
-            future = self._pool.picture(asked, rotation_deg=page.rotation_deg, width_px=key[-1])
+            future = self._pool.picture(asked, rotation_deg=page.rotation_deg, look=Look(width_px=key[-1]))
             found = await asyncio.wrap_future(future)
             if isinstance(found, PagePicture):
                 self._keep(key, found.jpeg)

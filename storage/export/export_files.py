@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import IO, Any
@@ -13,6 +13,8 @@ from sqlite_utils import Database
 
 from storage.database import explained
 from storage.errors import ExportPathError, NotExportedError
+from storage.export.figure_files import Draw, FiguresBeside, FiguresWithin
+from storage.export.figures import Place
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
@@ -21,11 +23,16 @@ from storage.queries.statistics import database_path
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """What an export wrote: pages, and files. left_out: each document that was not, and why."""
+    """What an export wrote: pages, files, and figures beside or in them.
+
+    left_out: each document that was not written, and why. undrawn: each with figures that are not shown, and why.
+    """
 
     pages: int = 0
     files: int = 0
+    figures: int = 0
     left_out: list[str]
+    undrawn: list[str] = field(default_factory=list)
 
 
 def export_to_file(db: Database, form: Format, path: str, selection: Selection | None = None) -> Written:
@@ -56,12 +63,15 @@ def export_to_file(db: Database, form: Format, path: str, selection: Selection |
     return Written(pages=number, files=1, left_out=[])
 
 
-def export_to_folder(db: Database, form: Format, folder: str, selection: Selection | None = None) -> Written:
+def export_to_folder(
+    db: Database, form: Format, folder: str, selection: Selection | None = None, draw: Draw | None = None
+) -> Written:
     """Writes the selected pages to one file a document, or a page, in a folder; both are created as needed.
 
     A document's file is called like it, with the format's ending added (report.pdf.md; report.pdf.0002.page.xml for its
     second page), in folders like those between it and the folder that all listed files share. Content that a path held
-    earlier has its hash in the name. A document that the format cannot hold is left out. Raises: ExportPathError.
+    earlier has its hash in the name. A document that the format cannot hold is left out. draw: draws figures, which
+    are in the file, or beside it in a folder of their own (report.pdf.figures); None: none is. Raises: ExportPathError.
     """
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise ExportPathError(f"{folder}: is a file; this format is a file for each document: name a folder")
@@ -72,13 +82,40 @@ def export_to_folder(db: Database, form: Format, folder: str, selection: Selecti
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             kept.refuse(os.path.realpath(target), target)
-            done.pages += _replace(target, form, partial(form.write, pages))
+            if form.write_figures is None or draw is None:
+                done.pages += _replace(target, form, partial(form.write_document or form.write, pages))
+            else:
+                _with_figures(form, form.write_figures, pages, target, draw, kept, done)
             done.files += 1
         except NotExportedError as error:
             done.left_out.append(str(error))
         except OSError as error:
             raise _unwritable(target, error) from error
     return done
+
+
+def _with_figures(
+    form: Format,
+    write: Callable[[Iterable[PageRow], Any, Place], int],
+    pages: Iterable[PageRow],
+    target: str,
+    draw: Draw,
+    kept: "_Kept",
+    done: Written,
+) -> None:
+    """Writes a document whose figures appear just before it does."""
+    folder = target.removesuffix(form.ending) + ".figures"
+    with FiguresWithin(draw) if form.embeds_figures else FiguresBeside(draw, folder, kept.refuse) as figures:
+
+        def written(stream: IO[Any]) -> int:
+            number = write(pages, stream, figures.place)
+            figures.keep()
+            return number
+
+        done.pages += _replace(target, form, written)
+        done.figures += figures.number
+        if (line := figures.shortfall()) is not None:
+            done.undrawn.append(line)
 
 
 def _documents(rows: Iterable[PageRow], form: Format) -> Iterator[tuple[str, Iterable[PageRow]]]:

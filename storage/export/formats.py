@@ -18,6 +18,7 @@ from storage.export import (
     parquet,
     plain_text,
 )
+from storage.export.figures import Place
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
 
@@ -28,7 +29,9 @@ class Format:
 
     ending: what a document's file is called after its own name. one_file: what a file holds: all pages of an export,
     or a document's if so asked ("all"); a document's pages ("document"); a page ("page"). with_words: whether it says
-    where words stand.
+    where words stand. write_figures: writes a document's pages with what draws their figures; None for formats without.
+    embeds_figures: whether a figure's URL is to hold the figure itself. write_document: writes the pages of a document
+    into a file of its own, where that differs.
     """
 
     write: Callable[[Iterable[PageRow], Any], int]
@@ -36,13 +39,28 @@ class Format:
     one_file: Literal["all", "document", "page"] = "all"
     with_words: bool = False
     is_binary: bool = False
+    write_figures: Callable[[Iterable[PageRow], Any, Place], int] | None = None
+    embeds_figures: bool = False
+    write_document: Callable[[Iterable[PageRow], Any], int] | None = None
 
 
 FORMATS = {
     "jsonl": Format(write=jsonl.write, ending=".jsonl", with_words=True),
-    "md": Format(write=markdown.write, ending=".md"),
+    "md": Format(
+        write=markdown.write,
+        ending=".md",
+        write_document=markdown.write_joined,
+        write_figures=markdown.write_joined,
+    ),
     "txt": Format(write=plain_text.write, ending=".txt"),
-    "html": Format(write=html.write, ending=".html", one_file="document", with_words=True),
+    "html": Format(
+        write=html.write,
+        ending=".html",
+        one_file="document",
+        with_words=True,
+        write_figures=html.write,
+        embeds_figures=True,
+    ),
     "csv": Format(write=csv_tables.write, ending=".csv"),
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
     "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TextIO
 
+from storage.export.figures import Place, placed
 from storage.export.rendering import Show, rendered
 from storage.export.rows import PageRow, WordRow, shortfall
 from storage.export.xml_text import clean, program
@@ -46,6 +47,7 @@ th, td { border: 1px solid var(--line); padding: .3rem .55rem; text-align: start
 caption { text-align: start; color: var(--faint); padding-bottom: .3rem; }
 pre { overflow-x: auto; } code { font-size: .9em; }
 .figure { color: var(--faint); font-style: italic; }
+img { max-width: 100%; height: auto; background: #fff; }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --faint: #444; --line: #999; --link: #000;
   --note: #fff; --note-ink: #000; --bad: #fff; --bad-ink: #000; --mark: #fff; }
   body { max-width: none; padding: 0; font-size: 10.5pt; } .table { overflow: visible; } tr { break-inside: avoid; }
@@ -53,14 +55,17 @@ pre { overflow-x: auto; } code { font-size: .9em; }
 """
 
 
-def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes the pages of a document; returns their number. Each has an anchor: #page-3."""
+def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
+    """Writes the pages of a document; returns their number. Each has an anchor: #page-3.
+
+    place: has figures drawn, as data URLs; None names them.
+    """
     number = 0
     for row in rows:
         if not number:
             stream.write(_head(row))
         number += 1
-        stream.write(_page(row))
+        stream.write(_page(row, place))
     if number:
         stream.write("</main>\n</body>\n</html>\n")
     return number
@@ -72,7 +77,8 @@ def _head(row: PageRow) -> str:
     former = " (content that this path held earlier)" if row["superseded"] else ""
     return (
         '<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta http-equiv="Content-Security-Policy" content="'
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="ocrbatch {escape(program())}">\n'
@@ -81,17 +87,17 @@ def _head(row: PageRow) -> str:
     )
 
 
-def _page(row: PageRow) -> str:
+def _page(row: PageRow, place: Place | None) -> str:
     anchor = f"page-{row['page']}"
     reason = shortfall(row)
     kind = "note failed" if row["error"] is not None else "note"
     note = "" if reason is None else f'<p class="{kind}">{escape(clean(reason))}</p>\n'
     if row["corrected_by"] is not None:
         note += f'<p class="note">corrected by {escape(clean(one_line(row["corrected_by"])))}</p>\n'
-    body = (row["markdown"] or row["text"] or "").strip("\n")
+    body, figures = placed(row, place)
     return (
         f'<section id="{anchor}" dir="auto">\n<h2><a href="#{anchor}">Page {row["page"]}</a></h2>\n{note}'
-        f"{rendered(body, _marker(row['words']))}</section>\n"
+        f"{rendered(body.strip(chr(10)), _marker(row['words']), figures)}</section>\n"
     )
 
 

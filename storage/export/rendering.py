@@ -5,7 +5,7 @@ loaded. Tables written as HTML are read and written anew. Single line ends stay,
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
 from typing import Any
@@ -14,10 +14,11 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from storage.export.figures import Shown
 from storage.export.tables import Cell, Table, parts
 from storage.export.xml_text import clean
 
-# The last is a figure of the page, which is named, not loaded.
+# The last is a figure of the page, which is embedded or named, not loaded.
 _SHOWN_LINK = re.compile(r"(?:https?|mailto):|images/\d+_\d+\.jpg$", re.IGNORECASE)
 _FORMAT_TAG = re.compile(r"(<(?:/?(?:sub|sup|b|i|u|em|strong)|br\s?/?)>)", re.IGNORECASE)
 _WORD = re.compile(r"(\S+)")
@@ -25,17 +26,21 @@ _WORD = re.compile(r"(\S+)")
 Show = Callable[[str], str]
 
 
-def rendered(markdown: str, show: Show = escape) -> str:
-    """Returns the markdown as HTML. show: what to make of each word, in order; it must escape it."""
+def rendered(markdown: str, show: Show = escape, figures: Mapping[str, Shown] | None = None) -> str:
+    """Returns the markdown as HTML. show: what to make of each word, in order; it must escape it.
+
+    figures: reference -> figure, with a data URL; each is shown once, others are named.
+    """
+    env = {"show": show, "figures": dict(figures or {})}
     return "".join(
-        _table(part, show) if isinstance(part, Table) else _render(part, show)
+        _table(part, show) if isinstance(part, Table) else _render(part, env)
         for part in parts(clean(markdown))
     )
 
 
-def _render(markdown: str, show: Show) -> str:
+def _render(markdown: str, env: dict[str, Any]) -> str:
     parser = _parser()
-    return str(parser.renderer.render(parser.parse(markdown), parser.options, {"show": show}))
+    return str(parser.renderer.render(parser.parse(markdown), parser.options, env))
 
 
 def _inline(markdown: str, show: Show) -> str:
@@ -153,8 +158,13 @@ def _block_of_code(_self: Any, tokens: Sequence[Token], at: int, _options: Any, 
     return f"<pre><code>{_shown(tokens[at].content, env['show'])}</code></pre>\n"
 
 
-def _figure(_self: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    return f'<span class="figure">[{escape(tokens[at].content or "figure")}]</span>'
+def _figure(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
+    # Once: a page could refer to its own figure a thousand times.
+    shown = env.get("figures", {}).pop(str(tokens[at].attrGet("src")), None)
+    if shown is not None and shown.url is not None:
+        return f'<img src="{escape(shown.url)}" alt="{escape(clean(shown.alt))}">'
+    alt = tokens[at].content or ("figure" if shown is None else clean(shown.alt))
+    return f'<span class="figure">[{escape(alt)}]</span>'
 
 
 def _heading(self: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:

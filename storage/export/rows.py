@@ -12,7 +12,7 @@ from storage.export.moved_words import moved
 from storage.export.selection import Selection, prepare, selected
 from storage.queries.statistics import database_path
 from storage.strings.printable import one_line
-from storage.words import unpack
+from storage.words import unpack, unpacked
 
 
 class BlockRow(TypedDict):
@@ -152,6 +152,11 @@ def page_words(db: Database, attempt: int | None, text: str | None) -> list[Word
     found = db.conn.execute("SELECT text, words FROM attempts WHERE id = ?", (attempt,)).fetchone()
     if found is None or found[1] is None or text is None:
         return []
+    if text == found[0]:
+        return [
+            {"text": name, "box": None if box is None else list(box), "confidence": confidence}
+            for name, box, confidence in unpacked(found[1], text)
+        ]
     words = moved(unpack(found[1], found[0]), text)
     return [
         WordRow(

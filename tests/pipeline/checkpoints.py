@@ -21,16 +21,16 @@ READS_TEXT = (
     "ladder.below=0.0",
     "store.doubtful_below=0.0",
     "text_layer=ignore",
+    "words=off",
 )
 
 
-def save_reader(directory: Path) -> Path:
-    """Saves a tiny model that reads TEXT from any page, and returns its directory.
+def save_reader(directory: Path, words: tuple[str, str] = ("very", "good")) -> Path:
+    """Saves a tiny model that reads TEXT, or the same of other words, from any page, and returns its directory.
 
     All its logits are equal, so the first token that the no-repeat rule allows wins: with pairs of tokens
     forbidden to repeat, it writes 0 0 1 0, and then only end-of-text (2) may follow a 0.
     """
-    words = ["very", "good"]
     vocabulary = [*words, EOS, BOS, IMAGE]
     tokenizer = Tokenizer(
         models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unk_token=words[0])

@@ -195,6 +195,11 @@ def line_readers(config: Config) -> int:
     return config.threads or max(1, min(_MOST_LINE_READERS, cpus - cpus // 4))
 
 
+def word_readers(config: Config) -> int:
+    """Returns the number of processes that find words for a page model, which needs CPUs itself: half of them."""
+    return config.threads or max(1, min(_MOST_LINE_READERS, available_cpus() // 2))
+
+
 def rereadings(config: Config, device: str | None) -> int:
     """Returns how many pages may be read again at once; their views come on top of those of run.inflight_mb.
 

@@ -52,7 +52,7 @@ def _alone(config: Config, path: str, database: str) -> Config:
     ingest = type(config.ingest)(paths=[path])
     store = config.store.model_copy(update={"database": database})
     limits = type(config.run)(inflight_mb=config.run.inflight_mb)
-    changes = {"ingest": ingest, "store": store, "run": limits, "text_layer": "ignore"}
+    changes = {"ingest": ingest, "store": store, "run": limits, "text_layer": "ignore", "words": "off"}
     return config.model_copy(update=changes)
 
 

@@ -1,7 +1,7 @@
 """Writes words as invisible text of a PDF page, each over the box in which it stands. Runs in workers.
 
-The font has no glyphs: every character is as wide as half its size, and is stretched to its word's box. A character's
-code is its UTF-16, so that its ToUnicode map is the same for all text.
+The font's one glyph is blank: every character is as wide as half its size, and is stretched to its word's box. A
+character's code is its UTF-16, so that its ToUnicode map is the same for all text.
 Source: ISO 32000-1, 9.4 (text objects), 9.7 (composite fonts); the idea is that of Tesseract's pdfrenderer.cpp.
 """
 
@@ -16,6 +16,8 @@ from ocr.imaging.measures import ASCENT, DESCENT
 
 _GLYPHLESS = Path(__file__).with_name("glyphless.ttf")
 _WIDTH = 0.5  # of every character, in type sizes
+# Of each character; PDF/A forbids text in the first glyph, which stands for those that a font lacks.
+_BLANK = (1).to_bytes(2, "big")
 _DEEPEST = 64  # of trees of pages, which may be damaged and have a circle
 _LEAST_PT = 0.1  # smaller boxes cannot be stretched to
 _TO_UNICODE = b"""/CIDInit /ProcSet findresource begin
@@ -65,7 +67,7 @@ def font(pdf: pikepdf.Pdf) -> pikepdf.Object:
     descendant = Dictionary(
         Type=Name.Font, Subtype=Name.CIDFontType2, BaseFont=Name.OcrbatchGlyphless, CIDSystemInfo=system,
         FontDescriptor=pdf.make_indirect(descriptor), DW=box[2],
-        CIDToGIDMap=pdf.make_stream(bytes(2 * 65536)),
+        CIDToGIDMap=pdf.make_stream(_BLANK * 65536),
     )  # fmt: skip
     whole = Dictionary(
         Type=Name.Font, Subtype=Name.Type0, BaseFont=Name.OcrbatchGlyphless, Encoding=Name("/Identity-H"),

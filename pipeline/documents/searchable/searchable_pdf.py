@@ -5,6 +5,7 @@ Runs in workers, and never imports torch.
 
 import io
 from collections.abc import Sequence
+from itertools import count
 
 import pikepdf
 import pymupdf
@@ -13,6 +14,7 @@ from PIL import Image
 from ocr.imaging import planes
 from pipeline.documents import images
 from pipeline.documents.pdf import POINTS_PER_INCH
+from pipeline.documents.searchable.incremental_update import NotAppendableError, appended, highest_number
 from pipeline.documents.searchable.invisible_text import TextPage, content, font
 from pipeline.documents.sniff import Format
 
@@ -31,8 +33,9 @@ class NotSearchableError(ValueError):
 def searchable(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
     """Returns the document as a PDF with the pages' words. data: of a PDF or an image.
 
-    A PDF without words to add is returned as it is. Raises: NotSearchableError where it is encrypted, signed or
-    damaged, or has not got these pages.
+    A PDF without words to add is returned as it is. To a signed one words are appended, so that the signature still
+    holds for what was signed. Raises: NotSearchableError where it is encrypted, certified or damaged, or has not got
+    these pages.
     """
     if kind == "PDF":
         return _with_text(data, pages) if any(page.words for page in pages) else data
@@ -48,18 +51,15 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     except pikepdf.PdfError as error:
         raise NotSearchableError(f"is damaged, so that text cannot be added to it: {error}") from None
     with pdf:
-        _refuse_signed(pdf)
+        if is_signed(pdf):
+            return _with_text_appended(data, pdf, pages)
         shared = font(pdf)
         for text in pages:
-            if text.page_index >= len(pdf.pages):
-                raise NotSearchableError(f"has {len(pdf.pages)} pages, and no page {text.page_index + 1}")
-            page = pdf.pages[text.page_index]
+            page = _page(pdf, text)
             if text.words:
-                name = page.add_resource(
-                    shared, pikepdf.Name.Font, pikepdf.Name(f"/{_FONT}"), replace_existing=False
-                )
+                name = _font_name(page, shared)
                 page.contents_add(b"q\n", prepend=True)
-                page.contents_add(b"\nQ\n" + content(text, page, str(name).removeprefix("/")))
+                page.contents_add(b"\nQ\n" + content(text, page, name.removeprefix("/")))
             if turned and text.rotation_deg:
                 page.rotate(text.rotation_deg, relative=True)
         made = io.BytesIO()
@@ -68,10 +68,52 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     return made.getvalue()
 
 
-def _refuse_signed(pdf: pikepdf.Pdf) -> None:
+def _font_name(page: pikepdf.Page, shared: pikepdf.Object) -> str:
+    """Returns the font's name among the page's resources, which pages may share, so that it may be there already."""
+    fonts = page.resources.get("/Font", pikepdf.Dictionary())
+    found = next((name for name, one in fonts.items() if one.objgen == shared.objgen), None)
+    return found or str(page.add_resource(shared, pikepdf.Name.Font, prefix=_FONT))
+
+
+def _page(pdf: pikepdf.Pdf, text: TextPage) -> pikepdf.Page:
+    if text.page_index >= len(pdf.pages):
+        raise NotSearchableError(f"has {len(pdf.pages)} pages, and no page {text.page_index + 1}")
+    return pdf.pages[text.page_index]
+
+
+def is_signed(pdf: pikepdf.Pdf) -> bool:
+    """Returns whether the document is signed."""
     form = pdf.Root.get("/AcroForm")
-    if isinstance(form, pikepdf.Dictionary) and int(form.get("/SigFlags", 0)) & _SIGNED:
-        raise NotSearchableError("is signed, and text added to its pages would break the signature")
+    return isinstance(form, pikepdf.Dictionary) and bool(int(form.get("/SigFlags", 0)) & _SIGNED)
+
+
+def _with_text_appended(data: bytes, pdf: pikepdf.Pdf, pages: Sequence[TextPage]) -> bytes:
+    """Returns a signed PDF with text behind its own bytes, which is what the signature is of."""
+    if pdf.is_encrypted or "/DocMDP" in pdf.Root.get("/Perms", {}):
+        raise NotSearchableError("is signed, and may not be changed")
+    highest, changed = highest_number(pdf), []
+    shared = font(pdf)
+    for text in pages:
+        page = _page(pdf, text)
+        if not text.words:
+            continue
+        # Everything new is the page's own: what it shares with others stays as it was signed.
+        resources = pikepdf.Dictionary(dict(page.resources.items()))
+        fonts = dict(resources.get("/Font", pikepdf.Dictionary()).items())
+        name = next(
+            name for index in count() if (name := f"{_FONT}{index}") not in {key[1:] for key in fonts}
+        )
+        resources.Font = pikepdf.Dictionary({**fonts, f"/{name}": shared})
+        own = page.obj.get("/Contents", pikepdf.Array())
+        before = list(own.as_list()) if isinstance(own, pikepdf.Array) else [own]
+        added = pdf.make_stream(b"\nQ\n" + content(text, page, name))
+        page.obj.Contents = pikepdf.Array([pdf.make_stream(b"q\n"), *before, added])
+        page.obj.Resources = resources
+        changed.append(page.obj)
+    try:
+        return appended(data, pdf, changed, highest)
+    except NotAppendableError as error:
+        raise NotSearchableError(f"is signed, and nothing can be appended to it: {error}") from None
 
 
 def _as_pdf(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:

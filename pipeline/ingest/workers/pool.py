@@ -20,7 +20,7 @@ from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPa
 from storage.types import PageError
 
 if TYPE_CHECKING:
-    from pipeline.documents.page_picture import PagePicture
+    from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture
 
 
 class WorkerPool(TaskPool):
@@ -112,15 +112,6 @@ class WorkerPool(TaskPool):
         failed = partial(_not_rendered, limit_s)
         return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
 
-    def thumbnail(self, page: Page, side_px: int, rotation_deg: int = 0) -> Future[bytes | PageError]:
-        """Draws a page small; the future's result is a JPEG file, or a PageError whatever goes wrong with the page.
-
-        side_px: the most of its longer side. rotation_deg: clockwise. The future raises WorkersError.
-        """
-        limit_s = self._page_timeout_s
-        arguments = (page, side_px, rotation_deg, self._render, limit_s)
-        return self._submit(tasks.thumbnail_task, arguments, limit_s, partial(_not_rendered, limit_s))
-
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
 
@@ -136,21 +127,31 @@ class WorkerPool(TaskPool):
             tasks.layer_task, (ready, self._render, limit_s), limit_s, failed, meter=self._rendering
         )
 
-    def picture(self, page: Page, *, rotation_deg: int, width_px: int) -> "Future[PagePicture | PageError]":
+    def picture(self, page: Page, *, rotation_deg: int, look: "Look") -> "Future[PagePicture | PageError]":
         """Draws a page for people; the future's result is a picture, or a PageError whatever goes wrong.
 
-        rotation_deg: clockwise turn to be upright. width_px: of the upright page. The future raises WorkersError.
+        rotation_deg: clockwise turn to be upright. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-
-        def failed(error: BaseException) -> "PagePicture | PageError":
-            category, happened = failed_tasks.failure_of(error, limit_s)
-            return PageError(stage="render", category=category, message=f"{failed_tasks.DRAWING} {happened}")
-
-        arguments = (page, self._render, rotation_deg, width_px, limit_s)
+        arguments = (page, self._render, rotation_deg, look, limit_s)
+        failed = partial(_not_drawn, limit_s)
         return self._submit(tasks.picture_task, arguments, limit_s, failed, meter=self._rendering)
+
+    def figures(self, page: Page, places: "FigurePlaces") -> Future[list[bytes] | PageError]:
+        """Cuts figures out of a page; the future's result are JPEG files, or a PageError whatever goes wrong.
+
+        The future raises WorkersError.
+        """
+        limit_s = self._page_timeout_s
+        arguments = (page, self._render, places, limit_s)
+        return self._submit(tasks.figures_task, arguments, limit_s, partial(_not_drawn, limit_s))
 
 
 def _not_rendered(limit_s: float, error: BaseException) -> PageError:
     category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
     return PageError(stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}")
+
+
+def _not_drawn(limit_s: float, error: BaseException) -> PageError:
+    category, happened = failed_tasks.failure_of(error, limit_s)
+    return PageError(stage="render", category=category, message=f"{failed_tasks.DRAWING} {happened}")

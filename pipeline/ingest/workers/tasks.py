@@ -18,7 +18,7 @@ from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadablePag
 from storage.types import PageError
 
 if TYPE_CHECKING:
-    from pipeline.documents.page_picture import PagePicture
+    from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture
 
 Result = TypeVar("Result")
 
@@ -95,18 +95,18 @@ def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) ->
 
 
 def picture_task(
-    page: Page, settings: RenderSettings, rotation_deg: int, width_px: int, limit_s: float
+    page: Page, settings: RenderSettings, rotation_deg: int, look: "Look", limit_s: float
 ) -> "PagePicture | PageError":
     """Returns the page as a picture for people: calls pipeline.ingest.workers.worker.picture_task."""
     from pipeline.ingest.workers import worker
 
-    return worker.picture_task(page, settings, rotation_deg, width_px, limit_s)
+    return worker.picture_task(page, settings, rotation_deg, look, limit_s)
 
 
-def thumbnail_task(
-    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
-) -> bytes | PageError:
-    """Returns the page as a small JPEG file: calls pipeline.ingest.workers.worker.thumbnail_task."""
+def figures_task(
+    page: Page, settings: RenderSettings, places: "FigurePlaces", limit_s: float
+) -> list[bytes] | PageError:
+    """Returns the page's figures as JPEG files: calls pipeline.ingest.workers.worker.figures_task."""
     from pipeline.ingest.workers import worker
 
-    return worker.thumbnail_task(page, side_px, rotation_deg, settings, limit_s)
+    return worker.figures_task(page, settings, places, limit_s)

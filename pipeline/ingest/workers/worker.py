@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.page_picture import PagePicture, page_picture
+from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.documents.thumbnail import thumbnail
 from pipeline.ingest.survey import survey
 from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, RENDERING, broken, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
@@ -27,7 +25,7 @@ from pipeline.ingest.workers.shared_memory import Slot, pack
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
-from pipeline.text_layer.page import embedded_page, with_layer, with_script
+from pipeline.text_layer.page import embedded_page, with_layer, with_script, with_seen
 from pipeline.types import (
     TAKEN_FIRST,
     TAKEN_LAST,
@@ -111,22 +109,21 @@ def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) ->
 
 
 def picture_task(
-    page: Page, settings: RenderSettings, rotation_deg: int, width_px: int, limit_s: float
+    page: Page, settings: RenderSettings, rotation_deg: int, look: Look, limit_s: float
 ) -> PagePicture | PageError:
     """Returns the page as a picture for people, or why there is none."""
 
     def drawn() -> PagePicture:
-        return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, width_px=width_px)
+        return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, look=look)
 
     return _tried(drawn, "render", DRAWING, limit_s)
 
 
-def thumbnail_task(
-    page: Page, side_px: int, rotation_deg: int, settings: RenderSettings, limit_s: float
-) -> bytes | PageError:
-    """Returns the page as a small JPEG file, or why there is none."""
-    drawn = partial(thumbnail, page, side_px, rotation_deg, settings, _DOCUMENTS)
-    return _tried(drawn, "render", RENDERING, limit_s)
+def figures_task(
+    page: Page, settings: RenderSettings, places: FigurePlaces, limit_s: float
+) -> list[bytes] | PageError:
+    """Returns the page's figures as JPEG files, or why there are none."""
+    return _tried(lambda: page_figures(page, settings, _DOCUMENTS, places), "render", DRAWING, limit_s)
 
 
 def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:
@@ -173,10 +170,11 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
     ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-    if not first_look:
-        return ready
-    is_compared = settings.text_layer == "compare"
-    return (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+    if first_look:
+        is_compared = settings.text_layer == "compare"
+        ready = (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+    uses_layer = layout.words != "off" and settings.text_layer != "ignore"
+    return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:

@@ -55,6 +55,14 @@ def test_a_page_that_cannot_be_read_fails_alone(readers: LineReaders) -> None:
     assert readers.read(page).result(WAIT_S).status == "ok"
 
 
+def test_a_page_s_words_are_found_for_another_model_or_none_are(readers: LineReaders) -> None:
+    page = rendered(LETTER)
+    seen = readers.words(replace(page, grey=None, ink=page.grey)).result(WAIT_S)
+    assert [word.text for word in seen.words[:2]] == ["Greenfield", "Bakery"]
+    assert seen.seconds > 0
+    assert readers.words(replace(page, grey=None, ink=np.zeros((0, 0), np.uint8))).result(WAIT_S).words == ()
+
+
 def test_a_killed_process_is_replaced_and_its_page_read(readers: LineReaders) -> None:
     page = rendered(LETTER)
     readers.read(page).result(WAIT_S)

@@ -1,6 +1,7 @@
 """Searchable PDFs of a database: made from the files that were read, or left out and named."""
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pymupdf
@@ -8,6 +9,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
+from pipeline.export import ghostscript, searchable_export
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -26,8 +28,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder, database
 
 
-def exported(database: Path, out: Path) -> None:
-    assert main(["export", "--db", str(database), "--format", "pdf", "-o", str(out)]) == ExitCode.OK
+def exported(database: Path, out: Path, *more: str) -> None:
+    assert main(["export", "--db", str(database), "--format", "pdf", "-o", str(out), *more]) == ExitCode.OK
 
 
 def test_pages_that_were_read_have_their_words(
@@ -85,3 +87,46 @@ def test_documents_are_not_written_over(read: tuple[Path, Path], capsys: pytest.
     assert "is one of the documents; choose another place" in capsys.readouterr().err
     assert (folder / "report.pdf").read_bytes() == content
     (folder / "letter.png.pdf").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(not find_spec("jsonschema"), reason="needs the extra pdfa")
+@pytest.mark.parametrize("with_ghostscript", [False, True])
+def test_pdfa_if_so_asked(
+    read: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    with_ghostscript: bool,
+) -> None:
+    """Fonts that the check does not know go to Ghostscript; where there is none, the line names it."""
+    if with_ghostscript and not ghostscript.is_there():
+        pytest.skip("needs Ghostscript")
+    if not with_ghostscript:
+        monkeypatch.setenv("PATH", "")
+    exported(read[1], tmp_path, "--pdfa")
+    made = sorted(path.name for path in tmp_path.iterdir())
+    errors = capsys.readouterr().err
+    if with_ghostscript:
+        assert made == ["letter.png.pdf", "report.pdf", "scanned.pdf"]
+    else:
+        assert made == ["letter.png.pdf", "scanned.pdf"]
+        assert "report.pdf: cannot be made a PDF/A: " in errors
+        assert "Ghostscript may help: apt install ghostscript" in errors
+    for name in made:
+        with pymupdf.open(tmp_path / name) as document:
+            assert "pdfaid:part" in document.get_xml_metadata()
+            assert document[0].get_text().split()
+
+
+def test_pdfa_is_refused_where_it_cannot_be(
+    read: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = ["export", "--db", str(read[1]), "-o", str(tmp_path / "out"), "--pdfa", "--format"]
+    assert main([*command, "md"]) == ExitCode.USAGE
+    assert "--pdfa is of --format pdf only" in capsys.readouterr().err
+    monkeypatch.setattr(searchable_export, "_PDFA_MODULES", ("no_such_module",))
+    assert main([*command, "pdf"]) == ExitCode.FATAL
+    assert "pip install 'ocrbatch[pdfa]'" in capsys.readouterr().err

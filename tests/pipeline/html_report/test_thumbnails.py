@@ -6,15 +6,10 @@ import shutil
 from pathlib import Path
 
 import pymupdf
-import pytest
 from PIL import Image
 
 from pipeline.config.schema import Config
-from pipeline.documents import open_files, thumbnail
-from pipeline.documents.damage.failures import PageRenderError
-from pipeline.documents.settings import RenderSettings
 from pipeline.html_report.thumbnails import SIDE_PX, run_config, thumbnails
-from pipeline.types import Page
 from storage.queries.run_pages import PageOutcome, PagePlace
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -86,33 +81,6 @@ def test_an_encrypted_page_is_drawn_with_the_run_s_password(tmp_path: Path) -> N
     config = run_config({"ingest": {"password_file": str(passwords)}})
     assert thumbnails([outcome(1)], {1: place(path)}, config)[1].jpeg is not None
     assert "password" in thumbnails([outcome(1)], {1: place(path)}, Config())[1].reason
-
-
-@pytest.mark.parametrize("kind", ["pdf", "image"])
-def test_a_page_stands_upright(tmp_path: Path, kind: str) -> None:
-    """A page with a black left edge, turned clockwise by 90 degrees, has a black upper edge."""
-    picture = Image.new("RGB", (400, 200), "white")
-    picture.paste("black", (0, 0, 40, 200))
-    path = tmp_path / f"page.{'pdf' if kind == 'pdf' else 'png'}"
-    picture.save(path)
-    its = place(path)
-    page = Page(path=its.path, sha256=its.sha256, kind="pdf" if kind == "pdf" else "image", page_index=0)
-    documents = open_files.OpenDocuments()
-    with Image.open(io.BytesIO(thumbnail.thumbnail(page, 100, 90, RenderSettings(), documents))) as drawn:
-        assert drawn.size == (50, 100)
-        grey = drawn.convert("L")
-        assert grey.getpixel((25, 2)) < 50
-        assert grey.getpixel((25, 50)) > 200
-        assert grey.getpixel((2, 50)) > 200
-    documents.close()
-
-
-def test_another_content_is_never_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "page.png"
-    Image.new("RGB", (40, 40)).save(path)
-    page = Page(path=str(path), sha256="0" * 64, kind="image", page_index=0)
-    with pytest.raises(PageRenderError, match="changed"):
-        thumbnail.thumbnail(page, 100, 0, RenderSettings(), open_files.OpenDocuments())
 
 
 def test_a_configuration_of_another_version_is_the_defaults() -> None:

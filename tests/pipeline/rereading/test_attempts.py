@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline.config.schema import Config, render_settings
@@ -13,7 +14,7 @@ from pipeline.outcome.doubt import NONE_READ
 from pipeline.outcome.results import blank_result
 from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.rereading.comparing import best
-from pipeline.types import EmbeddedPage, Layer, PageResult, ReadablePage, ReadyPage
+from pipeline.types import EmbeddedPage, Layer, PageResult, ReadablePage, ReadyPage, RenderedPage, SeenWords
 from storage.types import PageError
 from tests.pipeline.rereading.test_further_steps import LAYER
 from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
@@ -214,3 +215,38 @@ def test_a_doubtful_reading_is_replaced_by_a_layer_that_can_be_trusted() -> None
     alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
     made = attempts(rendered(), read("Pycckuu", confidence=0.1), found=LAYER, **alone)
     assert [attempt.status for attempt in made] == ["doubtful", "embedded"]
+
+
+def test_words_are_found_while_a_model_reads_and_a_page_s_bytes_count_until_then() -> None:
+    page = replace(rendered(), ink=np.zeros((4, 5), np.uint8))
+    finding: Future[SeenWords] = Future()
+    released: list[int] = []
+
+    class Words:
+        def words(self, asked: RenderedPage) -> Future[SeenWords]:
+            assert asked.ink is not None
+            return finding
+
+    class Reading:
+        device = "cpu"
+
+        async def read(
+            self, asked: RenderedPage, dropped: Any, *_: Any, seen: Future[SeenWords], **__: Any
+        ) -> PageResult:
+            assert (asked.ink, seen) == (None, finding)
+            dropped(7)
+            await asyncio.sleep(0.01)
+            assert not released, "the words are not found yet"
+            finding.set_result(SeenWords())
+            await asyncio.sleep(0.01)
+            assert released == [7]
+            return read("text")
+
+    async def made() -> list[PageResult]:
+        config = Config(reader="page")
+        words: Any = Words()
+        made_at = Attempts(config, Workers(config), Reading(), words=words)  # type: ignore[arg-type]
+        return await made_at(PAGE, page, released.append)  # type: ignore[return-value]
+
+    assert [made.status for made in asyncio.run(made())] == ["ok"]
+    assert released == [7, page.num_bytes]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.layout.split.plan import MAX_CROPS, MAX_TILES
-from pipeline.documents.settings import TileSettings
+from pipeline.documents.settings import MAX_INK_PX, TileSettings
 from pipeline.run.budget import Budget, Share, heaviest_page_bytes
 
 
@@ -135,6 +135,9 @@ def test_the_time_that_was_waited_is_counted() -> None:
 def test_the_heaviest_page() -> None:
     assert heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6)) == 3 * (1024**2 + 6 * 640**2)
     assert heaviest_page_bytes(TileSettings(mode="tiny", max_tiles=6)) == 3 * 512**2
+    words = heaviest_page_bytes(TileSettings(mode="tiny", words="auto"))
+    assert words == 3 * 512**2 + MAX_INK_PX
+    assert heaviest_page_bytes(TileSettings(mode="tiny", words="layer")) == 3 * 512**2
     in_crops = heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6, crops=True))
     assert in_crops == 3 * (MAX_CROPS * 1024**2 + MAX_TILES * 640**2)
 

@@ -126,7 +126,7 @@ def test_the_shipped_reader_reads_everything_first(
         "decode": {"max_tokens": 300},
         "ladder": {"below": 0.5, "rungs": [{"name": "large", "model": str(other)}]},
     }
-    run_quietly(sources.load(None, ["device=cpu", "threads=1"], [("test", values)]))
+    run_quietly(sources.load(None, ["device=cpu", "threads=1", "words=off"], [("test", values)]))
     found = {Path(row["path"]).name: row for row in rows(database)}
     assert (found["letter.png"]["status"], found["letter.png"]["rung"]) == ("ok", None)
     assert "lines" in found["letter.png"]["timings"]

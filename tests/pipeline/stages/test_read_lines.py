@@ -13,7 +13,7 @@ from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.read_lines import read_lines
+from pipeline.stages.read_lines import find_words, read_lines
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.types import Page, RenderedPage
@@ -64,6 +64,17 @@ def test_every_word_has_a_box_in_that_of_its_block(reader: LineReader) -> None:
             assert x0 - 5 <= word.box_px[0] < word.box_px[2] <= x1 + 5
             assert y0 - 5 <= word.box_px[1] < word.box_px[3] <= y1 + 5
             assert 0 < (word.confidence or 0) <= 1
+
+
+def test_the_words_of_a_page_for_another_model_are_those_that_are_read(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    parsed = read_lines(page, reader).parsed
+    assert parsed is not None
+    seen = find_words(replace(page, grey=None, ink=page.grey), reader)
+    assert seen.words == tuple(
+        replace(word, confidence=seen.words[n].confidence) for n, word in enumerate(parsed.words)
+    )
+    assert seen.seconds > 0
 
 
 def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader) -> None:

@@ -154,6 +154,26 @@ def test_a_page_that_is_read_brings_its_layer_at_once_or_when_asked(use: LayerUs
     assert "layer" in found.seconds
 
 
+@pytest.mark.parametrize("use", ["fallback", "compare", "ignore"])
+def test_a_page_whose_words_are_looked_for_brings_those_of_its_layer_or_its_pixels(use: LayerUse) -> None:
+    def found(file: str) -> RenderedPage:
+        render, layout = RenderSettings(text_layer=use), TileSettings(mode="tiny", words="auto")
+        page = render_task(page_of(SAMPLES / file), render, layout, 60.0)
+        assert isinstance(page, RenderedPage)
+        return page
+
+    page = found("report.pdf")
+    if use == "ignore":
+        assert (page.seen, page.ink is None) == ((), False)
+        return
+    assert page.ink is None
+    assert len(page.seen) > 100
+    assert all(
+        0 <= x0 < x1 <= page.width_px for x0, _, x1, _ in (word.box_px for word in page.seen if word.box_px)
+    )
+    assert page.seconds["layer"] > 0
+
+
 @pytest.mark.parametrize("change", ["rewritten", "replaced", "gone"])
 def test_a_layer_is_of_the_content_that_was_drawn(change: str, tmp_path: Path) -> None:
     path, settings = written(tmp_path / "a.pdf"), RenderSettings(text_layer="fallback")

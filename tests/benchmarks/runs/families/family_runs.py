@@ -108,11 +108,13 @@ def _child(chosen: argparse.Namespace) -> int:
     done: list[str] = []
     try:
         from pipeline.bench.whole_run.copies import copy_pages
-        from tests.benchmarks.runs.families import one_model
 
         pages = Path(chosen.child, "pages")
         pages.mkdir()
         docs = [str(path) for path in chosen.docs or sorted(SAMPLES.glob("*.pdf"))]
+        num_pages = copy_pages(docs, chosen.pages, pages)
+        from tests.benchmarks.runs.families import one_model  # imports torch, which takes seconds
+
         device = chosen.device
         if device == "auto":
             import torch
@@ -123,7 +125,7 @@ def _child(chosen: argparse.Namespace) -> int:
             size=WHOLE_SIZES[chosen.models],
             tiny=chosen.scale == "tiny",
             pages=pages,
-            num_pages=copy_pages(docs, chosen.pages, pages),
+            num_pages=num_pages,
             tokens=chosen.tokens,
             device=device,
             arms=arms,

@@ -35,6 +35,8 @@ def test_what_the_table_of_models_takes_a_model_for(tmp_path: Path) -> None:
     assert findings["family"].found == "Unlimited-OCR"
     assert findings["model entry"].found == "Unlimited-OCR, by its type, unlimited-ocr"
     assert "model entry" not in found("small")
+    assert "by the line reader" in findings["words"].found
+    assert "words" not in found("small"), "which gives them itself"
     config = Config(model=str(tmp_path / "some"), model_entry="olmOCR 2")
     (refused,) = [finding for finding in model_files.check(config) if finding.state == "FAIL"]
     assert "olmOCR 2 is of type qwen2_5_vl" in refused.found

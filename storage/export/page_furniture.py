@@ -1,0 +1,80 @@
+"""Running heads, running feet and page numbers: what stands at the same edge of several pages of a document."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+# Most pages apart, so that heads of left and of right pages count, and those of a chapter.
+REACH = 6
+_DEEP, _LONG = 2, 200
+_MARKS = re.compile(r"[#*_>|]+|</?[a-z][^<>]{0,40}>")
+_NUMBER = re.compile(r"(?<![^\W_])(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7})(?![^\W_])")
+_DASHES = r"[-–—\s\[\]().|]*"
+_ALONE = re.compile(rf"{_DASHES}(?:(?:page|seite|página|pagina)\s+)?#(?:\s*(?:/|of|von|de|di)\s*#)?{_DASHES}")
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What stands at an edge. key: without numbers and marks. numbers: in it, in order."""
+
+    key: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Edges:
+    """The outermost paragraphs of a page, at its top and at its foot, each from the outside."""
+
+    top: list[_Edge] = field(default_factory=list)
+    foot: list[_Edge] = field(default_factory=list)
+
+
+def edges(parts: Sequence[str]) -> Edges:
+    """Returns the edges of a page with these paragraphs."""
+    half = len(parts) // 2
+    return Edges(list(_edges(parts[: len(parts) - half])), list(_edges(parts[::-1][:half])))
+
+
+def num_furniture(page: Edges, others: Sequence[tuple[int, Edges]]) -> tuple[int, int]:
+    """Returns how many paragraphs at the top and at the foot are furniture.
+
+    others: pages near it, and how far after it each is (before it: negative).
+    """
+    top = _count(page.top, [(apart, its.top) for apart, its in others])
+    return top, _count(page.foot, [(apart, its.foot) for apart, its in others])
+
+
+def _edges(parts: Sequence[str]) -> Iterator[_Edge]:
+    for part in parts[:_DEEP]:
+        if "\n" in part or len(part) > _LONG:
+            return
+        text = " ".join(_MARKS.sub(" ", part).split())
+        numbers = tuple(_value(number) for number in _NUMBER.findall(text))
+        yield _Edge(_NUMBER.sub("#", text).casefold(), numbers)
+
+
+def _count(edge: Sequence[_Edge], others: Sequence[tuple[int, Sequence[_Edge]]]) -> int:
+    """Returns how many from the outside are furniture."""
+    return next((place for place, one in enumerate(edge) if not _recurs(one, others)), len(edge))
+
+
+def _recurs(one: _Edge, others: Sequence[tuple[int, Sequence[_Edge]]]) -> bool:
+    """Returns whether it is on another page with a number that goes with the page, or on two others as it is."""
+    if not one.key:
+        return False
+    same = [(apart, other) for apart, its in others for other in its if other.key == one.key]
+    if any(
+        number - before == apart
+        for apart, other in same
+        for before, number in zip(one.numbers, other.numbers, strict=False)
+    ):
+        return True
+    return not _ALONE.fullmatch(one.key) and len({apart for apart, _ in same}) >= 2
+
+
+def _value(number: str) -> int:
+    if number.isdigit():
+        return int(number)
+    values = [_ROMAN[letter] for letter in number.lower()]
+    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
