@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from pipeline.device.startup.imports import first_import
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pipeline.cluster.crew import Crew
     from pipeline.config.schema import Config
     from pipeline.reports.summary import Progress, RunSummary
     from pipeline.stop import Stop
@@ -46,6 +48,12 @@ if TYPE_CHECKING:
 @click.option(
     "--max-time", metavar="6h", help="Stop after this long (6h, 30m, 90s, 1h30m); run again to go on."
 )
+@click.option(
+    "--workers",
+    metavar="N",
+    help='So many processes, each with a model of its own; "auto": one for each GPU.',
+)
+@click.option("--cluster", metavar="ADDRESS", help='Workers of this Ray cluster; "auto": of this machine\'s.')
 @click.option("--log-file", metavar="FILE", help="Append what happens to this file, one JSON object a line.")
 @click.option("--summary-file", metavar="FILE", help="Write the run's outcome to this file, as JSON.")
 @click.option(
@@ -71,6 +79,8 @@ def run(
     force: bool,
     retry_failed: bool,
     max_time: str | None,
+    workers: str | None,
+    cluster: str | None,
     log_file: str | None,
     summary_file: str | None,
     only_plan: bool,
@@ -102,6 +112,11 @@ def run(
         "--text-layer": ("text_layer", text_layer),
         "--force": ("run.force", force or None),
         "--retry-failed": ("run.retry_failed", retry_failed or None),
+        "--workers": (
+            "cluster.workers",
+            int(workers) if workers is not None and workers.isdecimal() else workers,
+        ),
+        "--cluster": ("cluster.address", cluster),
         "--log-file": ("run.log_file", log_file),
         "--summary-file": ("run.summary_file", summary_file),
     }
@@ -140,18 +155,33 @@ def _read(config: "Config", stop: "Stop", quiet: bool) -> "RunSummary":
     from pipeline.device.startup.loading import is_sure_to_read, num_replicas
     from pipeline.device.threads.preload import import_ahead
 
-    if is_sure_to_read(config) and num_replicas(config) == 1:
+    crew = _crew(config)
+    if crew is None and is_sure_to_read(config) and num_replicas(config) == 1:
         import_ahead()
     with first_import("pipeline.run.runner"):
         from pipeline.run.reported_run import reported_run
 
     with _progress(quiet) as progress:
-        summary = reported_run(config, progress, stop)
+        if crew is None:
+            summary = reported_run(config, progress, stop)
+        else:
+            from pipeline.cluster import cluster_run
+
+            read = partial(cluster_run.run, crew)
+            summary = reported_run(config, progress, stop, read)
     if not quiet:
         say(summary.lines())
     elif warnings := summary.warnings():
         say(warnings, err=True)
     return summary
+
+
+def _crew(config: "Config") -> "Crew | None":
+    if config.cluster.workers is None and config.cluster.address is None:
+        return None
+    from pipeline.cluster.choose import crew
+
+    return crew(config)
 
 
 def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:

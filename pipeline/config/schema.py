@@ -15,6 +15,7 @@ from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
+from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
 from pipeline.config.ladder_section import LadderConfig
 from pipeline.config.page_selection import parse_pages
@@ -203,6 +204,7 @@ class Config(Section):
     ladder: LadderConfig = LadderConfig()
     store: StoreConfig = StoreConfig()
     run: RunConfig = RunConfig()
+    cluster: ClusterConfig = ClusterConfig()
 
     @field_validator("words", mode="before")
     @classmethod

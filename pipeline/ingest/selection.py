@@ -59,22 +59,22 @@ class Selection:
         ask: Callable[..., Awaitable[PagePlan]],
     ) -> None:
         self._config, self._settings_hash, self._counts, self._ask = config, settings_hash, counts, ask
-        self._seen: set[str] = set()
+        self._seen: dict[str, str] = {}
 
-    async def plan(self, document: Document) -> PagePlan:
+    async def plan(self, document: Document, *, again: bool = False) -> PagePlan:
         """Counts a document and returns what is to be read of it.
 
         That is nothing of one that cannot be read, and of a copy of an earlier file: its pages share the same rows.
+        again: it was counted before, and who was to read it did not.
         """
-        counts = self._counts
+        counts = InputCounts() if again else self._counts
         counts.documents[document.status] += 1
         if document.status != "ok":
             return _NOTHING
         assert document.sha256 is not None
-        if document.sha256 in self._seen:
+        if self._seen.setdefault(document.sha256, document.path) != document.path:
             counts.num_copies += 1
             return _NOTHING
-        self._seen.add(document.sha256)
         ingest = self._config.ingest
         wanted, num_left_out = select_pages(document.num_pages, ingest.pages, ingest.max_pages_per_document)
         plan = await self._ask(

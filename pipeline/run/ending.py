@@ -1,7 +1,8 @@
 """Settles what a run leaves behind at its end: its row, the files it did not get to or did not find, its database."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pipeline.device.service import ModelService
@@ -23,28 +24,48 @@ _COUNTING_S = 1.0
 _LISTED = 20
 
 
-def finish(
-    ledger: Ledger, models: Sequence[ModelService], stages: list[StageUse], code: int, wall_s: float
-) -> None:
-    """Completes the summary and closes the run's row.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFigures:
+    """What models did in a run; see RunSummary. encoder: statistics of the encoder's paths, as JSON values."""
 
-    models: the configured one, then those of retry steps. stages: where their time went. code: the exit code.
-    """
-    summary, model = ledger.summary, models[0]
+    load_s: float
+    capture_s: float
+    num_tokens: int
+    num_steps: int
+    gpu_busy: float | None
+    encoder: Mapping[str, Mapping[str, object]] | None
+
+
+def figures(models: Sequence[ModelService]) -> ModelFigures:
+    """Returns what models in this process did. models: the configured one, then those of retry steps."""
+    tokens, steps = zip(*(model.decoded() for model in models), strict=True)
+    first = models[0]
+    return ModelFigures(
+        load_s=first.load_s,
+        capture_s=first.capture_s,
+        num_tokens=sum(tokens),
+        num_steps=sum(steps),
+        gpu_busy=None if first.gpu is None else first.gpu.busy_share,
+        encoder=first.encoder_record(),
+    )
+
+
+def finish(ledger: Ledger, did: ModelFigures, stages: list[StageUse], code: int, wall_s: float) -> None:
+    """Completes the summary and closes the run's row. stages: where the time went. code: the exit code."""
+    summary = ledger.summary
     summary.wall_s = wall_s
-    summary.load_s, summary.capture_s = model.load_s, model.capture_s
+    summary.load_s, summary.capture_s = did.load_s, did.capture_s
     set_aside = ledger.writer.call(Store.quarantined, ledger.run_id, _LISTED)
     summary.num_quarantined, summary.quarantined = set_aside.result()
     summary.stages = stages
-    decoded = [its.decoded() for its in models]
-    summary.num_tokens, summary.num_steps = (sum(counts) for counts in zip(*decoded, strict=True))
-    summary.gpu_busy = None if model.gpu is None else model.gpu.busy_share
+    summary.num_tokens, summary.num_steps = did.num_tokens, did.num_steps
+    summary.gpu_busy = did.gpu_busy
     ledger.writer.call(
         Store.finish_run,
         ledger.run_id,
         exit_code=int(code),
         counts=summary.counts(),
-        encoder=model.encoder_record(),
+        encoder=did.encoder,
         flow=summary.flow(),
     ).result()
 

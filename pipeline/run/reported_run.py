@@ -1,6 +1,7 @@
 """Runs a batch and reports on it: a log file and, however the run ends, a summary file."""
 
 import logging
+from collections.abc import Callable
 
 from pipeline.config.schema import Config
 from pipeline.errors import ConfigError, StopRequest, exit_code, is_explained
@@ -14,10 +15,14 @@ from pipeline.stop import Stop
 LOGGER = logging.getLogger("ocrbatch")
 
 
-def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
+Read = Callable[[Config, Progress, Stop, RunSummary], object]
+
+
+def reported_run(config: Config, progress: Progress, stop: Stop, read: Read | None = None) -> RunSummary:
     """Runs a batch with its log file and summary file, and returns the run's summary.
 
-    Raises: what pipeline.run.runner.run raises, after the end was reported.
+    read: runs it, filling in the summary; None for pipeline.run.runner.run. Raises: what that raises, after the end was
+    reported.
     """
     keys, summary = config.run, RunSummary(database=config.store.database)
     if keys.summary_file is not None:
@@ -34,7 +39,11 @@ def reported_run(config: Config, progress: Progress, stop: Stop) -> RunSummary:
             versions=found,
         )
         try:
-            runner.run(config, LoggedProgress(progress, log), stop, summary=summary)
+            logged = LoggedProgress(progress, log)
+            if read is None:
+                runner.run(config, logged, stop, summary=summary)
+            else:
+                read(config, logged, stop, summary)
         except BaseException as error:
             summary.all_documents_known = summary.all_documents_known and summary.run_id is not None
             stopped = isinstance(error, StopRequest | KeyboardInterrupt)

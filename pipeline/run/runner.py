@@ -4,8 +4,9 @@ Here is a run's beginning and end; what happens in between is the pages' flow (p
 """
 
 import contextlib
+import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.config.encoder_section import graph_settings
@@ -27,9 +28,9 @@ from pipeline.device.startup.loading import (
 from pipeline.device.tickets import LoadedOn
 from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.ingest.inputs import Inputs
-from pipeline.ingest.walk import walk
+from pipeline.ingest.walk import Found, walk
 from pipeline.reports.summary import Progress, RunSummary
-from pipeline.run.ending import check_database, count_left, finish, mark_missing
+from pipeline.run.ending import check_database, count_left, figures, finish, mark_missing
 from pipeline.run.ledger import Ledger
 from pipeline.run.open_models import opened
 from pipeline.run.reading import Reading
@@ -45,6 +46,40 @@ if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run before its database is touched. config: completed for its model. found: its inputs. record: its row."""
+
+    config: Config
+    passwords: tuple[str, ...]
+    found: Iterator[Found]
+    record: RunRecord
+
+
+def prepared(config: Config, stop: Stop) -> Prepared:
+    """Finds what is wrong with a configuration before its database is touched.
+
+    Raises: ConfigError, CheckpointError; StopRequest.
+    """
+    if not config.ingest.paths:
+        raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
+    config = completed(config)
+    passwords = stop.while_doing(lambda: read_passwords(config.ingest))
+    # A path may be on an unreachable file server.
+    found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
+    graph_settings(config.encoder, tile_mode(config))
+    weights, all_weights = stop.while_doing(lambda: models_sha256(config))
+    hash_ = settings_hash(resolved(config), all_weights)
+    record = RunRecord(
+        settings_hash=hash_,
+        config=config.model_dump(mode="json"),
+        model=config.model,
+        weights_sha256=weights,
+        versions=versions(),
+    )
+    return Prepared(config=config, passwords=passwords, found=found, record=record)
 
 
 def run(
@@ -64,33 +99,19 @@ def run(
     Raises: ConfigError, CheckpointError, StorageError, ModelMemoryError, DeviceLostError; StopRequest before the run
     has begun.
     """
-    if not config.ingest.paths:
-        raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
-    config = completed(config)
-    passwords = stop.while_doing(lambda: read_passwords(config.ingest))
-    # A path may be on an unreachable file server.
-    found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
-    graph_settings(config.encoder, tile_mode(config))
-    weights, all_weights = stop.while_doing(lambda: models_sha256(config))
-    hash_ = settings_hash(resolved(config), all_weights)
+    ready = prepared(config, stop)
+    config = ready.config
     with contextlib.ExitStack() as closing:
         writer = closing.enter_context(Writer(config.store.database))
-        inputs = closing.enter_context(contextlib.closing(Inputs(found)))
-        record = RunRecord(
-            settings_hash=hash_,
-            config=config.model_dump(mode="json"),
-            model=config.model,
-            weights_sha256=weights,
-            versions=versions(),
-        )
+        inputs = closing.enter_context(contextlib.closing(Inputs(ready.found)))
         models = closing.enter_context(opened(config, load, when_loaded))
-        if is_model_likely(config) and writer.call(Store.num_runs, hash_).result() == 0:
+        if is_model_likely(config) and writer.call(Store.num_runs, ready.record.settings_hash).result() == 0:
             models.expect()  # nothing was read with these settings yet, so there will be pages to read
-        run_id = writer.call(Store.start_run, record).result()
+        run_id = writer.call(Store.start_run, ready.record).result()
         summary = summary or RunSummary(database=config.store.database)
         summary.run_id = run_id
-        ledger = Ledger(config, writer, run_id, hash_, progress, summary)
-        reading = Reading(ledger, stop, models, passwords)
+        ledger = Ledger(config, writer, run_id, ready.record.settings_hash, progress, summary)
+        reading = Reading(ledger, stop, models, ready.passwords)
         return _Run(ledger, stop, models.all, reading).execute(inputs)
 
 
@@ -126,4 +147,4 @@ class _Run:
         return self._summary
 
     def _finish(self, code: int, wall_s: float) -> None:
-        finish(self._ledger, self._models, self._reading.stages(wall_s), code, wall_s)
+        finish(self._ledger, figures(self._models), self._reading.stages(wall_s), code, wall_s)

@@ -13,7 +13,7 @@ from typing import Self
 
 from storage.database import open_for_writing, transaction
 from storage.lock import RunLock
-from storage.records import attempts, files, page_plans
+from storage.records import attempts, files, lost_workers, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.masking import mask_secrets
@@ -90,6 +90,16 @@ class Store:
         run_id = int(cursor.lastrowid or 0)
         self._started[run_id] = time.monotonic()
         return run_id
+
+    def lose_worker(self, run_id: int, pages: Sequence[tuple[str, int]]) -> None:
+        """Blames the pages (sha256, page_index) that a worker of a run was reading when it was lost, as start_run does.
+
+        They become those of a run that was interrupted; a page that was alone in the worker gets a failed attempt.
+        """
+        with self._transaction() as conn:
+            lost_workers.lose(conn, run_id, pages, now())
+            for died, attempt in in_flight.take_strikes(conn):
+                attempts.record(conn, died, [attempt], now(), time.perf_counter())
 
     def finish_run(
         self,

@@ -1,0 +1,253 @@
+"""Runs a batch with workers: each reads with models of its own, and this process stores all that they read.
+
+What is done is what the database says. A worker that is lost costs the pages that it had; its files go to another.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from pipeline.cluster.crew import Crew, Peer, WorkerLostError
+from pipeline.cluster.desk import Desk
+from pipeline.cluster.leases import Leases
+from pipeline.cluster.messages import Answer, Asked, Failed, Finished, Report, StopNow
+from pipeline.config.schema import Config
+from pipeline.errors import DeviceLostError, ModelProcessError, StopRequest, WorkersError, exit_code
+from pipeline.ingest.inputs import Inputs
+from pipeline.meter import StageUse
+from pipeline.reports.summary import Progress, RunSummary
+from pipeline.run.ending import ModelFigures, check_database, count_left, finish, mark_missing
+from pipeline.run.ledger import Ledger
+from pipeline.run.runner import prepared
+from pipeline.run.writer import Writer
+from pipeline.stop import Stop
+from pipeline.timing import Stopwatch
+from storage.errors import DatabaseGoneError
+from storage.records.store import Store
+
+LOGGER = logging.getLogger("ocrbatch")
+POLL_S = 0.1
+_LOOK_S = 1.0
+# How long workers that are told to stop may take to store what they have.
+_END_S = 30.0
+# A place whose workers were lost so often, and stored nothing in between, is given up.
+_MOST_LOSSES = 5
+
+
+def run(
+    crew: Crew, config: Config, progress: Progress, stop: Stop, summary: RunSummary | None = None
+) -> RunSummary:
+    """Reads every page that the configuration names with a crew's workers, and returns the run's summary.
+
+    As `runner.run`, and raises what that raises; WorkersError where no worker is left.
+    """
+    ready = prepared(config, stop)
+    with contextlib.ExitStack() as closing:
+        writer = closing.enter_context(Writer(config.store.database))
+        inputs = closing.enter_context(contextlib.closing(Inputs(ready.found)))
+        run_id = writer.call(Store.start_run, ready.record).result()
+        summary = summary or RunSummary(database=config.store.database)
+        summary.run_id = run_id
+        ledger = Ledger(ready.config, writer, run_id, ready.record.settings_hash, progress, summary)
+        closing.callback(crew.close)
+        return _Run(ledger, crew, stop).execute(inputs)
+
+
+class _Run:
+    def __init__(self, ledger: Ledger, crew: Crew, stop: Stop) -> None:
+        self._ledger, self._crew, self._stop = ledger, crew, stop
+        self._reports: list[Report] = []
+        self._peers: dict[int, Peer] = {}
+        self._numbers = 0
+        self._stopping = False
+
+    def execute(self, inputs: Inputs) -> RunSummary:
+        """Reads all inputs and returns the summary; a requested stop is a normal end. Always closes the run's row."""
+        watch, summary = Stopwatch(), self._ledger.summary
+        try:
+            with watch.measure():
+                asyncio.run(self._all(inputs))
+                mark_missing(self._ledger, self._stop)
+        except StopRequest as request:
+            summary.stopped = str(request)
+            count_left(summary, inputs)
+        except BaseException as error:
+            try:
+                count_left(summary, inputs)
+                self._finish(exit_code(error), watch.seconds)
+                check_database(self._ledger)
+            except DatabaseGoneError as gone:
+                raise gone from error
+            except Exception:  # the error that ended the run is the one to report
+                LOGGER.debug("the run's end could not be recorded", exc_info=True)
+            raise
+        self._finish(summary.exit_code, watch.seconds)
+        check_database(self._ledger)
+        return summary
+
+    async def _all(self, inputs: Inputs) -> None:
+        desk = Desk(self._ledger, leases := Leases(inputs))
+        watching = asyncio.create_task(self._watch(desk))
+        places = asyncio.gather(
+            *(self._place(place, desk, leases) for place in range(self._crew.size)), return_exceptions=False
+        )
+        try:
+            await asyncio.wait((watching, places), return_when=asyncio.FIRST_COMPLETED)
+            if not places.done():  # told to stop, or the database is gone
+                await self._end(places)
+                watching.result()
+            await places
+        finally:
+            watching.cancel()
+            places.cancel()
+            for peer in self._peers.values():
+                peer.kill()
+            await asyncio.gather(watching, places, return_exceptions=True)
+        if not leases.is_over:
+            raise WorkersError("no worker is left: each was lost again and again; run again to go on")
+
+    async def _end(self, places: "asyncio.Future[Any]") -> None:
+        self._stopping = True
+        for peer in self._peers.values():
+            peer.send(StopNow(reason=self._stop.reason or "the run ends"))
+        await asyncio.wait((places,), timeout=_END_S)
+
+    async def _watch(self, desk: Desk) -> None:
+        """Polls until the run has to end early. Raises: StopRequest, or the database's error."""
+        looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
+        while True:
+            self._stop.check()
+            if look.done() and time.monotonic() - looked >= _LOOK_S:
+                look.result()
+                looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
+            desk.show()
+            await asyncio.sleep(POLL_S)
+
+    async def _place(self, place: int, desk: Desk, leases: Leases) -> None:
+        """Keeps a worker at a place for as long as there is something to read. Raises what workers cannot get over."""
+        losses = 0
+        while losses < _MOST_LOSSES and not self._stopping:
+            number = self._numbers
+            self._numbers += 1
+            config = self._ledger.config
+            peer = await asyncio.to_thread(
+                self._crew.start, place, config, self._ledger.run_id, self._ledger.settings_hash
+            )
+            self._peers[number] = peer
+            try:
+                if await self._serve(number, peer, desk):
+                    if leases.is_over or self._stopping:
+                        return
+                    losses = 0
+                    continue  # files came back from a worker that was lost
+                raise WorkerLostError("it ended without a word")
+            except WorkerLostError as error:
+                num_pages = await desk.lost(number)
+                losses = 1 if desk.num_stored[number] else losses + 1
+                if not self._stopping:
+                    LOGGER.warning("a worker was lost (%s) with %d pages; others read them", error, num_pages)
+            finally:
+                self._peers.pop(number, None)
+                await asyncio.to_thread(peer.kill)
+
+    async def _serve(self, number: int, peer: Peer, desk: Desk) -> bool:
+        """Answers a worker until it is gone; returns whether it had finished. Raises its error, or WorkerLostError."""
+        messages: asyncio.Queue[list[Asked] | WorkerLostError] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        threading.Thread(
+            target=_listen, args=(peer, messages, loop), name=f"peer-{number}", daemon=True
+        ).start()
+        has_finished = False
+        answering: set[asyncio.Task[None]] = set()
+        while True:
+            received = await messages.get()
+            if isinstance(received, WorkerLostError):
+                await asyncio.gather(*answering)
+                if has_finished:
+                    return True
+                raise received
+            for asked in received:
+                match asked.request:
+                    case Finished(report=report):
+                        has_finished = True
+                        self._reports.append(report)
+                    case Failed(error=DeviceLostError() | ModelProcessError() as error):
+                        raise WorkerLostError(str(error))
+                    case Failed(error=error):
+                        raise error
+                    case _:
+                        task = asyncio.create_task(self._answer(number, peer, desk, asked))
+                        answering.add(task)
+                        task.add_done_callback(answering.discard)
+
+    async def _answer(self, number: int, peer: Peer, desk: Desk, asked: Asked) -> None:
+        try:
+            value = await desk.answer(number, asked.request)
+        except Exception as error:
+            LOGGER.debug("a worker's request failed", exc_info=error)
+            if asked.number is not None:
+                peer.send(Answer(number=asked.number, error=error))
+            return
+        if asked.number is not None:
+            peer.send(Answer(number=asked.number, value=value))
+
+    def _finish(self, code: int, wall_s: float) -> None:
+        for report in self._reports:
+            self._ledger.summary.stored_after.extend(report.stored_after)
+        stages = [*merged_stages(self._reports), self._ledger.writer.use(wall_s)]
+        finish(self._ledger, merged_figures(self._reports), stages, code, wall_s)
+
+
+def merged_stages(reports: Sequence[Report]) -> list[StageUse]:
+    """Returns the workers' stages, each averaged over the time of all workers."""
+    total_s = sum(report.wall_s for report in reports) or 1.0
+    names = dict.fromkeys(
+        stage.name for report in reports for stage in report.stages if stage.name != "store"
+    )
+    found = [(stage, report.wall_s) for report in reports for stage in report.stages]
+
+    def mean(name: str, key: str) -> float:
+        shares = (float(getattr(stage, key)) * wall_s for stage, wall_s in found if stage.name == name)
+        return sum(shares) / total_s
+
+    return [
+        StageUse(name=name, **{key: mean(name, key) for key in ("busy", "waiting_input", "waiting_output")})
+        for name in names
+    ]
+
+
+def merged_figures(reports: Sequence[Report]) -> ModelFigures:
+    """Returns what all workers' models did: the longest loading, and the sums of what was written."""
+    encoders = [report.encoder for report in reports if report.encoder is not None]
+    paths = dict.fromkeys(name for its in encoders for name in its)
+    merged = {
+        name: reduce(lambda one, other: one.merge(other), [its[name] for its in encoders if name in its])
+        for name in paths
+    }
+    busy = [report.gpu_busy for report in reports if report.gpu_busy is not None]
+    return ModelFigures(
+        load_s=max((report.load_s for report in reports), default=0.0),
+        capture_s=max((report.capture_s for report in reports), default=0.0),
+        num_tokens=sum(report.num_tokens for report in reports),
+        num_steps=sum(report.num_steps for report in reports),
+        gpu_busy=sum(busy) / len(busy) if busy else None,
+        encoder={name: stats.summary() for name, stats in merged.items()} if encoders else None,
+    )
+
+
+def _listen(
+    peer: Peer, messages: "asyncio.Queue[list[Asked] | WorkerLostError]", loop: asyncio.AbstractEventLoop
+) -> None:
+    received: list[Asked] | WorkerLostError = []
+    while not isinstance(received, WorkerLostError):
+        try:
+            received = peer.receive()
+        except WorkerLostError as error:
+            received = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(messages.put_nowait, received)

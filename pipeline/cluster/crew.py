@@ -1,0 +1,42 @@
+"""Defines where workers come from: processes of this machine, or a cluster."""
+
+from abc import ABC, abstractmethod
+
+from pipeline.cluster.messages import Asked, ToWorker
+from pipeline.config.schema import Config
+
+
+class WorkerLostError(Exception):
+    """A worker has ended, in order or not. Its message says how."""
+
+
+class Peer(ABC):
+    """One worker, as its run sees it. number: of its place, from 0."""
+
+    number: int
+
+    @abstractmethod
+    def receive(self) -> list[Asked]:
+        """Returns what the worker sent, in order; waits for it. For one thread. Raises: WorkerLostError."""
+
+    @abstractmethod
+    def send(self, message: ToWorker) -> None:
+        """Sends a message; does nothing if the worker is gone. For any thread."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Ends the worker at once; harmless if it is gone."""
+
+
+class Crew(ABC):
+    """Starts workers. size: places for them."""
+
+    size: int
+
+    @abstractmethod
+    def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
+        """Returns a worker that begins to read. place: from 0, below size. Raises: ConfigError, PipelineError."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what all workers used."""

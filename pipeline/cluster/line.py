@@ -1,0 +1,142 @@
+"""A worker's line to its run: questions and their answers, and what a run's parts ask of it."""
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from pipeline.cluster.messages import Answer, Asked, AtWork, Begin, Call, EndMarks, Plan, Request, Take
+from pipeline.ingest.walk import Found
+from pipeline.meter import StageUse
+from pipeline.reports.progress import Silent
+from pipeline.reports.summary import Phase
+from pipeline.types import Document
+from storage.records.store import Store
+from storage.types import PagePlan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Few, so that no worker has files waiting while another has none.
+_FILES = 2
+
+
+class Line:
+    """Asks the run. send: delivers a message; for any thread. answered() takes the answers, in any thread."""
+
+    def __init__(self, send: Callable[[Asked], None]) -> None:
+        self._send, self._numbers = send, itertools.count()
+        self._open: dict[int, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, request: Request) -> Future[Any]:
+        """Returns the future of the answer."""
+        future: Future[Any] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._open[number] = future
+        self._send(Asked(number=number, request=request))
+        return future
+
+    def tell(self, request: Request) -> None:
+        """Sends what needs no answer."""
+        self._send(Asked(number=None, request=request))
+
+    def answered(self, answer: Answer) -> None:
+        """Settles the question."""
+        with self._lock:
+            future = self._open.pop(answer.number)
+        if not future.set_running_or_notify_cancel():
+            return
+        if answer.error is not None:
+            future.set_exception(answer.error)
+        else:
+            future.set_result(answer.value)
+
+
+class RemoteRecords:
+    """The run's database, as pipeline.run.writer.Records."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Has the run call task(store, ...)."""
+        return self._line.ask(Call(task=task, args=args, kwargs=kwargs))
+
+    def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
+        """Has the run mark pages."""
+        return self._line.ask(Begin(pages=tuple(pages), alone=alone))
+
+    def end(self, run_id: int) -> Future[None]:
+        """Has the run remove this worker's marks."""
+        return self._line.ask(EndMarks())
+
+    def look(self) -> Future[None]:
+        """The run looks after its database."""
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def use(self, wall_s: float) -> StageUse:
+        """Storing takes the run's time, none of the worker's."""
+        return StageUse(name="store", busy=0.0, waiting_input=1.0, waiting_output=0.0)
+
+
+class RemoteInputs:
+    """The run's files, as pipeline.ingest.inputs.InputFiles."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._taken: list[Found] = []
+        self.num_taken = 0
+
+    def begin(self) -> bool:
+        """Waits for the first files; returns whether there are any."""
+        self._taken = list(self._line.ask(Take(most=_FILES)).result())
+        return bool(self._taken)
+
+    def take(self) -> Future[Found | None]:
+        """Returns the future of the next file."""
+        found: Future[Found | None] = Future()
+        if self._taken:
+            found.set_result(self._next())
+        else:
+            self._line.ask(Take(most=_FILES)).add_done_callback(lambda asked: self._fill(asked, found))
+        return found
+
+    def _fill(self, asked: "Future[Sequence[Found]]", found: Future[Found | None]) -> None:
+        if (error := asked.exception()) is not None:
+            found.set_exception(error)
+            return
+        self._taken = list(asked.result())
+        found.set_result(self._next())
+
+    def _next(self) -> Found | None:
+        if not self._taken:
+            return None
+        self.num_taken += 1
+        return self._taken.pop(0)
+
+
+class RemoteProgress(Silent):
+    """Tells the run what is being done; the run itself counts documents and pages."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._told: AtWork | None = None
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        """Tells phase and tokens where they changed."""
+        now = AtWork(phase=phase, num_tokens=num_tokens)
+        if now != self._told:
+            self._told = now
+            self._line.tell(now)
+
+
+async def planned(line: Line, document: Document) -> PagePlan:
+    """Returns the run's plan for a document."""
+    import asyncio
+
+    plan: PagePlan = await asyncio.wrap_future(line.ask(Plan(document=document)))
+    return plan

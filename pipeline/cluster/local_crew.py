@@ -1,0 +1,138 @@
+"""Workers in processes of this machine, one for each of its GPUs."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pipeline.cluster.crew import Crew, Peer, WorkerLostError
+from pipeline.cluster.messages import Answer, Asked, Failed, StopNow, ToWorker
+from pipeline.config.schema import Config
+from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
+from pipeline.ingest.workers.failed_tasks import death
+from pipeline.stop import Stop
+
+_END_S = 5.0
+
+
+class LocalCrew(Crew):
+    """Processes that share this machine's CPUs. num_gpus: each has one of them; 0: they have what the machine has."""
+
+    def __init__(self, size: int, num_gpus: int) -> None:
+        self.size, self._num_gpus = size, num_gpus
+        self._peers: list[_Process] = []
+
+    def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
+        """Starts a process with its share of the machine."""
+        gpu = None if self._num_gpus == 0 else _visible(place % self._num_gpus)
+        peer = _Process(place, shared_out(config, self.size), run_id, settings_hash, gpu)
+        self._peers.append(peer)
+        return peer
+
+    def close(self) -> None:
+        """Ends all processes that have not."""
+        for peer in self._peers:
+            peer.kill()
+
+
+def shared_out(config: Config, num_workers: int, cpus: int | None = None) -> Config:
+    """Returns the configuration of one of so many workers: it has its share of the CPUs, None for this machine's."""
+    all_render = render_workers(config) if cpus is None else config.render.workers or max(1, cpus // 2)
+    all_threads = line_readers(config) if cpus is None else config.threads or max(1, cpus)
+    render = config.render.model_copy(update={"workers": max(1, all_render // num_workers)})
+    threads = max(1, all_threads // num_workers)
+    cluster = config.cluster.model_copy(update={"workers": 1, "address": None})
+    return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster})
+
+
+def count_gpus() -> int:
+    """Returns the number of GPUs that this process may use."""
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def _visible(gpu: int) -> str:
+    """Returns the name of a GPU of those that this process may use."""
+    names = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return str(gpu) if not names else names.split(",")[gpu]
+
+
+class _Process(Peer):
+    def __init__(self, place: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
+        self.number = place
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        self._sending = threading.Lock()
+        level = logging.getLogger("ocrbatch").getEffectiveLevel()
+        arguments = (other, config, run_id, settings_hash, gpu, level)
+        # Not daemonic: workers have processes of their own.
+        self._process: Any = context.Process(target=_serve, args=arguments, name=f"worker-{place}")
+        self._process.start()
+        other.close()
+
+    def receive(self) -> list[Asked]:
+        """Returns the next message."""
+        try:
+            return [self._connection.recv()]
+        except (EOFError, OSError):
+            self._process.join(_END_S)
+            raise WorkerLostError(death(self._process.exitcode)) from None
+
+    def send(self, message: ToWorker) -> None:
+        """Sends a message."""
+        with suppress(OSError), self._sending:
+            self._connection.send(message)
+
+    def kill(self) -> None:
+        """Kills the process and what it started."""
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join(_END_S)
+
+
+def _serve(
+    connection: Connection, config: Config, run_id: int, settings_hash: str, gpu: str | None, level: int
+) -> None:
+    # Ctrl-C reaches the whole group; the run decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    calm_threads()
+    from pipeline.cluster.line import Line
+    from pipeline.cluster.worker import work
+
+    logging.getLogger("ocrbatch").setLevel(level)
+    logging.getLogger("ocrbatch").propagate = False
+    sending, stop = threading.Lock(), Stop()
+
+    def send(message: Asked) -> None:
+        with sending:
+            try:
+                connection.send(message)
+            except OSError:  # the run is gone
+                os._exit(1)
+            except Exception as error:  # what cannot be pickled
+                connection.send(Asked(number=None, request=Failed(error=RuntimeError(repr(error)[:500]))))
+
+    line = Line(send)
+    threading.Thread(target=_listen, args=(connection, line, stop), name="run", daemon=True).start()
+    work(line, config, run_id, settings_hash, stop)
+    connection.close()
+
+
+def _listen(connection: Connection, line: Any, stop: Stop) -> None:
+    while True:
+        try:
+            message: ToWorker = connection.recv()
+        except (EOFError, OSError):
+            os._exit(1)  # nobody is left to read for
+        if isinstance(message, StopNow):
+            stop.request(message.reason)
+        elif isinstance(message, Answer):
+            line.answered(message)

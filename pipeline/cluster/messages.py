@@ -1,0 +1,124 @@
+"""Defines the messages between a run and its workers, which may be on other machines. All of them are pickled."""
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pipeline.meter import StageUse
+from pipeline.reports.summary import Phase
+from pipeline.types import Document
+
+if TYPE_CHECKING:
+    from encoders.graphs.stats import PathStats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """Asks for files to read: at most so many `Found`; none means that there are no more."""
+
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Asks to record a document, and for the `PagePlan` of its pages."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Asks to run task(store, ...), for its result."""
+
+    task: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Asks to mark pages (sha256, page_index) as being read. alone: the worker reads nothing else."""
+
+    pages: tuple[tuple[str, int], ...]
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndMarks:
+    """Asks to remove the marks of all pages that the worker began: it ends in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWork:
+    """Reports what the worker does, and the tokens that it wrote so far."""
+
+    phase: Phase
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message of the worker for its user."""
+
+    level: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a worker's reading came to. stages: shares of its wall_s. Others: see RunSummary. encoder: by path."""
+
+    wall_s: float = 0.0
+    load_s: float = 0.0
+    capture_s: float = 0.0
+    stages: tuple[StageUse, ...] = ()
+    num_tokens: int = 0
+    num_steps: int = 0
+    gpu_busy: float | None = None
+    encoder: "Mapping[str, PathStats] | None" = None
+    stored_after: "array[float]" = field(default_factory=lambda: array("f"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The worker has read all that it took, or was stopped."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The worker cannot go on."""
+
+    error: BaseException
+
+
+Request = Take | Plan | Call | Begin | EndMarks | AtWork | Said | Finished | Failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A worker's message. number: of the answer that it waits for; None where it waits for none."""
+
+    number: int | None
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a message, a value or an error."""
+
+    number: int
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopNow:
+    """Tells a worker to store what is read, and end."""
+
+    reason: str
+
+
+ToWorker = Answer | StopNow

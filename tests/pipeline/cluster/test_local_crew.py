@@ -1,0 +1,108 @@
+"""Workers in processes: what they read together is what one process reads, whatever becomes of them."""
+
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cluster import cluster_run
+from pipeline.cluster.crew import Peer
+from pipeline.cluster.local_crew import LocalCrew, shared_out
+from pipeline.cluster.messages import Asked, Call
+from pipeline.config.schema import Config
+from pipeline.config.sources import load
+from pipeline.reports.progress import Silent
+from pipeline.run import runner
+from pipeline.stages.store import store_page
+from pipeline.stop import Stop
+from tests.pipeline.runs import rows
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def texts(database: Path) -> list[tuple[Any, ...]]:
+    """What is stored of each page."""
+    return [(row["path"], row["page"], row["status"], row["text"]) for row in rows(str(database))]
+
+
+def asked(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database)) as db:
+        return db.execute(sql).fetchall()
+
+
+def config_of(database: Path, *sets: str) -> Config:
+    paths = [str(SAMPLES / name) for name in ("two-column.pdf", "report.pdf", "letter.png", "fax.tiff")]
+    values = {"ingest": {"paths": paths}, "store": {"database": str(database)}}
+    return load(None, list(sets), [("test", values)])
+
+
+class Deadly(LocalCrew):
+    """Kills the first worker that has stored a page."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, 0)
+        self.killed = 0
+
+    def start(self, *args: Any) -> Peer:
+        peer = super().start(*args)
+        receive = peer.receive
+
+        def watched() -> list[Asked]:
+            found = receive()
+            stores = any(isinstance(one.request, Call) and one.request.task is store_page for one in found)
+            if stores and not self.killed:
+                self.killed += 1
+                peer.kill()
+            return found
+
+        peer.receive = watched  # type: ignore[method-assign]
+        return peer
+
+
+@pytest.mark.slow
+def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothing(tmp_path: Path) -> None:
+    alone = runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
+    expected = texts(tmp_path / "alone.db")
+    deadly = Deadly(2)
+    for name, crew in (("two", LocalCrew(2, 0)), ("lost", deadly)):
+        summary = cluster_run.run(crew, config_of(tmp_path / f"{name}.db"), Silent(), Stop())
+        assert texts(tmp_path / f"{name}.db") == expected
+        assert summary.pages == alone.pages
+        assert summary.documents == alone.documents
+        assert (
+            asked(
+                tmp_path / f"{name}.db", "SELECT count(*) FROM attempts GROUP BY page_id HAVING count(*) > 1"
+            )
+            == []
+        )
+        assert asked(tmp_path / f"{name}.db", "SELECT count(*) FROM in_flight") == [(0,)]
+    assert deadly.killed == 1
+    again = cluster_run.run(LocalCrew(2, 0), config_of(tmp_path / "two.db"), Silent(), Stop())
+    assert (again.num_pages, again.num_done_before) == (0, alone.num_pages)
+
+
+@pytest.mark.slow
+def test_a_stop_ends_all_workers_in_order(tmp_path: Path) -> None:
+    stop, config = Stop(), config_of(tmp_path / "a.db", "text_layer=ignore")
+
+    class OnFirst(Silent):
+        def page_done(self, result: object) -> None:
+            stop.request("enough")
+
+    began = time.monotonic()
+    summary = cluster_run.run(LocalCrew(2, 0), config, OnFirst(), stop)
+    assert summary.stopped == "enough"
+    assert time.monotonic() - began < 120
+    assert asked(tmp_path / "a.db", "SELECT state, exit_code FROM runs") == [("finished", 5)]
+    assert not [one for one in threading.enumerate() if one.name.startswith("peer-") and one.is_alive()]
+
+
+def test_workers_share_the_machine() -> None:
+    config = load(None, ["render.workers=4", "threads=6"])
+    its = shared_out(config, 4)
+    assert (its.render.workers, its.threads, its.cluster.workers) == (1, 1, 1)
+    assert shared_out(load(None, []), 2, 32).threads == 16
