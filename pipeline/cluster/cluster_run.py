@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
 from pipeline.cluster.desk import Desk
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.messages import Answer, Asked, Failed, Finished, Report, StopNow
+from pipeline.cluster.worker_messages import Answer, Asked, Failed, Finished, Report, StopNow
 from pipeline.config.schema import Config
 from pipeline.errors import DeviceLostError, ModelProcessError, StopRequest, WorkersError, exit_code
 from pipeline.ingest.inputs import Inputs

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from pipeline.cluster.messages import Asked, ToWorker
+from pipeline.cluster.worker_messages import Asked, ToWorker
 from pipeline.config.schema import Config
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.messages import AtWork, Begin, Call, EndMarks, Plan, Request, Said, Take
+from pipeline.cluster.worker_messages import AtWork, Begin, Call, EndMarks, Plan, Request, Said, Take
 from pipeline.ingest.selection import Selection
 from pipeline.reports.summary import Phase
 from pipeline.run.ledger import Ledger, count_page

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from pipeline.cluster.messages import Answer, Asked, AtWork, Begin, Call, EndMarks, Plan, Request, Take
+from pipeline.cluster.worker_messages import Answer, Asked, AtWork, Begin, Call, EndMarks, Plan, Request, Take
 from pipeline.ingest.walk import Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
-from pipeline.cluster.messages import Answer, Asked, Failed, StopNow, ToWorker
+from pipeline.cluster.worker_messages import Answer, Asked, Failed, StopNow, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
 from pipeline.ingest.workers.failed_tasks import death
@@ -98,14 +98,16 @@ class _Process(Peer):
 def _serve(
     connection: Connection, config: Config, run_id: int, settings_hash: str, gpu: str | None, level: int
 ) -> None:
-    # Ctrl-C reaches the whole group; the run decides when its workers end.
+    # Signals reach the whole group: the worker's own processes would end before the run says so, and pages with them.
+    if hasattr(os, "setsid"):
+        os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     calm_threads()
+    from pipeline.cluster.cluster_worker import work
     from pipeline.cluster.line import Line
-    from pipeline.cluster.worker import work
 
     logging.getLogger("ocrbatch").setLevel(level)
     logging.getLogger("ocrbatch").propagate = False

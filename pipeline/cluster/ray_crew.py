@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
 from pipeline.cluster.local_crew import shared_out
-from pipeline.cluster.messages import Answer, Asked, StopNow, ToWorker
+from pipeline.cluster.worker_messages import Answer, Asked, StopNow, ToWorker
 from pipeline.config.schema import Config
 from pipeline.errors import ConfigError
 
@@ -125,7 +125,7 @@ class _Worker:
             self._line.answered(message)
 
     def _work(self, config: Config, run_id: int, settings_hash: str) -> None:
-        from pipeline.cluster.worker import work
+        from pipeline.cluster.cluster_worker import work
 
         try:
             work(self._line, config, run_id, settings_hash, self._stop)

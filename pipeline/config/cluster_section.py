@@ -1,8 +1,8 @@
 """Defines the configuration's section `cluster`: how many workers read, and where."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import field_validator
 
 from pipeline.config.section import Section
 
@@ -14,6 +14,14 @@ class ClusterConfig(Section):
     address: of a Ray cluster, "auto" for the one that this machine belongs to; None for this machine alone.
     """
 
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] | None = None
+    workers: int | Literal["auto"] | None = None
     address: str | None = None
     operational: ClassVar[frozenset[str]] = frozenset({"workers", "address"})
+
+    @field_validator("workers", mode="before")
+    @classmethod
+    def _number_or_auto(cls, workers: Any) -> Any:
+        """Checks workers before pydantic tries the union, whose errors would name its alternatives as keys."""
+        if workers is None or workers == "auto" or (type(workers) is int and workers >= 1):
+            return workers
+        raise ValueError("write a number of workers from 1 on, or auto")

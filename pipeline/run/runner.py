@@ -30,10 +30,10 @@ from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Found, walk
 from pipeline.reports.summary import Progress, RunSummary
+from pipeline.run.batch_reading import Reading
 from pipeline.run.ending import check_database, count_left, figures, finish, mark_missing
 from pipeline.run.ledger import Ledger
 from pipeline.run.open_models import opened
-from pipeline.run.reading import Reading
 from pipeline.run.versions import versions
 from pipeline.run.writer import Writer
 from pipeline.stop import Stop

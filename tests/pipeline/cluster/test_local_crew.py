@@ -12,7 +12,7 @@ import pytest
 from pipeline.cluster import cluster_run
 from pipeline.cluster.crew import Peer
 from pipeline.cluster.local_crew import LocalCrew, shared_out
-from pipeline.cluster.messages import Asked, Call
+from pipeline.cluster.worker_messages import Asked, Call
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.reports.progress import Silent

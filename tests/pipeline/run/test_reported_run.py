@@ -121,7 +121,7 @@ def test_any_error_is_reported_and_raised(
     def fails(self: Any, inputs: Any) -> None:
         raise error
 
-    monkeypatch.setattr("pipeline.run.reading.Reading.read", fails)
+    monkeypatch.setattr("pipeline.run.batch_reading.Reading.read", fails)
     with pytest.raises(type(error)):
         reported_run(reported, Silent(), Stop())
     found = summary_of(reported)

@@ -28,7 +28,7 @@ from pipeline.meter import StageUse
 from pipeline.outcome.results import render_timings
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
-from pipeline.run import open_models, reading, runner
+from pipeline.run import batch_reading, open_models, runner
 from pipeline.run.budget import Budget
 from pipeline.run.flow import PAGES_AHEAD
 from pipeline.run.runner import run
@@ -173,9 +173,9 @@ def inline(monkeypatch: pytest.MonkeyPatch, inputs: Callable[[], Iterator[Candid
         return models[-1]
 
     monkeypatch.setattr(runner, "walk", lambda *_: inputs())
-    monkeypatch.setattr(reading, "WorkerPool", InlineWorkers)
+    monkeypatch.setattr(batch_reading, "WorkerPool", InlineWorkers)
     monkeypatch.setattr(open_models, "Model", make)
-    monkeypatch.setattr(reading, "Budget", WatchedBudget)
+    monkeypatch.setattr(batch_reading, "Budget", WatchedBudget)
     return models
 
 

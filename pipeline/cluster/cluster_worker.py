@@ -7,14 +7,14 @@ import logging
 from functools import partial
 
 from pipeline.cluster.line import Line, RemoteInputs, RemoteProgress, RemoteRecords, planned
-from pipeline.cluster.messages import Failed, Finished, Report, Said
+from pipeline.cluster.worker_messages import Failed, Finished, Report, Said
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
 from pipeline.errors import StopRequest
 from pipeline.reports.summary import RunSummary
+from pipeline.run.batch_reading import Reading
 from pipeline.run.ledger import Ledger
 from pipeline.run.open_models import Models, opened
-from pipeline.run.reading import Reading
 from pipeline.stop import Stop
 from pipeline.timing import Stopwatch
 
