@@ -72,7 +72,9 @@ class Selection:
         if document.status != "ok":
             return _NOTHING
         assert document.sha256 is not None
-        if self._seen.setdefault(document.sha256, document.path) != document.path:
+        is_known = document.sha256 in self._seen
+        first = self._seen.setdefault(document.sha256, document.path)
+        if is_known and not (again and first == document.path):
             counts.num_copies += 1
             return _NOTHING
         ingest = self._config.ingest
