@@ -24,7 +24,8 @@ class Store:
     """Writes runs, files and pages. Holds the run lock from opening to close().
 
     For use in the thread that opened it. Every method is one transaction: after a kill, the effects of methods that
-    returned are there and nothing else is; of those called within together(), the effects of all or of none. follows_a_death: whether the last process that held the lock died.
+    returned are there and nothing else is; of those called within together(), the effects of all or of none.
+    follows_a_death: whether the last process that held the lock died.
     presence: checks whether the database is still there; for any one thread.
     """
 

@@ -29,12 +29,14 @@ def main() -> None:
     )
     for sample in found.samples:
         print(
-            f"{sample.seconds:7.1f} s  {sample.num_pages:>9} pages  {sample.rss_bytes / 1e6:6.0f} MB  {sample.cpu_s:7.1f} CPU s"
+            f"{sample.seconds:7.1f} s  {sample.num_pages:>9} pages  "
+            f"{sample.rss_bytes / 1e6:6.0f} MB  {sample.cpu_s:7.1f} CPU s"
         )
     last = found.samples[-1]
     cpu_ms = 1e3 * (last.cpu_s - last.own_s) / max(1, last.num_pages)
     print(
-        f"{found.summary.num_pages / found.summary.wall_s:.0f} pages/s, {cpu_ms:.2f} ms of CPU a page without the stand-ins"
+        f"{found.summary.num_pages / found.summary.wall_s:.0f} pages/s, "
+        f"{cpu_ms:.2f} ms of CPU a page without the stand-ins"
     )
 
 
