@@ -24,7 +24,8 @@ _POLL_S = 0.05
 class _File:
     """A file whose pages are known and not all stored. left: not stored. apart: read last, in an order of their own.
 
-    owned: worker -> its pages. granted: those of them which it was not told of yet.
+    owned: worker -> its pages. granted: those of them which it was not told of yet. told: pages whose turn is still to
+    come with a worker, its own or not any more.
     """
 
     found: Found
@@ -33,6 +34,7 @@ class _File:
     begun: set[int] = field(default_factory=set)
     owned: dict[int, set[int]] = field(default_factory=dict)
     granted: dict[int, set[int]] = field(default_factory=dict)
+    told: dict[int, set[int]] = field(default_factory=dict)
 
     def spare(self, worker: int) -> list[int]:
         """Returns a worker's pages that another may have, in order."""
@@ -42,6 +44,7 @@ class _File:
         """Takes all of a worker's pages from it."""
         self.begun -= self.owned.pop(worker, set())
         self.granted.pop(worker, None)
+        self.told.pop(worker, None)
 
     def unowned(self) -> set[int]:
         """Returns the pages that no worker has."""
@@ -126,13 +129,18 @@ class Leases:
         file.left -= file.unowned().difference(to_read)  # given up since a worker was lost with them
         mine = file.granted.pop(worker, set()) | file.unowned()
         file.owned.setdefault(worker, set()).update(mine)
+        told = file.told.setdefault(worker, set())
+        new = sorted(mine - told)  # a page that came back before its turn is not read twice
+        told.update(mine)
         self._settle(sha256, file)
-        return sorted(mine)
+        return new
 
     def claim(self, worker: int, sha256: str, page_index: int) -> bool:
         """Returns whether a page is still a worker's to read; if so, no other gets it any more."""
-        file = self._files.get(sha256)
-        if file is None or page_index not in file.owned.get(worker, ()):
+        if (file := self._files.get(sha256)) is None:
+            return False
+        file.told.get(worker, set()).discard(page_index)
+        if page_index not in file.owned.get(worker, ()):
             return False
         file.begun.add(page_index)
         return True

@@ -113,6 +113,20 @@ def test_a_lost_worker_loses_only_its_share_of_a_file(leases: Leases) -> None:
     asyncio.run(play())
 
 
+def test_a_page_that_comes_back_before_its_turn_is_read_once(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 4)
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 4, again=True) == [2, 3]
+        assert not leases.claim(0, "A", 2)
+        leases.lost(1)
+        assert names(await leases.take(0, 1)) == ["a"]
+        assert plan(leases, 0, "a", 4, again=True) == [2]  # the turn of 3 is still to come
+        assert all(leases.claim(0, "A", page) for page in (0, 1, 2, 3))
+
+    asyncio.run(play())
+
+
 def test_pages_that_are_given_up_are_waited_for_no_more(leases: Leases) -> None:
     async def play() -> None:
         await with_all(leases, 0, 2)
