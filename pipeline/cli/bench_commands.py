@@ -168,7 +168,8 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @click.option(
     "--output-tokens",
     type=click.IntRange(1),
-    help="Write this many tokens for every page.  [default: up to its end; 1000 with random weights]",
+    help="Write this many tokens for every page; at most so many with models of other families than DeepSeek-OCR."
+    "  [default: up to its end; 1000 with random weights]",
 )
 @click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
 @click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
@@ -185,7 +186,7 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 def bench_pipeline(
     paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
 ) -> None:
-    """Time a whole run from files to rows, and report what limits it.
+    """Time a whole run from files to rows, with a model of any family, and report what limits it.
 
     A directory with a config.json but no weights is a model of that shape with random weights.
     """
