@@ -89,6 +89,13 @@ output_json_option = click.option(
     metavar="MIB",
     help="Most memory for graphs and their buffers.  [default: no limit]",
 )
+@click.option(
+    "--ranks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Spread the encoder over N GPUs, and compare time and results with one GPU's; with --device cpu over "
+    "processes.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
@@ -96,6 +103,7 @@ def bench_encoder(
     buckets: str,
     frames: int | None,
     memory_limit_mib: int | None,
+    ranks: int | None,
     output_json: str | None,
     verbose: bool,
     **options: Any,
@@ -104,13 +112,18 @@ def bench_encoder(
     start_logging(verbose)
     from pipeline.bench.encoding import encoder_report
     from pipeline.bench.encoding.requests import parse_buckets
+    from pipeline.bench.ranks import rank_report
 
-    result = encoder_report.run(
-        buckets=parse_buckets(buckets),
-        frames=frames or 0,
-        memory_limit=memory_limit_mib << 20 if memory_limit_mib else None,
-        **options,
-    )
+    options |= {
+        "buckets": parse_buckets(buckets),
+        "frames": frames or 0,
+        "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
+    }
+    if ranks is not None:
+        spread = rank_report.run(ranks=ranks, **options)
+        _show(rank_report.lines(spread), spread, output_json)
+        return
+    result = encoder_report.run(**options)
     _show(encoder_report.lines(result), result, output_json)
 
 

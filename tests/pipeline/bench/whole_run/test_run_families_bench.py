@@ -18,7 +18,6 @@ from tests.pipeline.run.test_run_families import MODELS
 FAMILIES = {
     **{name: MODELS[name][0] for name in ("MiniCPM-V 4.5", "Qwen2.5-VL", "PaddleOCR-VL", "Unlimited-OCR")},
     "DeepSeek-OCR-2": lambda folder: tiny_published.save("deepseek_ocr2", folder),
-    "GOT-OCR 2.0": lambda folder: tiny_published.save("got_ocr2", folder),
 }
 
 
@@ -32,7 +31,9 @@ def bench(*words: str) -> tuple[str, Any]:
     )
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "DeepSeek-OCR-2")) for name in FAMILIES]
+)
 def test_every_family_is_timed_stage_by_stage(name: str, tmp_path: Path) -> None:
     model = FAMILIES[name](tmp_path / "model")
     pixels = np.random.default_rng(0).integers(0, 256, (120, 90, 3), np.uint8)
