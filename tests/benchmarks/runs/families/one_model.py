@@ -31,7 +31,7 @@ from tests.benchmarks.runs.families.whole_sizes import WholeSize
 
 Row = dict[str, Any]
 # Nothing ends a page early or has it read again, and no text layer is taken.
-_ONE_READING = (
+ONE_READING = (
     "text_layer=ignore", "reader=page", "ladder.rungs=[]", "tile.retry_below=0", "decode.loop.tokens=0",
     "decode.length.min_share=0", "decode.length.max_share=0", "store.doubtful_below=0",
 )  # fmt: skip
@@ -171,7 +171,7 @@ def _config(asked: Asked, model: Path, database: Path) -> Config:
         "model": str(model),
         "device": asked.device,
     }
-    return sources.load(None, [*_ONE_READING, *asked.sets], [("the benchmark", values)])
+    return sources.load(None, [*ONE_READING, *asked.sets], [("the benchmark", values)])
 
 
 def _recorded(database: Path) -> Row:
