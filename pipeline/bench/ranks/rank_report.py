@@ -33,8 +33,8 @@ def lines(result: "RankResult") -> Iterator[str]:
         f"{result.speed_up:.2f} times as fast"
     )
     yield (
-        f"{result.num_same_bits} of {result.num_pages} pages have the bits of one rank's, the others the largest "
-        f"relative difference {result.largest_error:.1e}"
+        f"{result.num_same_bits} of {result.num_pages} pages have the bits of one rank's; the largest relative "
+        f"difference of a page is {result.largest_error:.1e}"
     )
     if not result.is_same_everywhere:
         yield "WRONG: the ranks did not gather the same tokens"
