@@ -29,9 +29,9 @@ class _Seen:
     is_waiting: bool = False
     ended: str | None = None
 
-    def doing(self) -> str:
-        """Returns what it does, in words."""
-        return self.ended or ("waiting for files" if self.is_waiting else self.phase)
+    def doing(self, num_waiting: int) -> str:
+        """Returns what it does, in words. num_waiting: the pages that it has."""
+        return self.ended or ("waiting for files" if self.is_waiting and not num_waiting else self.phase)
 
     def pages_s(self) -> float:
         """Returns its speed from its first page on."""
@@ -86,11 +86,12 @@ class Attendance:
         """Returns how many pages of a worker are stored."""
         return self._all[worker].num_pages
 
-    def is_stalled(self, worker: int, stall_s: float) -> bool:
-        """Returns whether a worker has got nowhere for so long; before it reads it may take longer."""
+    def is_stalled(self, worker: int, stall_s: float, num_waiting: int) -> bool:
+        """Returns whether a worker with so many pages has got nowhere for so long, or longer before it reads."""
         its = self._all[worker]
         patience_s = stall_s if its.phase == "reading" else _LOADING * stall_s
-        return its.ended is None and not its.is_waiting and self.clock() - its.moved_at > patience_s
+        is_idle = its.is_waiting and not num_waiting
+        return its.ended is None and not is_idle and self.clock() - its.moved_at > patience_s
 
     def phases(self) -> set[Phase]:
         """Returns what workers do."""
@@ -106,7 +107,7 @@ class Attendance:
             WorkerUse(
                 number=number,
                 where=its.where,
-                doing=its.doing(),
+                doing=its.doing(num_waiting(number)),
                 num_pages=its.num_pages,
                 pages_s=round(its.pages_s(), 4),
                 num_waiting=num_waiting(number),

@@ -71,6 +71,7 @@ class _Run:
         self._numbers = 0
         self._stopping = False
         self._told_at = float("-inf")
+        self._ending: set[int] = set()
 
     def execute(self, inputs: Inputs) -> RunSummary:
         """Reads all inputs and returns the summary; a requested stop is a normal end. Always closes the run's row."""
@@ -152,10 +153,14 @@ class _Run:
         """Ends workers that got nowhere for too long; they are lost then."""
         stall_s = self._ledger.config.cluster.stall_s
         for number, peer in list(self._peers.items()):
-            if stall_s is not None and self._attendance.is_stalled(number, stall_s):
+            if stall_s is not None and self._is_stalled(number, stall_s):
                 LOGGER.warning("a worker got nowhere for %.0f s and is ended (cluster.stall_s)", stall_s)
-                self._attendance.waits(number, is_waiting=True)  # once
+                self._ending.add(number)
                 asyncio.get_running_loop().run_in_executor(None, peer.kill)
+
+    def _is_stalled(self, number: int, stall_s: float) -> bool:
+        num_pages = self._leases.num_waiting(number)
+        return number not in self._ending and self._attendance.is_stalled(number, stall_s, num_pages)
 
     async def _place(self, place: int, desk: Desk, leases: Leases) -> None:
         """Keeps a worker at a place for as long as there is something to read. Raises what workers cannot get over."""
@@ -171,6 +176,7 @@ class _Run:
             self._peers[number] = peer
             try:
                 await self._serve(number, peer, desk)
+                self._leases.lost(number)  # it has nothing
                 self._attendance.ended(number, FINISHED)
                 losses = 0
             except WorkerLostError as error:
@@ -198,6 +204,7 @@ class _Run:
         try:
             await self._hear(number, peer, desk, messages, answering)
         finally:
+            self._leases.leaves(number)
             await asyncio.gather(*answering)
 
     async def _hear(

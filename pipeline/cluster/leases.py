@@ -6,7 +6,8 @@ up cut among all workers, and a slow one does not hold up the end.
 """
 
 import asyncio
-from collections import deque
+import time
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,9 @@ from pipeline.ingest.walk import Found
 _LEAST, _MOST = 2, 1024
 # A worker that has ended starts again, and loads its model, for no fewer than these.
 _WORTH_LOADING = 16
-_POLL_S = 0.05
+# How long a worker may begin no page before it gets some of another's all the same.
+_PATIENCE_S = 30.0
+_POLL_S, _COUNT_S = 0.05, 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,6 +63,9 @@ class Leases:
         self._held: dict[int, dict[str, Found]] = {}
         self._files: dict[str, _File] = {}  # by SHA-256
         self._unplanned: dict[int, set[str]] = {}
+        self._leaving: set[int] = set()
+        self._spare: Counter[int] = Counter()  # pages that a worker has not begun, and another may have
+        self._most_spare, self._counted_at = 0, float("-inf")
         self._taking = asyncio.Lock()
         self._is_over = False
 
@@ -76,7 +82,10 @@ class Leases:
     @property
     def is_worth_a_start(self) -> bool:
         """Whether there is enough for a worker that has yet to load its model."""
-        return not self.is_over or self._richest()[1] >= _WORTH_LOADING
+        now = time.monotonic()
+        if now - self._counted_at > _COUNT_S:
+            self._counted_at, self._most_spare = now, max(self._spare.values(), default=0)
+        return not self.is_over or self._most_spare >= _WORTH_LOADING
 
     def num_waiting(self, worker: int) -> int:
         """Returns how many pages a worker has that are not stored."""
@@ -84,7 +93,8 @@ class Leases:
 
     async def take(self, worker: int, most: int) -> list[Found]:
         """Returns files for a worker, at most so many, or files in which it gets pages of another's; none where
-        nothing is left for it. Waits for the first only, and while others look into theirs.
+        nothing is left for it. Waits for the first only; and where no file is left until the worker has begun its own
+        pages, and others know theirs.
         """
         held = self._held.setdefault(worker, {})
         taken: list[Found] = []
@@ -92,16 +102,31 @@ class Leases:
             held[found.path] = found
             taken.append(found)
             self._unplanned.setdefault(worker, set()).add(found.path)
-        while not taken:
+        if taken:
+            return taken
+        await self._has_begun(worker)
+        while worker not in self._leaving and not self._back:
             for file in self._shared(worker):
                 held[file.found.path] = file.found
                 taken.append(file.found)
             if taken or not any(paths for other, paths in self._unplanned.items() if other != worker):
-                break
-            await asyncio.sleep(_POLL_S)  # of what others look into it may get a share
-            if self._back:
-                return await self.take(worker, most)
-        return taken
+                return taken
+            await asyncio.sleep(_POLL_S)
+        return [] if worker in self._leaving else await self.take(worker, most)
+
+    def leaves(self, worker: int) -> None:
+        """Notes that a worker is gone: what it asked for needs no answer."""
+        self._leaving.add(worker)
+
+    async def _has_begun(self, worker: int) -> None:
+        """Waits until a worker has begun all of its pages, or begins no more: it may have put off the rest."""
+        num_spare, since = -1, 0.0
+        while worker not in self._leaving and not self._back and (now := self._spare[worker]):
+            if now != num_spare:
+                num_spare, since = now, time.monotonic()
+            if time.monotonic() - since > _PATIENCE_S:
+                return
+            await asyncio.sleep(_POLL_S)
 
     def planned(
         self,
@@ -128,9 +153,9 @@ class Leases:
             return []
         file.left -= file.unowned().difference(to_read)  # given up since a worker was lost with them
         mine = file.granted.pop(worker, set()) | file.unowned()
-        file.owned.setdefault(worker, set()).update(mine)
+        self._own(worker, file, mine - file.owned.get(worker, set()))
         told = file.told.setdefault(worker, set())
-        new = sorted(mine - told)  # a page that came back before its turn is not read twice
+        new = sorted(mine - told - file.begun)  # a page that came back before its turn is not read twice
         told.update(mine)
         self._settle(sha256, file)
         return new
@@ -139,9 +164,11 @@ class Leases:
         """Returns whether a page is still a worker's to read; if so, no other gets it any more."""
         if (file := self._files.get(sha256)) is None:
             return False
-        file.told.get(worker, set()).discard(page_index)
+        for pages in (file.told, file.granted):
+            pages.get(worker, set()).discard(page_index)
         if page_index not in file.owned.get(worker, ()):
             return False
+        self._spare[worker] -= page_index not in file.begun and page_index not in file.apart
         file.begun.add(page_index)
         return True
 
@@ -155,14 +182,18 @@ class Leases:
         if (file := self._files.get(sha256)) is None:
             return
         file.left.discard(page_index)
-        for owned in file.owned.values():
-            owned.discard(page_index)
+        for worker, owned in file.owned.items():
+            if page_index in owned:
+                self._spare[worker] -= page_index not in file.begun and page_index not in file.apart
+                owned.discard(page_index)
         self._settle(sha256, file)
 
     def lost(self, worker: int) -> int:
         """Takes the files of a worker that is gone back, for others; returns how many."""
         files = self._held.pop(worker, {})
+        self._spare.pop(worker, None)
         self._unplanned.pop(worker, None)
+        self._leaving.discard(worker)
         known = {file.found.path: file for file in self._files.values()}
         num_back = 0
         for path, found in files.items():
@@ -174,6 +205,11 @@ class Leases:
             num_back += 1
         return num_back
 
+    def _own(self, worker: int, file: _File, pages: set[int]) -> None:
+        """Makes pages that nobody has a worker's."""
+        file.owned.setdefault(worker, set()).update(pages)
+        self._spare[worker] += len(pages - file.begun - file.apart)
+
     def _settle(self, sha256: str, file: _File) -> None:
         """Lets go of a file all of whose pages are stored, and of workers that have none of it any more."""
         if not file.left:
@@ -182,26 +218,21 @@ class Leases:
             del file.owned[worker]
             self._held.get(worker, {}).pop(file.found.path, None)
 
-    def _richest(self, worker: int | None = None) -> tuple[int | None, int]:
-        """Returns the worker with most pages that another may have, and how many; not `worker`."""
-        spare: dict[int, int] = {}
-        for file in self._files.values():
-            for owner in file.owned:
-                if owner != worker:
-                    spare[owner] = spare.get(owner, 0) + len(file.spare(owner))
-        return max(spare.items(), key=lambda item: item[1], default=(None, 0))
-
     def _shared(self, worker: int) -> list[_File]:
-        """Gives a worker half of the pages that another has not begun, the last first; returns their files."""
-        owner, total = self._richest(worker)
-        if owner is None or total < _LEAST:
+        """Gives a worker half of what another has more to begin than it has, the last first; returns the files."""
+        others = (one for one in self._spare if one != worker)
+        owner = max(others, key=self._spare.__getitem__, default=worker)
+        more = self._spare[owner] - self._spare[worker]
+        if more < _LEAST:
             return []
-        wanted, shared = min(total // 2, _MOST), list[_File]()
+        wanted, shared = min(more // 2, _MOST), list[_File]()
         for file in reversed(self._files.values()):
             if wanted and (pages := set(file.spare(owner)[-wanted:])):
                 wanted -= len(pages)
-                file.owned[owner] -= pages
-                file.owned.setdefault(worker, set()).update(pages)
+                for those in (file.owned, file.granted):
+                    those.get(owner, set()).difference_update(pages)
+                self._spare[owner] -= len(pages)
+                self._own(worker, file, pages)
                 file.granted.setdefault(worker, set()).update(pages)
                 shared.append(file)
         return shared

@@ -24,22 +24,23 @@ def test_a_worker_that_reads_and_gets_nowhere_is_stalled() -> None:
     attendance = Attendance(clock)
     attendance.began(0)
     clock.now = 350.0
-    assert not attendance.is_stalled(0, 60.0)  # it loads
+    assert not attendance.is_stalled(0, 60.0, 1)  # it loads
     clock.now = 361.0
-    assert attendance.is_stalled(0, 60.0)
+    assert attendance.is_stalled(0, 60.0, 1)
     attendance.at_work(0, reading())
     for number, moves in enumerate(
         (lambda: attendance.stored(0), lambda: attendance.at_work(0, reading(5)), lambda: None)
     ):
         moves()
-        assert attendance.is_stalled(0, 60.0) is (number == 2)
+        assert attendance.is_stalled(0, 60.0, 1) is (number == 2)
         clock.now += 61
-        assert attendance.is_stalled(0, 60.0)
+        assert attendance.is_stalled(0, 60.0, 1)
     attendance.at_work(0, reading(5))  # as before
-    assert attendance.is_stalled(0, 60.0)
+    assert attendance.is_stalled(0, 60.0, 1)
     attendance.waits(0, is_waiting=True)
     clock.now += 61
-    assert not attendance.is_stalled(0, 60.0)
+    assert attendance.is_stalled(0, 60.0, 1)
+    assert not attendance.is_stalled(0, 60.0, 0)
 
 
 def test_speeds_count_from_a_worker_s_first_page() -> None:

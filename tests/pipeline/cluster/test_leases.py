@@ -127,6 +127,40 @@ def test_a_page_that_comes_back_before_its_turn_is_read_once(leases: Leases) -> 
     asyncio.run(play())
 
 
+def test_a_page_that_is_given_back_while_its_turn_comes_is_read_once(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 4)
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 4, again=True) == [2, 3]
+        assert all(leases.claim(0, "A", page) for page in (0, 1))
+        assert names(await leases.take(0, 1)) == ["a"]  # 3 again, of which it was told before
+        assert leases.claim(0, "A", 3)
+        assert plan(leases, 0, "a", 4, again=True) == []
+        assert not leases.claim(1, "A", 3)
+
+    asyncio.run(play())
+
+
+def test_a_worker_gets_nothing_of_others_before_it_has_begun_its_own(leases: Leases) -> None:
+    async def play() -> None:
+        await leases.take(0, 2)
+        await leases.take(1, 2)
+        for worker, path, num_pages in ((0, "a", 9), (0, "b", 0), (1, "c", 1), (1, "d", 0)):
+            plan(leases, worker, path, num_pages)
+        taking = asyncio.create_task(leases.take(1, 1))
+        await asyncio.sleep(0.1)
+        assert not taking.done()
+        leases.claim(1, "C", 0)
+        assert names(await taking) == ["a"]
+        taking = asyncio.create_task(leases.take(0, 1))
+        await asyncio.sleep(0.1)
+        leases.leaves(0)
+        assert await taking == []
+        assert leases.lost(0) == 1
+
+    asyncio.run(play())
+
+
 def test_pages_that_are_given_up_are_waited_for_no_more(leases: Leases) -> None:
     async def play() -> None:
         await with_all(leases, 0, 2)
