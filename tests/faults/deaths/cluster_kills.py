@@ -39,6 +39,10 @@ class ClusterKilling(Killing):
         self._arguments = self._plain if is_reference else [*self._plain, *self._workers]
         return super()._start(database)
 
+    def _ends_first(self, running: Running) -> bool:
+        # Several workers are quicker than the uninterrupted run of one process, and what is over cannot be killed.
+        return running.wait(self._chance.uniform(0, self.report.uninterrupted_s / 2))
+
     def _kill(self, running: Running, database: Path) -> bool:
         kinds = [kind for kind in _KINDS if kind != "machine" or self._cluster is not None]
         kind = self._chance.choices(kinds, [_KINDS[name] for name in kinds])[0]
