@@ -238,7 +238,8 @@ ReadyPage = ReadablePage | EmbeddedPage
 class PageResult:
     """The result of one attempt at a page: a parsed transcript or an error, never both.
 
-    rung, source, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord.
+    rung, source, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord. packed_words: likewise, of
+    a result that went to another process (pipeline.stages.store.packed).
     """
 
     page: Page
@@ -256,6 +257,7 @@ class PageResult:
     layer_agreement: float | None = None
     script: str | None = None
     doubt: str | None = None
+    packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -100,7 +100,8 @@ class PageRecord:
     """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
 
     settings_hash: of everything that decides the text. blocks: in reading order. words: those of text.split(), in its
-    order, with what is known of their places; () where nothing is.
+    order, with what is known of their places; () where nothing is. packed_words: the same as storage.words.packed_for
+    returns it, from where that was done beforehand; words is () then.
     confidence: 0..1. width_px, height_px, dpi: of the page as rendered, upright.
     rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
     document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
@@ -129,6 +130,7 @@ class PageRecord:
     doubt: str | None = None
     blocks: tuple[BlockRecord, ...] = field(default=())
     words: tuple[WordRecord, ...] = field(default=())
+    packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -39,6 +39,13 @@ def pack(words: Sequence[WordRecord]) -> bytes:
     return bytes([_VERSION]) + zlib.compress(content.tobytes(), 6)
 
 
+def packed_for(text: str, words: Sequence[WordRecord]) -> bytes | None:
+    """Returns the value for a text's words; None where no place is known, or where the text has other words."""
+    if not any(word.box_px for word in words) or text.split() != [word.text for word in words]:
+        return None
+    return pack(words)
+
+
 def unpack(packed: bytes, text: str) -> list[WordRecord]:
     """Returns the words of the text with their boxes. Raises: ValueError where the value is not that of the text."""
     return [

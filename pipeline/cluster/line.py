@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -23,7 +24,8 @@ from pipeline.ingest.walk import Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
 from pipeline.reports.summary import Phase
-from pipeline.types import Document, Page
+from pipeline.stages.store import packed
+from pipeline.types import Document, Page, PageResult
 from storage.records.store import Store
 from storage.types import PagePlan
 
@@ -31,6 +33,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # Few, so that no worker has files waiting while another has none.
 _FILES = 2
+# Seconds between two reports of what a worker does: a thousand workers are a thousand messages in each.
+_REPORT_S = 1.0
 
 
 class Line:
@@ -74,6 +78,7 @@ class RemoteRecords:
 
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Has the run call task(store, ...)."""
+        args = tuple(packed(one) if isinstance(one, PageResult) else one for one in args)  # type: ignore[assignment]
         return self._line.ask(Call(task=task, args=args, kwargs=kwargs))
 
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
@@ -137,12 +142,14 @@ class RemoteProgress(Silent):
     def __init__(self, line: Line) -> None:
         self._line = line
         self._told: AtWork | None = None
+        self._told_at = float("-inf")
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
-        """Tells phase and tokens where they changed."""
-        now = AtWork(phase=phase, num_tokens=num_tokens)
-        if now != self._told:
-            self._told = now
+        """Tells phase and tokens where they changed: a new phase at once, tokens now and then."""
+        now, seconds = AtWork(phase=phase, num_tokens=num_tokens), time.monotonic()
+        is_new = self._told is None or phase != self._told.phase
+        if is_new or (now != self._told and seconds - self._told_at >= _REPORT_S):
+            self._told, self._told_at = now, seconds
             self._line.tell(now)
 
 

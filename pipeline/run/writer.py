@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from pipeline.meter import Meter, StageUse
+from pipeline.run.shared_commits import SharedCommits
 from storage.records.store import Store
 from storage.recovery.marker import Marker
 
@@ -37,6 +38,7 @@ class Records(Protocol):
 class Writer:
     """Opens a database in its own thread, which runs all calls one at a time, in the order they were made.
 
+    Calls that wait for each other share a transaction (shared_commits.py); a future is done once its call is stored.
     Marking pages has a second thread and connection: the model waits for marks, and storing results may take long.
     A third thread checks that the database is still there, however busy the others are.
     Raises: whatever opening a Store raises.
@@ -48,6 +50,7 @@ class Writer:
             self._thread = stack.enter_context(_thread("store"))
             self._store = self._thread.submit(Store, path).result()
             stack.callback(lambda: self._thread.submit(self._store.close).result())
+            self._shared = SharedCommits(self._store, self._thread, self.meter)
             self._marking = stack.enter_context(_thread("marks"))
             self._marker = self._marking.submit(Marker, path).result()
             stack.callback(lambda: self._marking.submit(self._marker.close).result())
@@ -65,7 +68,7 @@ class Writer:
 
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Runs task(store, ...) in the database's thread and returns its future."""
-        return self._thread.submit(_metered, self.meter, partial(task, self._store, *args, **kwargs))
+        return self._shared.call(task, partial(task, self._store, *args, **kwargs))
 
     def use(self, wall_s: float) -> StageUse:
         """Returns the use of all three threads' time, added up as one stage."""
@@ -76,7 +79,7 @@ class Writer:
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
         """Marks pages (sha256, page_index) as being read and returns the future; in_flight.py says why."""
         mark = partial(self._marker.begin_pages, run_id, pages, alone=alone)
-        return self._marking.submit(_metered, self._marks, mark)
+        return self._marking.submit(self._first, mark)
 
     def look(self) -> Future[None]:
         """Checks that the database is still there; the returned future raises DatabaseGoneError if it is not."""
@@ -84,7 +87,11 @@ class Writer:
 
     def end(self, run_id: int) -> Future[None]:
         """Removes a run's marks and returns the future."""
-        return self._marking.submit(_metered, self._marks, partial(self._marker.end_run, run_id))
+        return self._marking.submit(self._first, partial(self._marker.end_run, run_id))
+
+    def _first(self, mark: Callable[[], R]) -> R:
+        with self._shared.gate.first():
+            return _metered(self._marks, mark)
 
 
 def _metered(meter: Meter, task: Callable[[], R]) -> R:

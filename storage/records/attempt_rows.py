@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from storage.strings.content import Block, content_sha256
 from storage.strings.text import storable, text_sha256
 from storage.types import PageRecord, StageTiming
-from storage.words import pack
+from storage.words import packed_for
 
 
 def insert_attempt(
@@ -70,9 +70,9 @@ def _blocks(page: PageRecord) -> list[Block]:
 
 def _words(page: PageRecord, text: str | None) -> bytes | None:
     """Returns the words' boxes packed; None where there are none, or where the stored text has other words."""
-    if text is None or not any(word.box_px for word in page.words):
-        return None
-    return pack(page.words) if text.split() == [word.text for word in page.words] else None
+    if page.packed_words is not None:
+        return page.packed_words
+    return None if text is None else packed_for(text, page.words)
 
 
 def insert_timings(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from storage.records.attempt_rows import insert_attempt, insert_blocks, insert_timings
 from storage.records.merit import FINE_RANK, RANK, Merit, first_settings, merit
 from storage.records.page_plans import document_id, history_of, quarantine
-from storage.types import PageRecord
+from storage.types import DONE_STATUSES, PageRecord
 
 
 def record(
@@ -34,7 +34,7 @@ def record(
     best = max(range(len(ids)), key=lambda number: _merit(attempts[number]))
     _point(conn, page_id, ids[best], attempts[best])
     _forget_first(conn, page_id, page.settings_hash)
-    if attempt_limit is not None:
+    if attempt_limit is not None and not any(attempt.status in DONE_STATUSES for attempt in attempts):
         document = document_id(conn, page.sha256)
         tried, done = history_of(conn, document, page.settings_hash, page.page_index)
         if not done and tried[page.page_index] >= attempt_limit:

@@ -1,4 +1,4 @@
-"""The writer's side of the database: one run at a time, one transaction a page."""
+"""The writer's side of the database: one run at a time, each page whole or not at all."""
 
 import contextlib
 import json
@@ -24,7 +24,9 @@ class Store:
     """Writes runs, files and pages. Holds the run lock from opening to close().
 
     For use in the thread that opened it. Every method is one transaction: after a kill, the effects of methods that
-    returned are there and nothing else is. follows_a_death: whether the last process that held the lock died.
+    returned are there and nothing else is; of those called within together(), the effects of all or of none.
+
+    follows_a_death: whether the last process that held the lock died.
     presence: checks whether the database is still there; for any one thread.
     """
 
@@ -36,6 +38,7 @@ class Store:
         """
         self.path = os.fspath(path)
         self._started: dict[int, float] = {}
+        self._joined: sqlite3.Connection | None = None
         with contextlib.ExitStack() as stack:
             lock = RunLock(self.path)
             stack.callback(lock.release)
@@ -237,7 +240,23 @@ class Store:
         return attempts.quarantined(self._db.conn, run_id, most)
 
     @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Makes one transaction of all methods called within: they are stored at its end or, if any raises, not at all.
+
+        Much of a transaction's cost is its end: what was changed is written to the log, and the search index gets
+        another segment.
+        """
+        with transaction(self._db, self.path) as self._joined:
+            try:
+                yield
+            finally:
+                self._joined = None
+
+    @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self._joined is not None:
+            yield self._joined
+            return
         with transaction(self._db, self.path) as conn:
             yield conn
 
