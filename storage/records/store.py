@@ -25,6 +25,7 @@ class Store:
 
     For use in the thread that opened it. Every method is one transaction: after a kill, the effects of methods that
     returned are there and nothing else is; of those called within together(), the effects of all or of none.
+
     follows_a_death: whether the last process that held the lock died.
     presence: checks whether the database is still there; for any one thread.
     """
@@ -102,6 +103,11 @@ class Store:
             lost_workers.lose(conn, run_id, pages, now())
             for died, attempt in in_flight.take_strikes(conn):
                 attempts.record(conn, died, [attempt], now(), time.perf_counter())
+
+    def note_flow(self, run_id: int, flow: Mapping[str, object]) -> None:
+        """Stores what a run that goes on does, as JSON values."""
+        with self._transaction() as conn:
+            conn.execute("UPDATE runs SET flow = ? WHERE id = ?", (json.dumps(flow), run_id))
 
     def finish_run(
         self,

@@ -50,6 +50,7 @@ class Figures:
     first_s: float | None
     samples: tuple[Sample, ...]
     store_busy: float
+    num_lost: int
 
 
 def simulate(
@@ -79,7 +80,13 @@ def simulate(
             over.set()
             watching.join()
     store = next((stage.busy for stage in summary.stages if stage.name == "store"), 0.0)
-    return Figures(summary=summary, first_s=progress.first_s, samples=tuple(samples), store_busy=store)
+    return Figures(
+        summary=summary,
+        first_s=progress.first_s,
+        samples=tuple(samples),
+        store_busy=store,
+        num_lost=crew.num_lost,
+    )
 
 
 class _Counted(Silent):

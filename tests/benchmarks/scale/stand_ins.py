@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
@@ -20,10 +21,12 @@ from pipeline.cluster.worker_messages import (
     Asked,
     AtWork,
     Begin,
+    Claim,
     Finished,
     Plan,
     Report,
     Request,
+    Started,
     Take,
     ToWorker,
 )
@@ -129,7 +132,8 @@ class _StandIn(Peer):
         self._asked: dict[int, Callable[[Any], None]] = {}
         self._planned: deque[tuple[str, str, int]] = deque()
         self._in_model: deque[tuple[str, str, int]] = deque()
-        self._num_planning = self._num_marking = self._num_storing = self._num_tokens = 0
+        self._claimed: deque[tuple[str, str, int]] = deque()
+        self._num_planning = self._num_claiming = self._num_marking = self._num_storing = self._num_tokens = 0
         self._is_taking = self._has_all = False
         self._next_at = 0.0
         clock.at(0.0, self._begin)
@@ -179,6 +183,7 @@ class _StandIn(Peer):
         pace = self._crew.pace
         # Workers do not start in step.
         self._next_at = time.monotonic() + (self.number % 97) / 97 / (pace.pages_per_s or 1e3)
+        self._say(pickle.dumps(Asked(number=None, request=Started(where="nowhere"))))
         self._report()
         self._go_on()
 
@@ -194,17 +199,30 @@ class _StandIn(Peer):
         if not (self._has_all or self._is_taking or self._num_planning) and len(self._planned) < _AHEAD:
             self._is_taking = True
             self._ask(Take(most=_FILES), self._took)
-        room = _IN_MODEL - len(self._in_model) - self._num_marking
-        if room > 0 and self._planned and not self._num_marking:
-            pages = [self._planned.popleft() for _ in range(min(room, len(self._planned)))]
+        while self._planned and self._num_begun() < _IN_MODEL:
+            page = self._planned.popleft()
+            self._num_claiming += 1
+            self._ask(Claim(page=page[1:]), partial(self._claim, page))
+        if self._claimed and not self._num_marking:
+            pages = list(self._claimed)
+            self._claimed.clear()
             self._num_marking = len(pages)
-            marks = tuple((sha256, index) for _, sha256, index in pages)
-            self._ask(Begin(pages=marks, alone=False), lambda _: self._marked(pages))
+            self._ask(
+                Begin(pages=tuple(page[1:] for page in pages), alone=False), partial(self._marked, pages)
+            )
         self._read()
         if self._has_all and not (
-            self._planned or self._in_model or self._num_planning or self._num_marking or self._num_storing
+            self._planned or self._num_begun() or self._num_planning or self._num_storing
         ):
             self._finish()
+
+    def _num_begun(self) -> int:
+        return self._num_claiming + len(self._claimed) + self._num_marking + len(self._in_model)
+
+    def _claim(self, page: tuple[str, str, int], is_ours: bool) -> None:
+        self._num_claiming -= 1
+        if is_ours:
+            self._claimed.append(page)
 
     def _took(self, files: list[Found]) -> None:
         self._is_taking, self._has_all = False, not files
@@ -218,7 +236,7 @@ class _StandIn(Peer):
         sha256 = sha256_of(path)
         self._planned.extend((path, sha256, index) for index in plan.to_read)
 
-    def _marked(self, pages: list[tuple[str, str, int]]) -> None:
+    def _marked(self, pages: list[tuple[str, str, int]], _: object) -> None:
         self._num_marking = 0
         self._in_model.extend(pages)
 
