@@ -88,8 +88,8 @@ class Spool:
     def release(self, url: str, page_index: int) -> None:
         """Notes that a page is stored, or waits until others are: with its last one the object is removed."""
         with self._changed:
-            if (known := self._objects.get(url)) is None:
-                return
+            if (known := self._objects.get(url)) is None or page_index not in known.held:
+                return  # a page that waited: others of its object may still be waiting
             known.held.discard(page_index)
             if not known.held:
                 known.is_forgotten = True
