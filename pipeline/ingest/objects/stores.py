@@ -3,9 +3,11 @@
 Needs the extra `cloud`; stores other than S3 need a package more.
 """
 
+import os
 import re
+import shutil
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 from pipeline.errors import ConfigError
 from pipeline.ingest.objects.patience import StalledError, within
@@ -17,6 +19,7 @@ _PACKAGES = {
     **dict.fromkeys(("gs", "gcs"), f"'{_EXTRA}' gcsfs"),
     **dict.fromkeys(("az", "abfs", "abfss", "adl"), f"'{_EXTRA}' adlfs"),
 }
+_COPY_BYTES = 8 << 20
 DENIED = "access denied; check the credentials in the environment"
 GONE = "no such object"
 
@@ -50,6 +53,28 @@ class Store:
             raise ConfigError(f"{url}: {protocol}:// is no protocol that is known: {error}") from error
         # A web address is a path as it is; a store's path keeps "?" and "#", which are letters of a name.
         self.path: str = url if is_web(url) else str(self.fs._strip_protocol(url))
+
+    @classmethod
+    def local(cls, folder: str) -> "Store":
+        """Returns a local folder as a store, for what is written to either."""
+        from fsspec.implementations.local import LocalFileSystem
+
+        store = cls.__new__(cls)
+        store.fs, store.path = LocalFileSystem(), os.path.abspath(folder)
+        return store
+
+    def put(self, file: IO[bytes], name: str) -> None:
+        """Writes a file into this folder, which is made as needed; it appears whole. Raises: OSError."""
+        target = f"{self.path}/{name}"
+        if isinstance(self.fs.protocol, tuple) and "file" in self.fs.protocol:
+            self.fs.makedirs(self.path, exist_ok=True)
+            partial = f"{self.path}/.{name}.{os.getpid()}.part"
+        else:
+            partial = target  # a store shows an object once it is closed
+        with self.fs.open(partial, "wb") as out:
+            shutil.copyfileobj(file, out, _COPY_BYTES)
+        if partial != target:
+            os.replace(partial, target)
 
     def entries(self) -> list[tuple[str, bool]]:
         """Returns names, "" for one that is empty, and whether each is a folder, by name. Raises: OSError."""
