@@ -1,6 +1,9 @@
 """Slices as rows of patches under a cap, so that slices of any aspect share a batch.
 
-Shapes: F slices of one size, N patches (the cap), P = 3 * patch_px^2 numbers a patch: channel, row, column.
+Slices go to the device as they are, in runs of patch_px pixels of one row and channel, and patches are collected from
+them there: rearranging the pixels on the host took longer than encoding a small image.
+
+Shapes: S slices, N patches (the cap), R runs of all slices, P = 3 * patch_px^2 numbers a patch: channel, row, column.
 Source: openbmb/MiniCPM-V-2_6 (`reshape_by_patch`, `SiglipVisionEmbeddings`), after NaViT (Dehghani et al. 2023).
 """
 
@@ -11,20 +14,33 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 
+_CHANNELS = 3
 
-def pack_patches(slices: Tensor, patch_px: int, cap: int) -> Tensor:
-    """Returns the patches of slices [F, 3, h, w] uint8 in rows, zeros behind them: [F, cap, P] uint8.
 
-    Raises: UnitError for a size that is no multiple of patch_px, or more patches than the cap.
+def runs_a_patch(patch_px: int) -> int:
+    """Returns how many runs a patch is made of."""
+    return _CHANNELS * patch_px
+
+
+def collected(runs: Tensor, starts_S: Tensor, sizes_S2: Tensor, cap: int) -> Tensor:
+    """Returns the patches of slices in rows, [S, cap, P] uint8; behind a slice's patches its first again.
+
+    runs: uint8 [R, patch_px], slices end to end, each [3, h, w]. starts: the first run of each. sizes: (rows, columns)
+    of patches, both int32. A slice without patches shows the first pixels of all.
     """
-    F, channels, height, width = slices.shape
-    rows, columns = grid_of(height, width, patch_px)
-    if rows * columns > cap:
-        raise UnitError(f"a slice of {rows} x {columns} patches does not fit under a cap of {cap}")
-    packed = torch.zeros(F, cap, channels * patch_px**2, dtype=slices.dtype)
-    target = packed[:, : rows * columns].view(F, rows, columns, channels, patch_px, patch_px)
-    target.copy_(slices.view(F, channels, rows, patch_px, columns, patch_px).permute(0, 2, 4, 1, 3, 5))
-    return packed
+    patch_px = runs.shape[1]
+    numbers = torch.arange(cap, device=runs.device, dtype=torch.int32)
+    held_S2 = sizes_S2.clamp(min=1)
+    rows_S1, columns_S1 = held_S2[:, :1], held_S2[:, 1:]
+    # Where each patch begins; one behind the slice's own shows its first.
+    inside = numbers * (numbers < rows_S1 * columns_S1)
+    first_SN = starts_S[:, None] + inside // columns_S1 * patch_px * columns_S1 + inside % columns_S1
+    channels = (
+        torch.arange(_CHANNELS, device=runs.device, dtype=torch.int32) * (rows_S1 * columns_S1) * patch_px
+    )
+    lines = torch.arange(patch_px, device=runs.device, dtype=torch.int32) * columns_S1
+    index = first_SN[:, :, None, None] + channels[:, None, :, None] + lines[:, None, None]
+    return runs.index_select(0, index.flatten()).view(len(starts_S), cap, -1)
 
 
 def grid_of(height_px: int, width_px: int, patch_px: int) -> tuple[int, int]:
@@ -51,6 +67,19 @@ def valid_patches(sizes_S2: Tensor, cap: int) -> Tensor:
 
 
 @lru_cache(maxsize=1024)
+def padded_positions(rows: int, columns: int, side: int, cap: int) -> Tensor:
+    """Returns position_ids() with zeros up to the cap, [1, cap] int32. Shared: not to be written to."""
+    positions = torch.zeros(1, cap, dtype=torch.int32)
+    positions[0, : rows * columns] = position_ids(rows, columns, side)
+    return positions
+
+
+@lru_cache(maxsize=1024)
+def size_of(rows: int, columns: int) -> Tensor:
+    """Returns (rows, columns) as [1, 2] int32. Shared: not to be written to."""
+    return torch.tensor([[rows, columns]], dtype=torch.int32)
+
+
 def position_ids(rows: int, columns: int, side: int) -> Tensor:
     """Returns the place of each patch in the learnt table of side x side positions, [rows * columns] int32.
 

@@ -2,10 +2,10 @@
 
 Vision transformer and resampler are one graph. A slice's patches lie in rows under the smallest cap that holds them, so
 slices of any aspect share a batch and little is padded: published slicing makes all of about 32 x 32 patches. Frames of
-a group become one set of tokens; a table of indices gathers them from all frames of the batch.
+a group become one set of tokens; a table of indices gathers them from all frames of the batch. Pixels go to the device
+as they are, and become rows of patches in the graph (encoders.minicpm.packed_patches).
 
-Shapes: U units, S slices or frames, N the cap, P numbers a patch, F frames a group at most, Q queries, D language model
-width.
+Shapes: U units, S slices or frames, N the cap, F frames a group at most, Q queries, D language model width.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,14 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import Tensors, UniformPath, Unit, watch
-from encoders.minicpm.packed_patches import grid_of, pack_patches, position_ids, valid_patches
+from encoders.minicpm.packed_patches import (
+    collected,
+    grid_of,
+    padded_positions,
+    runs_a_patch,
+    size_of,
+    valid_patches,
+)
 from encoders.minicpm.resampler import Resampler
 from encoders.minicpm.siglip import SiglipVit
 
@@ -81,8 +88,10 @@ class SlicePath(UniformPath):
         tier, vit = _tier(axis), self._vit.config
         units = budget // self.least_tokens
         slots = units * tier.frames
+        num_runs = slots * tier.cap * runs_a_patch(vit.patch_px)
         held = {
-            "pixels": torch.zeros(slots, tier.cap, 3 * vit.patch_px**2, dtype=torch.uint8, device=device),
+            "runs": torch.zeros(num_runs, vit.patch_px, dtype=torch.uint8, device=device),
+            "starts": torch.zeros(slots, dtype=torch.int32, device=device),
             "positions": torch.zeros(slots, tier.cap, dtype=torch.int32, device=device),
             "sizes": torch.zeros(slots, 2, dtype=torch.int32, device=device),
         }
@@ -93,7 +102,10 @@ class SlicePath(UniformPath):
         return held
 
     def pieces(self, units: Sequence[Unit]) -> dict[str, list[Tensor]]:
-        """Returns each buffer's contents. Members count from a unit's first frame, here from the batch's."""
+        """Returns each buffer's contents: what is small as one tensor, since each costs the host a copy.
+
+        Starts are counted from the batch's first run; members count from a unit's first frame, here from the batch's.
+        """
         pieces = super().pieces(units)
         if "members" in pieces:
             starts = accumulate((unit.items for unit in units[:-1]), initial=0)
@@ -101,12 +113,15 @@ class SlicePath(UniformPath):
                 torch.where(members < 0, members, members + start)
                 for members, start in zip(pieces["members"], starts, strict=True)
             ]
-        return pieces
+        if len(units) > 1:
+            pieces = {name: parts if name == "runs" else [torch.cat(parts)] for name, parts in pieces.items()}
+        return pieces | {"starts": [_starts(units)]}
 
     def pad(self, name: str, buffer: Tensor, used: int, dirty: int) -> None:
+        """Restores the padding, but for pixels, which nothing but starts and sizes refers to."""
         if name in ("times", "members"):
             buffer[used:dirty].fill_(-1)
-        else:
+        elif name != "runs":
             super().pad(name, buffer, used, dirty)
 
     def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
@@ -122,16 +137,20 @@ class SlicePath(UniformPath):
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Returns the tokens, [U, Q, D]. Normalises the pixels inside the graph."""
-        valid_SN = valid_patches(inputs["sizes"], inputs["pixels"].shape[1])
-        features = self._vit(inputs["pixels"], inputs["positions"], valid_SN)
-        tokens = self._resampler(features, inputs["sizes"], inputs.get("times"), inputs.get("members"))
+        positions, sizes = inputs["positions"], inputs["sizes"]
+        pixels = collected(inputs["runs"], inputs["starts"], sizes, positions.shape[1])
+        features = self._vit(pixels, positions, valid_patches(sizes, positions.shape[1]))
+        tokens = self._resampler(features, sizes, inputs.get("times"), inputs.get("members"))
         return {"tokens": tokens}
 
     def watched(self, axis: Hashable) -> Sequence[Tensor]:
         return [tensor for weights in self._weights for tensor in weights()]
 
     def slice_unit(self, pixels: Tensor) -> Unit:
-        """Returns the unit of a slice, or of a frame by itself, [3, h, w] uint8. Raises: UnitError for its size."""
+        """Returns the unit of a slice, or of a frame by itself, [3, h, w] uint8, whose memory it shares.
+
+        Raises: UnitError for its size.
+        """
         return self._unit(pixels[None], [-1], Tier(self._cap(pixels)))
 
     def group_unit(self, frames: Tensor, times: Sequence[int], most: int) -> Unit:
@@ -150,13 +169,13 @@ class SlicePath(UniformPath):
     def _unit(self, frames: Tensor, times: Sequence[int], tier: Tier) -> Unit:
         vit, num = self._vit.config, len(frames)
         rows, columns = grid_of(frames.shape[-2], frames.shape[-1], vit.patch_px)
+        if rows * columns > tier.cap:
+            raise UnitError(f"a slice of {rows} x {columns} patches does not fit under a cap of {tier.cap}")
         places = (1, rows * columns) if self._flat_positions else (rows, columns)
-        positions = torch.zeros(num, tier.cap, dtype=torch.int32)
-        positions[:, : rows * columns] = position_ids(*places, vit.positions_side)
         inputs = {
-            "pixels": pack_patches(frames, vit.patch_px, tier.cap),
-            "positions": positions,
-            "sizes": torch.tensor([[rows, columns]], dtype=torch.int32).repeat(num, 1),
+            "runs": frames.contiguous().view(-1, vit.patch_px),
+            "positions": padded_positions(*places, vit.positions_side, tier.cap).expand(num, -1),
+            "sizes": size_of(rows, columns).expand(num, -1),
         }
         if self._has_times:
             inputs["times"] = torch.tensor(times, dtype=torch.int32)
@@ -170,6 +189,12 @@ class SlicePath(UniformPath):
         rows, columns = grid_of(pixels.shape[-2], pixels.shape[-1], self._vit.config.patch_px)
         count = rows * columns
         return next((cap for cap in self._caps if count <= cap), -(-count // _STEP) * _STEP)
+
+
+def _starts(units: Sequence[Unit]) -> Tensor:
+    """Returns the first run of each slice or frame, of all units end to end, [S] int32."""
+    lengths = [len(unit.inputs["runs"]) // unit.items for unit in units for _ in range(unit.items)]
+    return torch.tensor(list(accumulate(lengths[:-1], initial=0)), dtype=torch.int32)
 
 
 def _tier(axis: Hashable) -> Tier:

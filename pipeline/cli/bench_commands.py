@@ -89,6 +89,13 @@ output_json_option = click.option(
     metavar="MIB",
     help="Most memory for graphs and their buffers.  [default: no limit]",
 )
+@click.option(
+    "--ranks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Spread the encoder over N GPUs, and compare time and results with one GPU's; with --device cpu over "
+    "processes.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
@@ -96,6 +103,7 @@ def bench_encoder(
     buckets: str,
     frames: int | None,
     memory_limit_mib: int | None,
+    ranks: int | None,
     output_json: str | None,
     verbose: bool,
     **options: Any,
@@ -104,13 +112,18 @@ def bench_encoder(
     start_logging(verbose)
     from pipeline.bench.encoding import encoder_report
     from pipeline.bench.encoding.requests import parse_buckets
+    from pipeline.bench.ranks import rank_report
 
-    result = encoder_report.run(
-        buckets=parse_buckets(buckets),
-        frames=frames or 0,
-        memory_limit=memory_limit_mib << 20 if memory_limit_mib else None,
-        **options,
-    )
+    options |= {
+        "buckets": parse_buckets(buckets),
+        "frames": frames or 0,
+        "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
+    }
+    if ranks is not None:
+        spread = rank_report.run(ranks=ranks, **options)
+        _show(rank_report.lines(spread), spread, output_json)
+        return
+    result = encoder_report.run(**options)
     _show(encoder_report.lines(result), result, output_json)
 
 
@@ -168,7 +181,8 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @click.option(
     "--output-tokens",
     type=click.IntRange(1),
-    help="Write this many tokens for every page.  [default: up to its end; 1000 with random weights]",
+    help="Write this many tokens for every page; at most so many with models of other families than DeepSeek-OCR."
+    "  [default: up to its end; 1000 with random weights]",
 )
 @click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
 @click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
@@ -185,7 +199,7 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 def bench_pipeline(
     paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
 ) -> None:
-    """Time a whole run from files to rows, and report what limits it.
+    """Time a whole run from files to rows, with a model of any family, and report what limits it.
 
     A directory with a config.json but no weights is a model of that shape with random weights.
     """

@@ -13,13 +13,20 @@ from pipeline.cli.console import say, start_logging, verbose_option
 @click.option("--config", "config_path", metavar="FILE", help="The YAML configuration file of your runs.")
 @click.option("--db", "database", metavar="FILE", help="The database of your runs.  [default: ocrbatch.db]")
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
+@click.option("--cluster", metavar="ADDRESS", help="The Ray cluster of your runs; auto for this machine's.")
 @click.option(
     "--read", is_flag=True, help="Also read a small page with the model, which takes seconds or more."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @verbose_option
 def doctor(
-    config_path: str | None, database: str | None, model: str | None, read: bool, as_json: bool, verbose: bool
+    config_path: str | None,
+    database: str | None,
+    model: str | None,
+    cluster: str | None,
+    read: bool,
+    as_json: bool,
+    verbose: bool,
 ) -> int:
     """Check what a run needs on this machine, and say how to fix what is wrong.
 
@@ -33,6 +40,7 @@ def doctor(
     options: dict[str, tuple[str, Any]] = {
         "--db": ("store.database", database),
         "--model": ("model", model),
+        "--cluster": ("cluster.address", cluster),
     }
     layers = [(name, sources.nest(key, value)) for name, (key, value) in options.items() if value is not None]
     config = sources.load(config_path, (), layers)

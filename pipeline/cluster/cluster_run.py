@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from pipeline.cluster.attendance import FINISHED, LOST, Attendance
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
 from pipeline.cluster.desk import Desk
 from pipeline.cluster.leases import Leases
@@ -33,6 +34,8 @@ from storage.records.store import Store
 LOGGER = logging.getLogger("ocrbatch")
 POLL_S = 0.1
 _LOOK_S = 1.0
+# How often the progress of each worker is told.
+_TELL_S = 5.0
 # How long workers that are told to stop may take to store what they have.
 _END_S = 30.0
 # A place whose workers were lost so often, and stored nothing in between, is given up.
@@ -55,23 +58,27 @@ def run(
         summary.run_id = run_id
         ledger = Ledger(ready.config, writer, run_id, ready.record.settings_hash, progress, summary)
         closing.callback(crew.close)
-        return _Run(ledger, crew, stop).execute(inputs)
+        return _Run(ledger, crew, stop, inputs).execute(inputs)
 
 
 class _Run:
-    def __init__(self, ledger: Ledger, crew: Crew, stop: Stop) -> None:
+    def __init__(self, ledger: Ledger, crew: Crew, stop: Stop, inputs: Inputs) -> None:
         self._ledger, self._crew, self._stop = ledger, crew, stop
+        self._leases = Leases(inputs)
         self._reports: list[Report] = []
         self._peers: dict[int, Peer] = {}
+        self._attendance = Attendance()
         self._numbers = 0
         self._stopping = False
+        self._told_at = float("-inf")
+        self._ending: set[int] = set()
 
     def execute(self, inputs: Inputs) -> RunSummary:
         """Reads all inputs and returns the summary; a requested stop is a normal end. Always closes the run's row."""
         watch, summary = Stopwatch(), self._ledger.summary
         try:
             with watch.measure():
-                asyncio.run(self._all(inputs))
+                asyncio.run(self._all())
                 mark_missing(self._ledger, self._stop)
         except StopRequest as request:
             summary.stopped = str(request)
@@ -90,8 +97,9 @@ class _Run:
         check_database(self._ledger)
         return summary
 
-    async def _all(self, inputs: Inputs) -> None:
-        desk = Desk(self._ledger, leases := Leases(inputs))
+    async def _all(self) -> None:
+        leases = self._leases
+        desk = Desk(self._ledger, leases, self._attendance)
         watching = asyncio.create_task(self._watch(desk))
         places = asyncio.gather(
             *(self._place(place, desk, leases) for place in range(self._crew.size)), return_exceptions=False
@@ -108,7 +116,7 @@ class _Run:
             for peer in self._peers.values():
                 peer.kill()
             await asyncio.gather(watching, places, return_exceptions=True)
-        if not leases.is_over:
+        if not leases.is_done:
             raise WorkersError("no worker is left: each was lost again and again; run again to go on")
 
     async def _end(self, places: "asyncio.Future[Any]") -> None:
@@ -125,8 +133,34 @@ class _Run:
             if look.done() and time.monotonic() - looked >= _LOOK_S:
                 look.result()
                 looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
-            desk.show()
+            self._show(desk)
+            self._end_stalled()
             await asyncio.sleep(POLL_S)
+
+    def _show(self, desk: Desk) -> None:
+        """Reports what the workers do, and now and then notes it in the database, where `status` finds it."""
+        desk.show()
+        now = time.monotonic()
+        if now - self._told_at < _TELL_S:
+            return
+        self._told_at, ledger = now, self._ledger
+        uses = self._attendance.uses(self._leases.num_waiting)
+        ledger.progress.workers(self._attendance.uses(self._leases.num_waiting, with_ended=False))
+        ledger.summary.workers = uses
+        ledger.writer.call(Store.note_flow, ledger.run_id, ledger.summary.flow())
+
+    def _end_stalled(self) -> None:
+        """Ends workers that got nowhere for too long; they are lost then."""
+        stall_s = self._ledger.config.cluster.stall_s
+        for number, peer in list(self._peers.items()):
+            if stall_s is not None and self._is_stalled(number, stall_s):
+                LOGGER.warning("a worker got nowhere for %.0f s and is ended (cluster.stall_s)", stall_s)
+                self._ending.add(number)
+                asyncio.get_running_loop().run_in_executor(None, peer.kill)
+
+    def _is_stalled(self, number: int, stall_s: float) -> bool:
+        num_pages = self._leases.num_waiting(number)
+        return number not in self._ending and self._attendance.is_stalled(number, stall_s, num_pages)
 
     async def _place(self, place: int, desk: Desk, leases: Leases) -> None:
         """Keeps a worker at a place for as long as there is something to read. Raises what workers cannot get over."""
@@ -134,42 +168,59 @@ class _Run:
         while losses < _MOST_LOSSES and not self._stopping:
             number = self._numbers
             self._numbers += 1
+            self._attendance.began(number)
             config = self._ledger.config
             peer = await asyncio.to_thread(
                 self._crew.start, place, config, self._ledger.run_id, self._ledger.settings_hash
             )
             self._peers[number] = peer
             try:
-                if await self._serve(number, peer, desk):
-                    if leases.is_over or self._stopping:
-                        return
-                    losses = 0
-                    continue  # files came back from a worker that was lost
-                raise WorkerLostError("it ended without a word")
+                await self._serve(number, peer, desk)
+                self._leases.lost(number)  # it has nothing
+                self._attendance.ended(number, FINISHED)
+                losses = 0
             except WorkerLostError as error:
                 num_pages = await desk.lost(number)
-                losses = 1 if desk.num_stored[number] else losses + 1
+                losses = 1 if self._attendance.num_stored(number) else losses + 1
+                self._attendance.ended(number, LOST)
                 if not self._stopping:
                     LOGGER.warning("a worker was lost (%s) with %d pages; others read them", error, num_pages)
             finally:
                 self._peers.pop(number, None)
                 await asyncio.to_thread(peer.kill)
+            while not (leases.is_done or leases.is_worth_a_start or self._stopping):
+                await asyncio.sleep(POLL_S)  # others still read: what they leave may come back
+            if leases.is_done:
+                return
 
-    async def _serve(self, number: int, peer: Peer, desk: Desk) -> bool:
-        """Answers a worker until it is gone; returns whether it had finished. Raises its error, or WorkerLostError."""
+    async def _serve(self, number: int, peer: Peer, desk: Desk) -> None:
+        """Answers a worker until it has finished. Raises: its error; WorkerLostError if it is gone before."""
         messages: asyncio.Queue[list[Asked] | WorkerLostError] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         threading.Thread(
             target=_listen, args=(peer, messages, loop), name=f"peer-{number}", daemon=True
         ).start()
-        has_finished = False
         answering: set[asyncio.Task[None]] = set()
+        try:
+            await self._hear(number, peer, desk, messages, answering)
+        finally:
+            self._leases.leaves(number)
+            await asyncio.gather(*answering)
+
+    async def _hear(
+        self,
+        number: int,
+        peer: Peer,
+        desk: Desk,
+        messages: "asyncio.Queue[list[Asked] | WorkerLostError]",
+        answering: set[asyncio.Task[None]],
+    ) -> None:
+        has_finished = False
         while True:
             received = await messages.get()
             if isinstance(received, WorkerLostError):
-                await asyncio.gather(*answering)
                 if has_finished:
-                    return True
+                    return
                 raise received
             for asked in received:
                 match asked.request:
@@ -197,6 +248,7 @@ class _Run:
             peer.send(Answer(number=asked.number, value=value))
 
     def _finish(self, code: int, wall_s: float) -> None:
+        self._ledger.summary.workers = self._attendance.uses(self._leases.num_waiting)
         for report in self._reports:
             self._ledger.summary.stored_after.extend(report.stored_after)
         stages = [*merged_stages(self._reports), self._ledger.writer.use(wall_s)]

@@ -4,10 +4,11 @@ Pixels never leave it. What it knows of the database it asks the run.
 """
 
 import logging
-from functools import partial
+import os
+import socket
 
-from pipeline.cluster.line import Line, RemoteInputs, RemoteProgress, RemoteRecords, planned
-from pipeline.cluster.worker_messages import Failed, Finished, Report, Said
+from pipeline.cluster.line import Line, RemoteInputs, RemotePlanner, RemoteProgress, RemoteRecords
+from pipeline.cluster.worker_messages import Failed, Finished, Report, Said, Started
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
 from pipeline.errors import StopRequest
@@ -25,6 +26,7 @@ def work(line: Line, config: Config, run_id: int, settings_hash: str, stop: Stop
     """Reads until the run has no more files, or it is stopped; the last thing that it sends is Finished or Failed."""
     with_run = _ToRun(line)
     LOGGER.addHandler(with_run)
+    line.tell(Started(where=_where()))
     try:
         line.tell(Finished(report=_read(line, config, run_id, settings_hash, stop)))
     except BaseException as error:
@@ -42,7 +44,7 @@ def _read(line: Line, config: Config, run_id: int, settings_hash: str, stop: Sto
     if not inputs.begin():
         return Report()
     with opened(config) as models:
-        reading = Reading(ledger, stop, models, read_passwords(config.ingest), partial(planned, line))
+        reading = Reading(ledger, stop, models, read_passwords(config.ingest), RemotePlanner(line))
         try:
             with watch.measure():
                 reading.read(inputs)
@@ -66,6 +68,11 @@ def _report(models: Models, reading: Reading, summary: RunSummary, wall_s: float
         encoder=first.encoder_stats(),
         stored_after=summary.stored_after,
     )
+
+
+def _where() -> str:
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return socket.gethostname() + (f", GPU {gpus}" if gpus else "")
 
 
 class _ToRun(logging.Handler):

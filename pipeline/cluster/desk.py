@@ -1,14 +1,28 @@
 """Answers a run's workers: hands out files, plans documents, marks and stores pages, and counts."""
 
 import asyncio
+import dataclasses
 import logging
 from collections import defaultdict
 from functools import partial
 from typing import Any
 
+from pipeline.cluster.attendance import Attendance
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.worker_messages import AtWork, Begin, Call, EndMarks, Plan, Request, Said, Take
+from pipeline.cluster.worker_messages import (
+    AtWork,
+    Begin,
+    Call,
+    Claim,
+    EndMarks,
+    Plan,
+    Request,
+    Said,
+    Started,
+    Take,
+)
 from pipeline.ingest.selection import Selection
+from pipeline.ingest.walk import Found
 from pipeline.reports.summary import Phase
 from pipeline.run.ledger import Ledger, count_page
 from pipeline.stages.store import store_document, store_first, store_page
@@ -23,49 +37,47 @@ _Key = tuple[str, int]
 
 
 class Desk:
-    """The run's side of all workers' lines. For one event loop.
+    """The run's side of all workers' lines. For one event loop."""
 
-    num_stored: worker -> pages that it has had stored.
-    """
-
-    def __init__(self, ledger: Ledger, leases: Leases) -> None:
-        self._ledger, self._leases = ledger, leases
+    def __init__(self, ledger: Ledger, leases: Leases, attendance: Attendance) -> None:
+        self._ledger, self._leases, self._attendance = ledger, leases, attendance
         ask = partial(ledger.call, Store.plan_pages)
         self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
         self._planned: set[str] = set()
         self._marks: dict[int, set[_Key]] = defaultdict(set)
-        self._at_work: dict[int, AtWork] = {}
         self._said: set[str] = set()
-        self.num_stored: dict[int, int] = defaultdict(int)
 
     async def answer(self, worker: int, request: Request) -> Any:
         """Does what a worker asks, and returns the answer. Raises what that raises."""
         match request:
             case Take():
-                return await self._leases.take(worker, request.most)
+                return await self._take(worker, request.most)
             case Plan():
                 return await self._plan(worker, request.document)
+            case Claim():
+                return self._leases.claim(worker, *request.page)
             case Call():
                 return await self._call(worker, request)
             case Begin():
                 ledger = self._ledger
                 marking = ledger.writer.begin(ledger.run_id, request.pages, alone=request.alone)
                 self._marks[worker].update(request.pages)
-                return await asyncio.wrap_future(marking)
+                await asyncio.wrap_future(marking)
             case EndMarks():
                 for key in self._marks.pop(worker, set()):
                     await self._ledger.call(Store.put_off, self._ledger.run_id, *key)
+            case Started():
+                self._attendance.stands(worker, request.where)
             case AtWork():
-                self._at_work[worker] = request
+                self._attendance.at_work(worker, request)
             case Said() if request.message not in self._said:
                 self._said.add(request.message)
                 LOGGER.log(request.level, "%s", request.message)
         return None
 
     async def lost(self, worker: int) -> int:
-        """Gives a lost worker's files to others, and blames the pages that it had; returns how many pages."""
+        """Gives a lost worker's pages to others, and blames those that it was reading; returns how many those are."""
         self._leases.lost(worker)
-        self._at_work.pop(worker, None)
         pages = sorted(self._marks.pop(worker, set()))
         if pages:
             await self._ledger.call(Store.lose_worker, self._ledger.run_id, pages)
@@ -73,35 +85,49 @@ class Desk:
 
     def show(self) -> None:
         """Reports what all workers do."""
-        phases = {its.phase for its in self._at_work.values()}
+        phases = self._attendance.phases()
         phase: Phase = next((one for one in _PHASES if one in phases), "inspecting files")
-        self._ledger.progress.at_work(phase, sum(its.num_tokens for its in self._at_work.values()))
+        self._ledger.progress.at_work(phase, self._attendance.num_tokens())
+
+    async def _take(self, worker: int, most: int) -> list[Found]:
+        self._attendance.waits(worker, is_waiting=True)
+        try:
+            return await self._leases.take(worker, most)
+        finally:
+            self._attendance.waits(worker, is_waiting=False)
 
     async def _plan(self, worker: int, document: Document) -> PagePlan:
         ledger, again = self._ledger, document.path in self._planned
         self._planned.add(document.path)
         await ledger.call(store_document, ledger.run_id, document)
         plan = await self._selection.plan(document, again=again)
-        self._leases.planned(worker, document.path, plan.to_read)
+        apart = {*plan.alone, *plan.last}
+        mine = self._leases.planned(
+            worker, document.path, document.sha256, plan.to_read, apart=apart, again=again
+        )
         if not again:
             if document.status != "ok":
                 ledger.progress.document_refused(document)
             ledger.progress.pages_found(len(plan.to_read))
         if self._leases.is_over:
             ledger.progress.all_found()
-        return plan
+        return dataclasses.replace(plan, to_read=tuple(mine))
 
     async def _call(self, worker: int, call: Call) -> Any:
         if call.task not in _STORING:
             raise TypeError(f"workers do not call {call.task}")
-        value = await self._ledger.call(call.task, *call.args, **call.kwargs)
         if call.task is Store.put_off:
             self._marks[worker].discard((call.args[1], call.args[2]))
-        elif call.task is store_page:
-            attempts: tuple[PageResult, ...] = call.args[2:]
-            page = attempts[0].page
-            self._marks[worker].discard((page.sha256, page.page_index))
-            self._leases.stored(worker, page.path, page.page_index)
-            self.num_stored[worker] += 1
-            count_page(self._ledger.config, self._ledger.summary, self._ledger.progress, attempts)
-        return value
+            return await self._ledger.call(call.task, *call.args, **call.kwargs)
+        attempts: tuple[PageResult, ...] = call.args[2:]
+        page = attempts[0].page
+        if self._leases.is_stored(page.sha256, page.page_index):
+            return None  # a row is never written twice
+        await self._ledger.call(call.task, *call.args, **call.kwargs)
+        if call.task is store_first:
+            return None
+        self._leases.stored(page.sha256, page.page_index)
+        self._marks[worker].discard((page.sha256, page.page_index))
+        self._attendance.stored(worker)
+        count_page(self._ledger.config, self._ledger.summary, self._ledger.progress, attempts)
+        return None

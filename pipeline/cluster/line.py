@@ -1,17 +1,29 @@
 """A worker's line to its run: questions and their answers, and what a run's parts ask of it."""
 
+import asyncio
 import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from pipeline.cluster.worker_messages import Answer, Asked, AtWork, Begin, Call, EndMarks, Plan, Request, Take
+from pipeline.cluster.worker_messages import (
+    Answer,
+    Asked,
+    AtWork,
+    Begin,
+    Call,
+    Claim,
+    EndMarks,
+    Plan,
+    Request,
+    Take,
+)
 from pipeline.ingest.walk import Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
 from pipeline.reports.summary import Phase
-from pipeline.types import Document
+from pipeline.types import Document, Page
 from storage.records.store import Store
 from storage.types import PagePlan
 
@@ -134,9 +146,18 @@ class RemoteProgress(Silent):
             self._line.tell(now)
 
 
-async def planned(line: Line, document: Document) -> PagePlan:
-    """Returns the run's plan for a document."""
-    import asyncio
+class RemotePlanner:
+    """The run's plans, as pipeline.run.discovery.Planner."""
 
-    plan: PagePlan = await asyncio.wrap_future(line.ask(Plan(document=document)))
-    return plan
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def plan(self, document: Document) -> PagePlan:
+        """Returns the run's plan of a document: the pages that this worker is to read."""
+        plan: PagePlan = await asyncio.wrap_future(self._line.ask(Plan(document=document)))
+        return plan
+
+    async def claim(self, page: Page) -> bool:
+        """Returns whether no other worker was given the page."""
+        is_ours: bool = await asyncio.wrap_future(self._line.ask(Claim(page=(page.sha256, page.page_index))))
+        return is_ours

@@ -25,16 +25,7 @@ class RayCrew(Crew):
     """Actors of a Ray cluster. size: None for as many as the cluster has GPUs, or machines if it has none."""
 
     def __init__(self, address: str, size: int | None = None) -> None:
-        try:
-            import ray
-        except ModuleNotFoundError:
-            raise ConfigError("a cluster needs Ray: pip install 'ocrbatch[cluster]'") from None
-        self._ray: Any = ray
-        if not ray.is_initialized():
-            try:
-                ray.init(address=address, logging_level="warning", log_to_driver=False)
-            except (ConnectionError, ValueError) as error:
-                raise ConfigError(f"cluster.address {address}: {error}; start it with `ray start`") from None
+        self._ray = ray = connected(address)
         found = ray.cluster_resources()
         self._num_gpus = int(found.get("GPU", 0))
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
@@ -61,6 +52,20 @@ class RayCrew(Crew):
         """Ends all actors; the cluster stays."""
         for peer in self._peers:
             peer.kill()
+
+
+def connected(address: str) -> Any:
+    """Returns the package ray, connected to a cluster. Raises: ConfigError."""
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise ConfigError("a cluster needs Ray: pip install 'ocrbatch[cluster]'") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, logging_level="warning", log_to_driver=False)
+        except (ConnectionError, ValueError) as error:
+            raise ConfigError(f"cluster.address {address}: {error}; start it with `ray start`") from None
+    return ray
 
 
 class _Actor(Peer):

@@ -37,6 +37,13 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Asks whether a page (sha256, page_index) whose turn has come is still this worker's to read."""
+
+    page: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
     """Asks to mark pages (sha256, page_index) as being read. alone: the worker reads nothing else."""
 
@@ -47,6 +54,13 @@ class Begin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndMarks:
     """Asks to remove the marks of all pages that the worker began: it ends in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The worker's first message. where: its machine, and its GPU if it has one of its own."""
+
+    where: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +108,7 @@ class Failed:
     error: BaseException
 
 
-Request = Take | Plan | Call | Begin | EndMarks | AtWork | Said | Finished | Failed
+Request = Take | Plan | Claim | Call | Begin | EndMarks | Started | AtWork | Said | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

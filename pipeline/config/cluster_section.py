@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from pipeline.config.section import Section
 
@@ -12,11 +12,13 @@ class ClusterConfig(Section):
 
     workers: "auto": one for each GPU. None: this process reads, or, in a cluster, as "auto"; 1: this process reads.
     address: of a Ray cluster, "auto" for the one that this machine belongs to; None for this machine alone.
+    stall_s: seconds after which a worker that reads and gets nowhere is ended, for others to go on; None for never.
     """
 
     workers: int | Literal["auto"] | None = None
     address: str | None = None
-    operational: ClassVar[frozenset[str]] = frozenset({"workers", "address"})
+    stall_s: float | None = Field(default=600.0, gt=0)
+    operational: ClassVar[frozenset[str]] = frozenset({"workers", "address", "stall_s"})
 
     @field_validator("workers", mode="before")
     @classmethod

@@ -32,6 +32,7 @@ def _checks(read: bool) -> Iterator[tuple[str, Check]]:
     yield "database", _late("database", "check")
     yield "disk", _late("host", "check_disk")
     yield "inputs", _late("input_files", "check")
+    yield "cluster", _late("cluster_machines", "check")
     if read:
         yield "reading", _late("reading", "check")
 

@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
@@ -20,6 +20,7 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.reports.summary import Phase, Progress, RunSummary
+from pipeline.reports.worker_use import WorkerUse
 from pipeline.types import Document, PageResult
 from storage.types import FINE_STATUSES, PageError
 
@@ -64,6 +65,9 @@ class LoggedProgress:
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
         self._inner.at_work(phase, num_tokens)
+
+    def workers(self, workers: Sequence[WorkerUse]) -> None:
+        self._inner.workers(workers)
 
     def document_refused(self, document: Document) -> None:
         self._inner.document_refused(document)

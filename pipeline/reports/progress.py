@@ -3,11 +3,12 @@
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.reports.listing import in_words, page_name, refusal
 from pipeline.reports.summary import Phase
+from pipeline.reports.worker_use import WorkerUse, in_brief
 from pipeline.types import Document, PageResult
 from storage.strings.printable import one_line
 from storage.types import DONE_STATUSES, FINE_STATUSES
@@ -21,6 +22,7 @@ class Silent:
     def pages_found(self, num_pages: int) -> None: ...
     def all_found(self) -> None: ...
     def at_work(self, phase: Phase, num_tokens: int) -> None: ...
+    def workers(self, workers: Sequence[WorkerUse]) -> None: ...
     def document_refused(self, document: Document) -> None: ...
     def page_done(self, result: PageResult) -> None: ...
     def page_rescued(self, first: PageResult, result: PageResult) -> None: ...
@@ -31,6 +33,7 @@ class Counting(Silent):
 
     def __init__(self) -> None:
         self.num_pages = self.num_ok = self.num_doubtful = self.num_faults = 0
+        self.brief = ""
 
     @property
     def num_read(self) -> int:
@@ -39,6 +42,9 @@ class Counting(Silent):
 
     def pages_found(self, num_pages: int) -> None:
         self.num_pages += num_pages
+
+    def workers(self, workers: Sequence[WorkerUse]) -> None:
+        self.brief = in_brief(workers)
 
     def document_refused(self, document: Document) -> None:
         line = refusal(document.path, document.status, document.reason)
@@ -122,7 +128,8 @@ class Bar(Counting):
         tokens = [f"{self._num_tokens:,} tokens"] if self._num_tokens else []
         doubtful = f"doubtful={self.num_doubtful}, " if self.num_doubtful else ""
         counts = [f"ok={self.num_ok}, {doubtful}failed={self.num_faults}"] if self._bar.n else []
-        self._bar.set_postfix_str(", ".join([*tokens, *counts, *self._speed(), *self._left()]), refresh=False)
+        parts = [*tokens, *counts, *self._speed(), *self._left(), *([self.brief] if self.brief else [])]
+        self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.refresh()
 
     def _speed(self) -> list[str]:
@@ -166,7 +173,7 @@ class Lines(Counting):
         doubtful = f"{self.num_doubtful} doubtful, " if self.num_doubtful else ""
         self.say(
             f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, "
-            f"{self.num_ok} ok, {doubtful}{self.num_faults} failed"
+            f"{self.num_ok} ok, {doubtful}{self.num_faults} failed{self.brief and '; ' + self.brief}"
         )
 
 

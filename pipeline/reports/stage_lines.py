@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.reports.worker_use import worker_lines
+
 
 def flow_lines(flow: Mapping[str, Any]) -> Iterator[str]:
     """Yields a table of the stages and a line about the language model and the GPU. flow: RunStatus.flow."""
+    yield from worker_lines(flow.get("workers", []))
     stages = [stage for stage in flow.get("stages", []) if any(stage[key] for key in _SHARES)]
     if stages:
         yield f"{'stage':<10}" + "".join(f"{title:>20}" for title in _SHARES.values())

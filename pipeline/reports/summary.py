@@ -4,6 +4,7 @@ import shlex
 import statistics
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
@@ -11,6 +12,7 @@ from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
+from pipeline.reports.worker_use import WorkerUse, worker_lines
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
@@ -31,6 +33,9 @@ class Progress(Protocol):
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
         """Reports, several times a second, the run's phase and the tokens written so far."""
+
+    def workers(self, workers: Sequence[WorkerUse]) -> None:
+        """Is told now and then what each of a run's workers does."""
 
     def document_refused(self, document: Document) -> None:
         """Reports a PDF or image that cannot be read, or a file of unknown type; its status and reason say which."""
@@ -58,6 +63,7 @@ class RunSummary(InputCounts):
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
     wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
     the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
+    workers: what each worker did, empty where this process read.
     stored_after: seconds from a page's last token to its row, one for each page that was read.
     empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
@@ -85,6 +91,7 @@ class RunSummary(InputCounts):
     num_tokens: int = 0
     num_steps: int = 0
     gpu_busy: float | None = None
+    workers: list[WorkerUse] = field(default_factory=list)
     stored_after: "array[float]" = field(default_factory=lambda: array("f"))
     stopped: str | None = None
 
@@ -147,6 +154,7 @@ class RunSummary(InputCounts):
             "gpu_busy": self.gpu_busy,
             "stored_after_median_s": statistics.median(self.stored_after) if self.stored_after else None,
             "stored_after_max_s": max(self.stored_after, default=None),
+            **({"workers": [asdict(its) for its in self.workers]} if self.workers else {}),
         }
 
     def lines(self) -> list[str]:
@@ -186,6 +194,7 @@ class RunSummary(InputCounts):
                 f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
                 f"{self._loading()}"
             )
+        lines += worker_lines([asdict(its) for its in self.workers])
         show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
         lines.append(f"results: {self.database}; see them with: {show}")
         return lines

@@ -21,7 +21,7 @@ from pipeline.stop import Stop
 class Reading:
     """What reads a run's inputs: its models, and worker processes that render pages. Reads once.
 
-    plan: plans documents where the run's database is not in this process.
+    planner: decides what is read where the run's database is not in this process.
     """
 
     def __init__(
@@ -30,9 +30,9 @@ class Reading:
         stop: Stop,
         models: Models,
         passwords: Sequence[str],
-        plan: Planner | None = None,
+        planner: Planner | None = None,
     ) -> None:
-        self._ledger, self._stop, self._plan = ledger, stop, plan
+        self._ledger, self._stop, self._planner = ledger, stop, planner
         self._config = config = ledger.config
         self._model, self._lines, self._others = models.first, models.lines, models.others
         self._words = models.words
@@ -75,7 +75,7 @@ class Reading:
                         self._lines,
                         self._others,
                         self._words,
-                        self._plan,
+                        self._planner,
                     )
                     loop.run(flow.run(inputs))
             finally:

@@ -1,8 +1,9 @@
 """Discovers the pages a run has to read: records the input files, and leaves out pages that are done."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from pipeline.config.schema import layer_use
 from pipeline.ingest.inputs import InputFiles
@@ -15,28 +16,38 @@ from pipeline.types import TAKEN_FIRST, Document, Page
 from storage.records.store import Store
 from storage.types import PagePlan
 
-# Records a document and returns which of its pages to read.
-Planner = Callable[[Document], Awaitable[PagePlan]]
+
+class Planner(Protocol):
+    """Decides which pages are read, and by whom."""
+
+    async def plan(self, document: Document) -> PagePlan:
+        """Records a document and returns which of its pages to read."""
+
+    async def claim(self, page: Page) -> bool:
+        """Returns whether a page is still to be read here, now that its turn has come."""
 
 
 class _Planning:
-    """Plans documents by the run's own database."""
+    """Plans documents by the run's own database; nobody else reads their pages."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         ask = partial(ledger.call, Store.plan_pages)
         self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
 
-    async def __call__(self, document: Document) -> PagePlan:
+    async def plan(self, document: Document) -> PagePlan:
         await self._ledger.call(store_document, self._ledger.run_id, document)
         return await self._selection.plan(document)
+
+    async def claim(self, page: Page) -> bool:
+        return True
 
 
 class Discovery:
     """Turns input files into pages to read. Use it from the event loop's thread only.
 
-    workers: probe the files. load: starts loading the model, called once there is something to read. plan: records and
-    plans documents where the run's database is not in this process.
+    workers: probe the files. load: starts loading the model, called once there is something to read. planner: decides
+    what is read where the run's database is not in this process.
 
     After all files were probed, two lists hold the pages that must be read after all others. last: pages that the model
     had when one run died; they are read together. alone: pages that were being computed when the model was lost, or
@@ -45,10 +56,10 @@ class Discovery:
     """
 
     def __init__(
-        self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], plan: Planner | None = None
+        self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], planner: Planner | None = None
     ) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
-        self._plan = plan or _Planning(ledger)
+        self._planner = planner or _Planning(ledger)
         self._layer_use = layer_use(ledger.config)
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
@@ -63,10 +74,17 @@ class Discovery:
         await probe_all(inputs, self._workers, take)
         await pages.put(None)
 
+    async def claim(self, page: Page) -> bool:
+        """Returns whether a page is still to be read here, now that its turn has come."""
+        is_ours = await self._planner.claim(page)
+        if not is_ours:
+            self._ledger.forget(page)
+        return is_ours
+
     async def _pages(self, document: Document) -> Sequence[Page]:
         """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
-        plan = await self._plan(document)
+        plan = await self._planner.plan(document)
         self._workers.hold(document.path, [index for index in plan.to_read if not _waits(plan, index)])
         if document.status != "ok":
             ledger.progress.document_refused(document)

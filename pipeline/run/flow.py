@@ -45,8 +45,8 @@ class Flow:
 
     budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
     pages line by line first, None where the page model does. others: the models that retry steps name. words: finds the
-    words of pages that a model reads without saying where they are. plan: plans documents where the run's database is
-    not in this process.
+    words of pages that a model reads without saying where they are. planner: decides what is read where the run's
+    database is not in this process.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Flow:
         lines: LineReaders | None = None,
         others: Mapping[str, ModelService] | None = None,
         words: LineReaders | None = None,
-        plan: Planner | None = None,
+        planner: Planner | None = None,
     ) -> None:
         self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
         self._others = others or {}
@@ -69,7 +69,7 @@ class Flow:
         self._relay = Relay(ledger.config, tuple(self._others), lambda: model.device)
         self._first_reader = model if lines is None else lines
         self._budget, self._page_bytes = budget, page_bytes
-        self._discovery = Discovery(ledger, workers, self._first_reader.start, plan)
+        self._discovery = Discovery(ledger, workers, self._first_reader.start, planner)
         self._attempts = Attempts(
             ledger.config,
             workers,
@@ -219,7 +219,7 @@ class Flow:
         try:
             # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
-                if self._turns.puts_off(page):
+                if self._turns.puts_off(page) or not await self._discovery.claim(page):
                     self._workers.release(page)
                     return
                 outcome = await asyncio.wrap_future(self._workers.render(page))

@@ -60,6 +60,10 @@ class Ledger:
         self.progress.pages_found(len(pages))
         self._discovery.update(zip(pages, timings, strict=True))
 
+    def forget(self, page: Page) -> None:
+        """Notes that a page that was expected is read elsewhere."""
+        self._discovery.pop(page, None)
+
     async def begin(self, page: Page, *, alone: bool = False) -> None:
         """Marks a page as being read, and returns once the mark is stored: the model must not get the page before that.
 

@@ -101,6 +101,11 @@ class Store:
             for died, attempt in in_flight.take_strikes(conn):
                 attempts.record(conn, died, [attempt], now(), time.perf_counter())
 
+    def note_flow(self, run_id: int, flow: Mapping[str, object]) -> None:
+        """Stores what a run that goes on does, as JSON values."""
+        with self._transaction() as conn:
+            conn.execute("UPDATE runs SET flow = ? WHERE id = ?", (json.dumps(flow), run_id))
+
     def finish_run(
         self,
         run_id: int,

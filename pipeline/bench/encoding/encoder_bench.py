@@ -110,8 +110,8 @@ def bench(
     chosen = [name for name in settings.arms if name not in missing]
     if not chosen:
         raise ConfigError(f"--arms {','.join(settings.arms)}: {'; '.join(missing.values())}; add eager")
-    requests = _requests(settings, subject)
-    graphs = _graph_settings(settings, subject, requests)
+    requests = requests_for(settings, subject)
+    graphs = graph_settings_for(settings, subject, requests)
     measured: list[ArmTimes] = []
     outputs: dict[str, list[torch.Tensor]] = {}
     for names in _together(chosen):
@@ -124,27 +124,29 @@ def bench(
         settings=settings,
         arms=tuple(measured),
         errors=relative_errors(outputs),
-        machine=_machine(device),
+        machine=machine_of(device),
         grids=tuple(request.views.grid for request in requests),
         parity=parity(outputs),
         missing=missing,
     )
 
 
-def _graph_settings(
+def graph_settings_for(
     settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
 ) -> GraphSettings:
+    """Returns the graphs' settings; "fitted" sizes are those of these requests."""
     graphs = GraphSettings(max_items=settings.max_items, memory_limit=settings.memory_limit)
     if settings.budgets == "auto":
         return replace(graphs, budgets="auto")
     if settings.budgets == "fitted":
-        batches = [_views(batch) for batch in _batches(requests, settings.batch_size)]
+        batches = [views_of(batch) for batch in batches_of(requests, settings.batch_size)]
         seen = batch_sizes(subject.encoder, batches, settings.max_items)
         return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
     return graphs
 
 
-def _requests(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
+def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
+    """Returns the requests to measure, the same for equal settings. Raises: ConfigError."""
     count, seed, tiles = settings.num_prompts, settings.seed, settings.max_tiles
     if not settings.frames:
         if settings.pages is None:
@@ -170,23 +172,23 @@ def _measure(
     arms: Sequence[Arm], requests: Sequence[Request], settings: BenchSettings, device: torch.device
 ) -> list[ArmTimes]:
     all_times = [ArmTimes(name=arm.name) for arm in arms]
-    batches = list(_batches(requests, settings.batch_size))
+    batches = list(batches_of(requests, settings.batch_size))
     try:
         for arm in arms:
-            arm.prepare([_views(batch) for batch in batches])
+            arm.prepare([views_of(batch) for batch in batches])
     except GraphSettingsError as error:  # of sizes that the memory limit has no room for
         raise ConfigError(f"--memory-limit and --budgets: {error}") from error
     for arm in arms:
         for batch in batches[: settings.num_warmups]:
-            arm.encode(_views(batch))
+            arm.encode(views_of(batch))
         arm.start()
     for batch in batches:
-        pages = _views(batch)
+        pages = views_of(batch)
         for arm, times in zip(arms, all_times, strict=True):
-            _finish(device)
+            finish_device(device)
             start = time.perf_counter()
             arm.encode(pages)
-            _finish(device)
+            finish_device(device)
             times.add_batch(time.perf_counter() - start, [request.seconds for request in batch])
     for arm, times in zip(arms, all_times, strict=True):
         times.calls, times.statistics = arm.calls, arm.statistics()
@@ -198,27 +200,30 @@ def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> 
     compared = requests[: max(_COMPARED // settings.batch_size, 1) * settings.batch_size]
     return [
         tokens.cpu()
-        for batch in _batches(compared, settings.batch_size)
-        for tokens in arm.encode(_views(batch))
+        for batch in batches_of(compared, settings.batch_size)
+        for tokens in arm.encode(views_of(batch))
     ]
 
 
-def _views(batch: Sequence[Request]) -> list[PageViews]:
+def views_of(batch: Sequence[Request]) -> list[PageViews]:
+    """Returns the views of a batch."""
     return [request.views for request in batch]
 
 
-def _batches(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
+def batches_of(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
+    """Yields the requests in batches; the last one may be smaller."""
     for start in range(0, len(requests), size):
         yield requests[start : start + size]
 
 
-def _finish(device: torch.device) -> None:
+def finish_device(device: torch.device) -> None:
     """Waits for the device, so that measured times are of the work and not of its launch."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
-def _machine(device: torch.device) -> dict[str, str]:
+def machine_of(device: torch.device) -> dict[str, str]:
+    """Returns what is measured on: the device and the versions."""
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:

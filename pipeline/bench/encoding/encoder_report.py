@@ -7,22 +7,28 @@ from pipeline.device.startup.loading import calm_threads, choose_device, choose_
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pipeline.bench.encoding.encoder_bench import BenchResult
+    from pipeline.bench.encoding.encoder_bench import BenchResult, BenchSettings
 
 
-def run(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchResult":
+def run(**options: Any) -> "BenchResult":
     """Measures on the device and in the dtype that a run would choose. Raises: CheckpointError, ConfigError."""
+    settings = settings_of(**options)
+    from pipeline.bench.encoding.encoder_bench import bench
+
+    return bench(settings)
+
+
+def settings_of(*, device: str, dtype: str, arms: str, **settings: Any) -> "BenchSettings":
+    """Returns the settings that the options say, for the device that a run would choose. Raises: ConfigError."""
     calm_threads()
     from pipeline.bench.encoding.encoder_arms import ARMS
-    from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
+    from pipeline.bench.encoding.encoder_bench import BenchSettings
 
     names = [name.strip() for name in arms.split(",")]
     if unknown := set(names) - set(ARMS):
         raise ConfigError(f"--arms {arms}: there is no {min(unknown)!r}; choose from {', '.join(ARMS)}")
     chosen = choose_device(device)
-    return bench(
-        BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=tuple(names), **settings)
-    )
+    return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=tuple(names), **settings)
 
 
 def lines(result: "BenchResult") -> Iterator[str]:

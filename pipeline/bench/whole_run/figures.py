@@ -92,7 +92,7 @@ def start_up_of(measured: Measured) -> StartUp:
 
 def memory_of(measured: Measured) -> Memory:
     """Returns the run's memory. Call it before anything else takes GPU memory."""
-    pages, peak, device = measured.track.pages, measured.host.peak, measured.model.model.device
+    pages, peak, device = measured.track.pages, measured.host.peak, measured.model.device
     flat = pages[FLAT_FROM - 1].host if len(pages) >= FLAT_FROM else None
     on_cuda = device.type == "cuda" and measured.is_here
     gpu = measured.track.gpu.reading() if measured.track.gpu else None

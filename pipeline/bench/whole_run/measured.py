@@ -13,14 +13,15 @@ from pipeline.device.sizes import decode_slots
 from pipeline.reports.summary import RunSummary
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBenchSettings:
     """The settings of `ocrbatch bench pipeline`.
 
-    output_tokens: to write on every page, whatever it shows; None lets the model end if its weights are not random.
+    output_tokens: to write on every page, whatever it shows, where its family can be held to that, else at most; None
+    lets the model end if its weights are not random.
     num_pages: how many to make by copying documents; None reads each document once. batch_size: pages decoded at once.
     generate_pages: how many to decode with transformers' `generate` too, after the run.
     """
@@ -68,7 +69,7 @@ class Measured:
     is_here: bool = True
 
     @property
-    def model(self) -> "LoadedModel":
+    def model(self) -> "PageModel":
         """The model that the run used."""
         assert self.loader.loaded is not None, "pages were read"
         return self.loader.loaded

@@ -25,7 +25,7 @@ from pipeline.run import runner
 from pipeline.stop import Stop, stop_on_signals
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
     from pipeline.bench.whole_run.run_result import PipelineBenchResult
 
 
@@ -64,8 +64,8 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
         started = track.moment()
         moments = [started]
 
-        def loaded(model: "LoadedModel") -> None:
-            track.gpu = measuring.enter_context(GpuMeter(model.model.device))
+        def loaded(model: "PageModel") -> None:
+            track.gpu = measuring.enter_context(GpuMeter(model.device))
             moments.append(track.moment())
 
         def loaded_there(on: LoadedOn) -> None:
@@ -73,7 +73,7 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
             loader.imported_at_s, loader.loaded_at_s = on.imported_at, on.loaded_at
             moments.append(track.moment())
 
-        loader = Loader(subject, endless=output_tokens is not None, then=loaded)
+        loader = Loader(subject, output_tokens=output_tokens, then=loaded)
         is_here = subject.is_random or output_tokens is not None or num_replicas(config) == 1
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):

@@ -39,6 +39,7 @@ def lines(result: "PipelineBenchResult") -> Iterator[str]:
             f"{beside.name} beside it, decoding alone, {beside.num_pages} pages at once: {beside.tokens_s:,.0f} "
             f"tokens/s, {beside.pages_s:.2f} pages/s"
         )
+    yield from result.notes
 
 
 def _head(result: "PipelineBenchResult") -> Iterator[str]:
@@ -47,8 +48,7 @@ def _head(result: "PipelineBenchResult") -> Iterator[str]:
     where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
     yield f"{where}; torch {machine['versions'].get('torch')}"
     pages = counted(dict(sorted(result.statuses.items())))
-    asked = result.config["decode"]["drafts"]
-    drafts = "with" if (result.device == "cpu" if asked is None else asked) else "without"
+    drafts = "with" if result.has_drafts else "without"
     yield (
         f"model {result.model}, {result.dtype}, {result.at_once} pages at once, {drafts} drafts; "
         f"{len(result.stored_s)} pages ({pages}), {result.num_tokens / result.num_read:,.0f} tokens a page read"

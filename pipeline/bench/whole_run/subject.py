@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
+from ocr.families.deepseek.deepseek_family import DeepSeekFamily
+from ocr.families.registry import family_of
 from ocr.imaging.tiling import MODES, Mode, layout
 from ocr.model_files.locate import (
     INDEX,
@@ -38,7 +40,7 @@ from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ocr.checkpoints.checkpoint import LoadedModel
+    from ocr.families.page_model import PageModel
     from ocr.model.deepseek_ocr import OcrConfig
 
 DEFAULT_PROMPT = (
@@ -47,12 +49,20 @@ DEFAULT_PROMPT = (
 
 
 class Subject:
-    """A model by its name. "random" is DeepSeek-OCR at full size, a directory without weights a model of its shape.
+    """A model of any family by its name. "random" is DeepSeek-OCR at full size.
 
-    Both of these have random weights. folder: for their stand-in files, as a run requires a model to have files.
+    A directory without weights is a model of its shape, which must be DeepSeek-OCR's. Both of these have random
+    weights. folder: for their stand-in files, as a run requires a model to have files. has_modes: whether pages become
+    DeepSeek-OCR's views, so that the length of a prompt is known before the model is loaded.
+
+    Raises: CheckpointError; ConfigError for a shape that random weights are not drawn for.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
+        if name.startswith(f"{RANDOM}:"):
+            raise ConfigError(
+                f"--model {name}: whole runs take {RANDOM!r}, which is DeepSeek-OCR, or a model with weights"
+            )
         self._shape: Path | None = None
         self.is_random = name == RANDOM or _has_no_weights(Path(name))
         self.model = name
@@ -60,6 +70,13 @@ class Subject:
             self._shape = None if name == RANDOM else Path(name)
             self.model = str(folder)
             _write_stand_in(folder, self._shape)
+        directory = find_directory(self.model)
+        family = family_of(directory)
+        if self.is_random and not isinstance(family, DeepSeekFamily):
+            raise ConfigError(
+                f"--model {name}: it has no weights, and random ones are drawn for models of DeepSeek-OCR's shape alone"
+            )
+        self.has_modes = self.is_random or family.view_maker(directory) is None
 
     def prompt_words(self, prompt: str | None) -> int:
         """Returns the number of prompt tokens besides the page's own, beginning of text included."""
@@ -68,17 +85,10 @@ class Subject:
         tokenizer = None if self.is_random else read_tokenizer(directory / "tokenizer.json")
         return 1 + sum(_num_tokens(tokenizer, piece) for piece in text.strip().split("<image>"))
 
-    def load(self, config: Config) -> "LoadedModel":
+    def load(self, config: Config) -> "PageModel":
         """Returns the model on the configured device. Raises: CheckpointError, ConfigError."""
         if not self.is_random:
-            from ocr.checkpoints.checkpoint import LoadedModel
-
-            loaded = load_model(config)
-            if not isinstance(loaded, LoadedModel):
-                raise ConfigError(
-                    f"--model {self.model}: only models of DeepSeek-OCR's shape can be measured"
-                )
-            return loaded
+            return load_model(config)
         import torch
 
         from pipeline.bench.random_model import random_loaded
@@ -90,19 +100,23 @@ class Subject:
 
 
 class Loader:
-    """A timed `load` for a run. endless: no page ends by itself. then: called with the model.
+    """A timed `load` for a run. then: called with the model.
 
+    output_tokens: so many are written on each page, which for models of DeepSeek-OCR's shape takes a configuration of
+    bench_config(); other families write at most so many. None for pages that end by themselves.
     imported_at_s, loaded_at_s: time.perf_counter() when torch was imported and the model loaded; 0 before.
     """
 
-    def __init__(self, subject: Subject, *, endless: bool, then: "Callable[[LoadedModel], None]") -> None:
+    def __init__(
+        self, subject: Subject, *, output_tokens: int | None, then: "Callable[[PageModel], None]"
+    ) -> None:
         self._subject = subject
-        self._endless = endless
+        self._output_tokens = output_tokens
         self._then = then
         self.imported_at_s = self.loaded_at_s = 0.0
-        self.loaded: LoadedModel | None = None
+        self.loaded: PageModel | None = None
 
-    def __call__(self, config: Config) -> "LoadedModel":
+    def __call__(self, config: Config) -> "PageModel":
         calm_threads()
         if not self._subject.is_random:
             read_ahead(weight_files(find_directory(config.model)))  # as load_model does before it imports
@@ -110,12 +124,24 @@ class Loader:
 
         self.imported_at_s = time.perf_counter()
         loaded = self._subject.load(config)
-        if self._endless:  # no token has this id
-            loaded = replace(loaded, eos_id=loaded.model.config.language.vocab_size)
+        if self._output_tokens is not None:
+            loaded = _bounded(loaded, self._output_tokens)
         self.loaded = loaded
         self.loaded_at_s = time.perf_counter()
         self._then(loaded)
         return loaded
+
+
+def _bounded(loaded: "PageModel", output_tokens: int) -> "PageModel":
+    """Returns the model that ends no page by itself, or else writes at most so many tokens."""
+    from ocr.checkpoints.checkpoint import LoadedModel
+    from pipeline.bench.whole_run.bounded_reading import BoundedModel
+
+    if isinstance(loaded, LoadedModel):  # no token has this id
+        return replace(loaded, eos_id=loaded.model.config.language.vocab_size)
+    bounded: Any = BoundedModel(loaded, output_tokens)
+    found: PageModel = bounded
+    return found
 
 
 def bench_config(
@@ -130,7 +156,8 @@ def bench_config(
     """Returns the configuration of the run. Raises: ConfigError.
 
     output_tokens: exactly what is written on each page as large as the first one; pages with fewer tiles write more,
-    pages with more tiles fewer. Nothing then ends a page early or has it read again.
+    pages with more tiles fewer. Of other families than DeepSeek-OCR's the loader bounds each page by itself, within
+    decode.max_tokens. Nothing then has a page read again.
     """
     own: list[Layer] = [
         ("PATH", {"ingest": {"paths": list(paths)}}),
@@ -141,13 +168,15 @@ def bench_config(
     config = sources.load(None, sets, own)
     if output_tokens is None:
         return config
-    prompt = _vision_tokens(paths, config) + subject.prompt_words(config.decode.prompt)
+    most = config.decode.max_tokens
+    if subject.has_modes:
+        most = _vision_tokens(paths, config) + subject.prompt_words(config.decode.prompt) + output_tokens
     fixed: dict[str, Any] = {
         "tile": {"retry_below": 0},
         "ladder": {"rungs": []},
         "text_layer": "ignore",  # in any case: a page that is not read writes no tokens
         "decode": {
-            "max_tokens": prompt + output_tokens,
+            "max_tokens": most,
             "loop": {"tokens": 0},
             "length": {"min_share": 0, "max_share": 0},
         },

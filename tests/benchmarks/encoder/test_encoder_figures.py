@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 
 from encoders.deepseek.deep_encoder import EncoderConfig
 from pipeline.bench.roofline.encoder_flops import clip_flops, sam_flops, view_flops
-from tests.benchmarks.encoder import encoder_figures, encoder_ranks
+from tests.benchmarks.encoder import encoder_figures
 from tests.benchmarks.encoder.encoder_figures import main, parse_sections
 from tests.benchmarks.encoder.encoder_profile import Kernel, kind_of, text
 from tests.benchmarks.encoder.encoder_rig import GRIDS, QUICK, make_rig, mixed_grids, read_grids
@@ -103,21 +102,6 @@ def test_a_section_that_fails_does_not_end_the_rest(tmp_path: Path, monkeypatch:
     assert found["machine"]["matmul_tflops"] > 0
     late = main([str(output), "--quick", "--device", "cpu", "--sections", "machine", "--limit-s", "-1"])
     assert "not begun" in late["machine"]["error"]
-
-
-def test_the_figures_of_ranks_add_up(tmp_path: Path) -> None:
-    rig = make_rig("tiny", torch.device("cpu"), torch.float32, QUICK)
-    dist.init_process_group("gloo", f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        with torch.inference_mode():
-            found = encoder_ranks.measure(rig, repeats=1)
-    finally:
-        dist.destroy_process_group()
-    assert found["ok"]
-    assert found["checks"]["none"]["shares"] == [0]
-    assert found["checks"]["uneven"]["shares"] == [4]
-    assert all(check["same_on_all_ranks"] and check["own_shares_kept"] for check in found["checks"].values())
-    assert found["times"]["efficiency"] == found["times"]["speed_up"] > 0
 
 
 @pytest.mark.gpu

@@ -1,25 +1,52 @@
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch.nn import functional
 
 from encoders.graphs.errors import UnitError
-from encoders.minicpm.packed_patches import normalised, pack_patches, position_ids, valid_patches
+from encoders.minicpm.packed_patches import (
+    collected,
+    normalised,
+    padded_positions,
+    position_ids,
+    size_of,
+    valid_patches,
+)
+from encoders.minicpm.slice_paths import Tier
 from tests.encoders.minicpm.plain import PlainVit
-from tests.encoders.minicpm.tiny_vision import noise, tiny_config
+from tests.encoders.minicpm.tiny_vision import noise, tiny_config, tiny_parts
 
 
 def test_patches_lie_in_rows_as_a_convolution_reads_them() -> None:
-    frames = torch.stack([noise((3, 5), seed) for seed in (0, 1)])
-    packed = pack_patches(frames, 4, cap=20)
-    unfolded = functional.unfold(frames.float(), 4, stride=4).transpose(1, 2)
-    assert torch.equal(packed[:, :15].float(), unfolded)
-    assert not packed[:, 15:].any()
+    grids = [(3, 5), (2, 1), (5, 3)]
+    slices = [noise(grid, seed) for seed, grid in enumerate(grids)]
+    runs = torch.cat([pixels.reshape(-1, 4) for pixels in slices])
+    starts = [0, 3 * 5 * 12, (3 * 5 + 2) * 12]
+    packed = collected(runs, ints([*starts, 0]), ints([*grids, (0, 0)]), 20)
+    assert packed.shape == (4, 20, 48)
+    for pixels, its, (rows, columns) in zip(slices, packed, grids, strict=False):
+        unfolded = functional.unfold(pixels[None].float(), 4, stride=4)[0].T
+        assert torch.equal(its[: rows * columns].float(), unfolded)
+        assert torch.equal(its[rows * columns :], its[:1].expand(20 - rows * columns, -1)), (
+            "only its own pixels"
+        )
+
+
+def ints(values: Sequence[int] | Sequence[tuple[int, int]]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32)
 
 
 @pytest.mark.parametrize("size", [(12, 14), (0, 4), (20, 20)])
 def test_slices_that_do_not_fit_are_refused(size: tuple[int, int]) -> None:
+    (path,) = tiny_parts("2.6")[0].paths
     with pytest.raises(UnitError, match=r"patches|whole"):
-        pack_patches(torch.zeros(1, 3, *size, dtype=torch.uint8), 4, cap=16)
+        path._unit(torch.zeros(1, 3, *size, dtype=torch.uint8), [-1], Tier(16))
+
+
+def test_what_is_cached_is_that_of_its_size() -> None:
+    assert padded_positions(3, 2, 7, 8).tolist() == [[*position_ids(3, 2, 7).tolist(), 0, 0]]
+    assert (size_of(3, 2).tolist(), size_of(2, 3).tolist()) == ([[3, 2]], [[2, 3]])
 
 
 @pytest.mark.parametrize("side", [7, 70])

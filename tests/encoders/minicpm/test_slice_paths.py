@@ -15,7 +15,7 @@ from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.minicpm.slice_paths import SlicePath, Tier
 from tests.encoders.graphs.eager_capture import EagerCapture
-from tests.encoders.minicpm.tiny_vision import GRIDS, VERSIONS, noise, tiny_parts
+from tests.encoders.minicpm.tiny_vision import GRIDS, PATCH_PX, VERSIONS, noise, tiny_parts
 
 CPU = torch.device("cpu")
 
@@ -82,7 +82,7 @@ def test_a_slice_alone_equals_the_slice_in_a_batch_and_under_any_cap(version: st
     (path,) = encoder.paths
     pixels = noise((3, 4), seed=5)
     units = [path._unit(pixels[None], [-1], Tier(cap)) for cap in (12, 16, 24, 64)]
-    alone = [path.forward(dict(unit.inputs))["tokens"] for unit in units]
+    alone = [path.forward(path.collate([unit], CPU))["tokens"] for unit in units]
     for tokens in alone[1:]:
         torch.testing.assert_close(tokens, alone[0], rtol=0, atol=1e-5)
     others = [path._unit(noise(grid, 9)[None], [-1], Tier(64)) for grid in ((8, 8), (1, 1))]
@@ -96,12 +96,14 @@ def test_poison_behind_the_patches_does_not_leak(version: str) -> None:
     (path,) = encoder.paths
     unit = path.slice_unit(noise((3, 4), seed=1))
     assert unit.axis == Tier(16)
-    expected = path.forward(dict(unit.inputs))["tokens"]
-    poisoned = {name: tensor.clone() for name, tensor in unit.inputs.items()}
-    poisoned["pixels"][:, 12:] = 255
+    inputs = path.collate([unit], CPU)
+    expected = path.forward(dict(inputs))["tokens"]
+    whole = 12 * 3 * PATCH_PX
+    runs = torch.cat([inputs["runs"], torch.full((whole, PATCH_PX), 255, dtype=torch.uint8)])
+    poisoned = {name: tensor.clone() for name, tensor in inputs.items()} | {"runs": runs}
     poisoned["positions"][:, 12:] = 48
     assert torch.equal(path.forward(poisoned)["tokens"], expected)
-    poisoned["pixels"][:, 11] = 255
+    runs[whole - 1] = 255 - runs[whole - 1]
     assert not torch.equal(path.forward(poisoned)["tokens"], expected), "the last patch itself is read"
 
 
@@ -168,7 +170,10 @@ def test_padding_is_restored_behind_a_smaller_batch() -> None:
     used.write(units[2:])
     fresh.write(units[2:])
     for name, tensor in fresh.inputs.items():
-        assert torch.equal(used.inputs[name], tensor), name
+        assert torch.equal(used.inputs[name], tensor) or name == "runs", name
+    assert torch.equal(*(path.forward(each.inputs)["tokens"] for each in (used, fresh))), (
+        "no other pixels are read"
+    )
 
 
 def test_a_group_beyond_the_largest_batch_runs_eagerly() -> None:

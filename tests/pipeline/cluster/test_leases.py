@@ -1,8 +1,10 @@
-"""Files go to one worker at a time, and come back from a lost one until all of their pages are stored."""
+"""Pages go to one worker at a time, and come back from a lost one until they are stored."""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing
+
+import pytest
 
 from pipeline.cluster.leases import Leases
 from pipeline.ingest.inputs import Inputs
@@ -17,32 +19,193 @@ def names(found: list[Found]) -> list[str]:
     return [one.path for one in found]
 
 
-def test_a_lost_worker_s_files_go_to_another_but_for_those_that_are_done() -> None:
+@pytest.fixture
+def leases() -> Iterator[Leases]:
+    """Leases of the files a to d."""
+    with closing(Inputs(files("a", "b", "c", "d"))) as inputs:
+        yield Leases(inputs)
+
+
+def plan(leases: Leases, worker: int, path: str, num_pages: int, *, again: bool = False) -> list[int]:
+    return leases.planned(worker, path, path.upper(), range(num_pages), again=again)
+
+
+async def with_all(leases: Leases, worker: int, num_pages: int) -> None:
+    """Gives a worker all files, of which only the first has pages."""
+    await leases.take(worker, 4)
+    for path, pages in zip("abcd", (num_pages, 0, 0, 0), strict=True):
+        plan(leases, worker, path, pages)
+
+
+def test_a_lost_worker_s_files_go_to_another_but_for_those_that_are_done(leases: Leases) -> None:
     async def play() -> None:
-        leases = Leases(inputs)
         assert names(await leases.take(0, 3)) == ["a", "b", "c"]
-        leases.planned(0, "a", [0, 1])
-        leases.planned(0, "b", [])
-        leases.stored(0, "a", 0)
+        assert plan(leases, 0, "a", 2) == [0, 1]
+        assert plan(leases, 0, "b", 0) == []
+        leases.stored("A", 0)
         assert names(await leases.take(1, 3)) == ["d"]
         assert leases.is_over
-        leases.stored(0, "a", 1)
+        leases.stored("A", 1)
         assert leases.lost(0) == 1
         assert not leases.is_over
         assert names(await leases.take(1, 3)) == ["c"]
         assert await leases.take(1, 3) == []
         assert leases.lost(1) == 2
         assert names(await leases.take(2, 1)) == ["d"]
+        assert not leases.is_done
 
-    with closing(Inputs(files("a", "b", "c", "d"))) as inputs:
-        asyncio.run(play())
+    asyncio.run(play())
 
 
-def test_workers_that_ask_at_once_get_different_files() -> None:
+def test_workers_that_ask_at_once_get_different_files(leases: Leases) -> None:
     async def play() -> list[list[str]]:
-        leases = Leases(inputs)
         return [names(got) for got in await asyncio.gather(*(leases.take(worker, 2) for worker in range(4)))]
 
-    with closing(Inputs(files(*"abcdef"))) as inputs:
-        taken = asyncio.run(play())
-    assert sorted(name for got in taken for name in got) == list("abcdef")
+    assert sorted(name for got in asyncio.run(play()) for name in got) == list("abcd")
+
+
+def test_a_worker_with_nothing_to_do_gets_half_of_what_another_has_not_begun(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 9)
+        assert all(leases.claim(0, "A", page) for page in (0, 1, 2))
+        assert names(await leases.take(1, 2)) == ["a"]
+        assert plan(leases, 1, "a", 9, again=True) == [6, 7, 8]
+        assert [leases.claim(0, "A", page) for page in (3, 6)] == [True, False]
+        assert leases.claim(1, "A", 6)
+        assert (leases.num_waiting(0), leases.num_waiting(1)) == (6, 3)
+        for page in range(9):
+            assert not leases.is_done
+            leases.stored("A", page)
+        assert leases.is_done
+
+    asyncio.run(play())
+
+
+def test_a_worker_waits_for_a_share_of_what_another_still_looks_into(leases: Leases) -> None:
+    async def play() -> None:
+        await leases.take(0, 4)
+        for path in "abc":
+            plan(leases, 0, path, 0)
+        taking = asyncio.create_task(leases.take(1, 1))
+        await asyncio.sleep(0.1)
+        assert not taking.done()
+        plan(leases, 0, "d", 6)
+        assert names(await taking) == ["d"]
+        assert plan(leases, 1, "d", 6, again=True) == [3, 4, 5]
+
+    asyncio.run(play())
+
+
+def test_a_lost_worker_loses_only_its_share_of_a_file(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 8)
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 8, again=True) == [4, 5, 6, 7]
+        leases.claim(0, "A", 0)
+        leases.claim(0, "A", 1)
+        leases.stored("A", 0)
+        assert leases.lost(0) == 1
+        assert names(await leases.take(1, 1)) == ["a"]
+        assert plan(leases, 1, "a", 8, again=True) == [1, 2, 3]
+        assert leases.claim(1, "A", 1)  # though another had begun it
+        assert (leases.is_stored("A", 0), leases.is_stored("A", 1)) == (True, False)
+
+    asyncio.run(play())
+
+
+def test_a_page_that_comes_back_before_its_turn_is_read_once(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 4)
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 4, again=True) == [2, 3]
+        assert not leases.claim(0, "A", 2)
+        leases.lost(1)
+        assert names(await leases.take(0, 1)) == ["a"]
+        assert plan(leases, 0, "a", 4, again=True) == [2]  # the turn of 3 is still to come
+        assert all(leases.claim(0, "A", page) for page in (0, 1, 2, 3))
+
+    asyncio.run(play())
+
+
+def test_a_page_that_is_given_back_while_its_turn_comes_is_read_once(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 4)
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 4, again=True) == [2, 3]
+        assert all(leases.claim(0, "A", page) for page in (0, 1))
+        assert names(await leases.take(0, 1)) == ["a"]  # 3 again, of which it was told before
+        assert leases.claim(0, "A", 3)
+        assert plan(leases, 0, "a", 4, again=True) == []
+        assert not leases.claim(1, "A", 3)
+
+    asyncio.run(play())
+
+
+def test_a_worker_gets_nothing_of_others_before_it_has_begun_its_own(leases: Leases) -> None:
+    async def play() -> None:
+        await leases.take(0, 2)
+        await leases.take(1, 2)
+        for worker, path, num_pages in ((0, "a", 9), (0, "b", 0), (1, "c", 1), (1, "d", 0)):
+            plan(leases, worker, path, num_pages)
+        taking = asyncio.create_task(leases.take(1, 1))
+        await asyncio.sleep(0.1)
+        assert not taking.done()
+        leases.claim(1, "C", 0)
+        assert names(await taking) == ["a"]
+        taking = asyncio.create_task(leases.take(0, 1))
+        await asyncio.sleep(0.1)
+        leases.leaves(0)
+        assert await taking == []
+        assert leases.lost(0) == 1
+
+    asyncio.run(play())
+
+
+def test_pages_that_are_given_up_are_waited_for_no_more(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 2)
+        leases.lost(0)
+        await leases.take(1, 2)
+        assert leases.planned(1, "a", "A", [1], again=True) == [1]
+        leases.stored("A", 1)
+        assert leases.is_done
+
+    asyncio.run(play())
+
+
+def test_a_copy_takes_no_pages_from_the_file_that_is_read(leases: Leases) -> None:
+    async def play() -> None:
+        await leases.take(0, 1)
+        await leases.take(1, 1)
+        assert plan(leases, 0, "a", 3) == [0, 1, 2]
+        leases.lost(0)
+        assert leases.planned(1, "b", "A", []) == []
+        await leases.take(1, 1)
+        assert plan(leases, 1, "a", 3, again=True) == [0, 1, 2]
+
+    asyncio.run(play())
+
+
+def test_a_file_that_is_done_is_not_planned_anew(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 2)
+        await leases.take(1, 1)
+        leases.stored("A", 0)
+        leases.stored("A", 1)
+        assert leases.planned(1, "a", "A", [0, 1], again=True) == []
+        assert leases.is_done
+
+    asyncio.run(play())
+
+
+def test_few_pages_and_those_read_last_stay_where_they_are(leases: Leases) -> None:
+    async def play() -> None:
+        await leases.take(0, 4)
+        for path in "bcd":
+            plan(leases, 0, path, 0)
+        leases.planned(0, "a", "A", range(5), apart=[1, 2, 3, 4])
+        assert await leases.take(1, 1) == []
+        assert not leases.is_worth_a_start
+        assert not leases.is_done
+
+    asyncio.run(play())

@@ -1,5 +1,8 @@
 """Workers in processes: what they read together is what one process reads, whatever becomes of them."""
 
+import json
+import os
+import signal
 import sqlite3
 import threading
 import time
@@ -7,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
 
 from pipeline.cluster import cluster_run
@@ -83,6 +87,60 @@ def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothin
     assert deadly.killed == 1
     again = cluster_run.run(LocalCrew(2, 0), config_of(tmp_path / "two.db"), Silent(), Stop())
     assert (again.num_pages, again.num_done_before) == (0, alone.num_pages)
+
+
+class Stopping(LocalCrew):
+    """Suspends the first worker that has stored a page, as a machine that hangs does."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, 0)
+        self.stopped = 0
+
+    def start(self, *args: Any) -> Peer:
+        peer: Any = super().start(*args)
+        receive = peer.receive
+
+        def watched() -> list[Asked]:
+            found: list[Asked] = receive()
+            stores = any(isinstance(one.request, Call) and one.request.task is store_page for one in found)
+            if stores and not self.stopped:
+                self.stopped += 1
+                os.kill(peer._process.pid, signal.SIGSTOP)
+            return found
+
+        peer.receive = watched
+        return peer
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs to suspend a process")
+def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
+    crew = Stopping(2)
+    summary = cluster_run.run(
+        crew, config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore"), Silent(), Stop()
+    )
+    assert crew.stopped == 1
+    runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore"), Silent(), Stop())
+    assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
+    assert "lost" in {its.doing for its in summary.workers}
+
+
+@pytest.mark.slow
+def test_workers_share_a_document(tmp_path: Path) -> None:
+    made, document = tmp_path / "long.pdf", pymupdf.open()
+    for number in range(60):
+        page = document.new_page()
+        page.insert_text((72, 72), f"Page {number + 1} of a long report on the harvest of that year.")
+    document.save(made)
+    values = {"ingest": {"paths": [str(made)]}, "store": {"database": str(tmp_path / "a.db")}}
+    sets = ["text_layer=ignore", "render.workers=2", "threads=2"]
+    summary = cluster_run.run(LocalCrew(2, 0), load(None, sets, [("test", values)]), Silent(), Stop())
+    assert summary.num_pages == 60
+    assert min(its.num_pages for its in summary.workers) > 0
+    assert asked(tmp_path / "a.db", "SELECT count(*), count(DISTINCT page_id) FROM attempts") == [(60, 60)]
+    flow = json.loads(asked(tmp_path / "a.db", "SELECT flow FROM runs")[0][0])
+    assert sum(its["num_pages"] for its in flow["workers"]) == 60
 
 
 @pytest.mark.slow

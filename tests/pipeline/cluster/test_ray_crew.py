@@ -8,6 +8,8 @@ import pytest
 
 from pipeline.cluster import cluster_run
 from pipeline.cluster.ray_crew import RayCrew
+from pipeline.config.sources import load
+from pipeline.doctor.checks.cluster_machines import check
 from pipeline.reports.progress import Silent
 from pipeline.run import runner
 from pipeline.stop import Stop
@@ -33,6 +35,7 @@ def cluster() -> Iterator[Any]:
 def test_a_cluster_stores_what_one_process_stores_though_a_machine_is_lost(
     cluster: Any, tmp_path: Path
 ) -> None:
+    _check_doctor(cluster.address, tmp_path)
     runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
     crew = RayCrew(cluster.address)
     assert crew.size == 3
@@ -49,3 +52,14 @@ def test_a_cluster_stores_what_one_process_stores_though_a_machine_is_lost(
     assert summary.stopped is None
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
     assert asked(tmp_path / "a.db", "SELECT 1 FROM attempts GROUP BY page_id HAVING count(*) > 1") == []
+
+
+def _check_doctor(address: str, folder: Path) -> None:
+    """The machines are this one, and nobody can read a file that is not there."""
+    values = {"cluster": {"address": address}, "ingest": {"paths": [str(folder), "/not/there.pdf"]}}
+    found = list(check(load(None, [], [("test", values)])))
+    assert [its.state for its in found] == ["ok", "FAIL", "FAIL", "FAIL"]
+    assert "3 machines" in found[0].found
+    assert "/not/there.pdf: No such file" in found[1].found
+    del values["ingest"]["paths"][1]
+    assert [its.state for its in check(load(None, [], [("test", values)]))] == ["ok"] * 4

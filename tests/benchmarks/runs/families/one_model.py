@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from pipeline.bench.host_meter import HostMeter
+from pipeline.bench.whole_run.bounded_reading import BoundedModel
 from pipeline.bench.whole_run.track import PageTrack
 from pipeline.config import sources
 from pipeline.config.encoder_section import graph_settings
@@ -24,7 +25,7 @@ from pipeline.run import runner
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
-from tests.benchmarks.runs.families.bounded_reading import BoundedModel
+from tests.benchmarks.runs.families.page_budgets import page_budgets
 from tests.benchmarks.runs.families.random_checkpoints import planned, write
 from tests.benchmarks.runs.families.whole_sizes import WholeSize
 
@@ -105,7 +106,7 @@ def _run(asked: Asked, model: Path, database: Path, loader: Loader, arm: str) ->
     config, refused = _config(asked, model, database), list[str]()
     if arm == "graphs":
         assert loader.model is not None, "graphs come after default, which sees how large pages are"
-        config, refused = _with_budgets(config, loader.model.budgets(config.tile.mode))
+        config, refused = _with_budgets(config, page_budgets(loader.model, config.tile.mode))
     on_cuda = asked.device == "cuda"
     if on_cuda:
         gc.collect()

@@ -1,17 +1,12 @@
 """Bounds how much a model writes on each page, as random weights never end a text. What it read of pages is kept."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from encoders.graphs.path import GraphPath
-from encoders.patches.patch_path import PatchPath
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.model.prompt import encode_prompt
-
-# Budgets listed for a path: so many of its views, or of its largest page.
-_VIEWS, _PAGES = (1, 2, 4, 8, 16, 32), (1, 2, 4)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,19 +48,6 @@ class BoundedModel:
             length = self._loaded.prompted(request).num_tokens
         most = min(request.settings.max_tokens, length + self._num_tokens)
         return replace(request, settings=replace(request.settings, max_tokens=most))
-
-    def budgets(self, mode: Any) -> Mapping[str, list[int]]:
-        """Returns sizes of graphs, in tokens, for each path that pages take, after pages were read."""
-        encoder = self._loaded.vision_encoder(mode)
-        axes = encoder.usual_axes if encoder.paths else {}
-        return {path.name: self._sizes(path, axes[path.name]) for path in encoder.paths if path.name in axes}
-
-    def _sizes(self, path: GraphPath, axes: Any) -> list[int]:
-        unit = path.unit_tokens(axes[0])
-        if not isinstance(path, PatchPath):
-            return [unit * count for count in _VIEWS]
-        most = max(self.seen.vision_tokens)
-        return sorted({-(-most * count // unit) * unit for count in _PAGES})
 
 
 class _BoundedEngine:

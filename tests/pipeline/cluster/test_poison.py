@@ -1,0 +1,78 @@
+"""A page that kills every worker that reads it is found and set aside, and takes no other page with it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cluster import cluster_run
+from pipeline.cluster.crew import Peer
+from pipeline.cluster.local_crew import LocalCrew
+from pipeline.cluster.worker_messages import Asked, Begin
+from pipeline.config.schema import Config
+from pipeline.config.sources import load
+from pipeline.reports.progress import Silent
+from pipeline.run import runner
+from pipeline.stop import Stop
+from tests.faults.rig.corpus import write_pdf
+from tests.faults.rig.model import READS_WORDS, save_words
+from tests.pipeline.cluster.test_local_crew import asked
+
+POISON = 3
+
+
+class Poisoned(LocalCrew):
+    """Each worker that marks the page as being read dies of it."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, 0)
+        self.deaths: list[int] = []
+
+    def start(self, *args: Any) -> Peer:
+        peer = super().start(*args)
+        receive = peer.receive
+
+        def watched() -> list[Asked]:
+            found = receive()
+            for one in found:
+                if isinstance(one.request, Begin) and POISON in {index for _, index in one.request.pages}:
+                    self.deaths.append(len(one.request.pages))
+                    peer.kill()  # the run still gets the mark, as when the page is in the model
+            return found
+
+        peer.receive = watched  # type: ignore[method-assign]
+        return peer
+
+
+@pytest.mark.slow
+def test_a_page_that_kills_its_workers_is_set_aside(tmp_path: Path) -> None:
+    model = save_words(tmp_path / "model")
+    made = write_pdf(tmp_path / "a.pdf", [f"the page number {number}" for number in range(8)])
+
+    def config(name: str) -> Config:
+        values = {
+            "ingest": {"paths": [str(made)]},
+            "store": {"database": str(tmp_path / f"{name}.db"), "attempt_limit": 2},
+            "model": str(model),
+            "device": "cpu",
+            "reader": "page",
+            "text_layer": "ignore",
+        }
+        sets = [
+            *READS_WORDS,
+            "dtype=float32",
+            "encoder.dtype=float32",
+            "ladder.rungs=[]",
+            "tile.retry_below=0",
+        ]
+        return load(None, sets, [("test", values)])
+
+    runner.run(config("alone"), Silent(), Stop())
+    crew = Poisoned(2)
+    summary = cluster_run.run(crew, config("poisoned"), Silent(), Stop())
+    pages = "SELECT page_index, status, text FROM results WHERE page_index <> 3 ORDER BY page_index"
+    assert asked(tmp_path / "poisoned.db", pages) == asked(tmp_path / "alone.db", pages)
+    assert 2 <= len(crew.deaths) <= 4
+    assert crew.deaths[-1] == 1, "in the end it is read alone"
+    assert [number for _, number in summary.quarantined] == [POISON + 1]
+    assert asked(tmp_path / "poisoned.db", "SELECT count(*) FROM in_flight") == [(0,)]
