@@ -48,7 +48,7 @@ def plan(config: Config, stop: Stop) -> Plan:
 
     Raises: ConfigError, CheckpointError, StorageError, StopRequest.
     """
-    if not config.ingest.paths:
+    if not config.ingest.paths and config.ingest.manifest is None:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     absent = stop.while_doing(

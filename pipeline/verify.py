@@ -22,12 +22,14 @@ from pipeline.config.schema import Config, ingest_settings
 from pipeline.device.startup.loading import render_workers
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
+from pipeline.ingest.objects.presence import are_gone
 from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
 from pipeline.types import Document
 from storage.database import open_for_reading
 from storage.strings.text import real_path
+from storage.strings.urls import is_url
 from storage.upkeep.audit import ListedFile, Problem, audit, listed_files
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -43,6 +45,8 @@ _MEANINGS = {
     "files": "{} files have the content and the number of pages that the database records",
     "pages_in_files": "{} pages were counted in them",
 }
+# How long a store may take to list a folder.
+_LISTING_S = 60.0
 _KINDS = {
     "changed": "changed since it was read; the next run reads it",
     "gone": "not there any more",
@@ -199,7 +203,7 @@ def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[
     """Probes a file, or a folder of a video's frames: those that the last run's settings take."""
     if not os.path.isdir(path):
         return workers.probe(path)
-    of_folder = replace(settings, video_folders=(".",))
+    of_folder = replace(settings, video_folders=(".",), manifest=None)
     frames = (its.frames for its in walk([path], of_folder) if isinstance(its, Candidate) and its.frames)
     return workers.probe(path, next(frames, ()))
 
@@ -218,6 +222,8 @@ def _settings(config: Config) -> IngestSettings:
 
 def _present(stored: str) -> str | None:
     """Returns the file's path, or None if it is known to be gone; a link loop, for example, is not gone."""
+    if is_url(stored):
+        return None if are_gone([stored], _LISTING_S) else stored
     for path in dict.fromkeys((stored, real_path(stored))):
         try:
             os.stat(path)

@@ -9,6 +9,7 @@ from storage.errors import ExportPathError, SelectionError
 from storage.export.export_files import Written
 from storage.export.formats import Format
 from storage.export.selection import Selection, parse_since
+from storage.strings.urls import is_url
 from storage.types import PAGE_STATUSES
 
 HOW_GLOBS_MATCH = (
@@ -41,11 +42,20 @@ def selection(
     )
 
 
-def folder_of(name: str, form: Format, output: str | None, out_dir: str | None) -> str | None:
+def folder_of(
+    name: str, form: Format, output: str | None, out_dir: str | None, shard_pages: int | None = None
+) -> str | None:
     """Returns the folder for a file a document; None where the export is one file or standard output.
 
     name: of the format. output, out_dir: the options -o and --out-dir. Raises: ExportPathError.
     """
+    if shard_pages is not None and (name != "parquet" or out_dir is None):
+        raise ExportPathError("--shard-pages goes with --format parquet and --out-dir")
+    if shard_pages is None and any(place is not None and is_url(place) for place in (output, out_dir)):
+        raise ExportPathError(
+            "URLs take Parquet shards only: --format parquet --shard-pages 10000 --out-dir URL; or export to a folder "
+            "and copy that"
+        )
     if output is not None and out_dir is not None:
         raise ExportPathError("-o and --out-dir: only one of them; --out-dir is a file for each document")
     if form.is_binary and output is None and out_dir is None and form.one_file == "all":

@@ -70,6 +70,12 @@ FORMAT_NAMES = (
     metavar="0.8",
     help="No pages with less than this confidence; those whose own text was taken have none, and stay.",
 )
+@click.option(
+    "--shard-pages",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --format parquet: add files of so many pages to --out-dir, a folder or URL, of what is not there yet.",
+)
 @click.option("--superseded", is_flag=True, help="Also earlier content of files that have changed.")
 @click.option("--pdfa", "is_archival", is_flag=True, help="With --format pdf: PDF/A-2b, for archives.")
 @click.option(
@@ -86,6 +92,7 @@ def export(
     patterns: tuple[str, ...],
     max_confidence: float | None,
     min_confidence: float | None,
+    shard_pages: int | None,
     superseded: bool,
     is_archival: bool,
     no_figures: bool,
@@ -116,9 +123,17 @@ def export(
             min_confidence=min_confidence,
         )
         form = known[format_name]
-        folder = folder_of(format_name, form, output, out_dir)
+        folder = folder_of(format_name, form, output, out_dir, shard_pages)
         written = None
-        if folder is not None:
+        if folder is not None and shard_pages is not None:
+            if chosen.is_narrow or superseded:
+                raise click.UsageError(
+                    "--shard-pages adds all that is new; no option that selects pages goes with it"
+                )
+            from pipeline.export.parquet_shards import export_shards
+
+            written = export_shards(db, folder, shard_pages)
+        elif folder is not None:
             written = export_files.export_to_folder(db, form, folder, chosen, None if no_figures else drawer)
         elif output is not None:
             written = export_files.export_to_file(db, form, output, chosen)
@@ -129,7 +144,7 @@ def export(
     if written is not None:
         number = written.pages
         say(lines_of(written, folder or output or ""), err=True)
-    if not number:
+    if not number and shard_pages is None:
         globs = f" ({HOW_GLOBS_MATCH})" if patterns else ""
         say(
             [f"no page to export: {'none matches' if chosen.is_narrow else 'there is none'}{globs}"], err=True

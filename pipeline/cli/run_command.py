@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 @click.option(
     "--exclude", metavar="GLOB", multiple=True, help='Skip files and folders that match, such as "drafts".'
 )
+@click.option(
+    "--manifest", metavar="FILE", help="Read what this Parquet, CSV, JSON lines or text file names, too."
+)
 @click.option("--pages", metavar="1-3,7", help="Only these pages of every document.")
 @click.option(
     "--text-layer",
@@ -74,6 +77,7 @@ def run(
     device: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    manifest: str | None,
     pages: str | None,
     text_layer: str | None,
     force: bool,
@@ -107,6 +111,7 @@ def run(
         "--model": ("model", model),
         "--device": ("device", device),
         "--include": ("ingest.include", list(include) or None),
+        "--manifest": ("ingest.manifest", manifest),
         "--exclude": ("ingest.exclude", list(exclude) or None),
         "--pages": ("ingest.pages", pages),
         "--text-layer": ("text_layer", text_layer),

@@ -22,6 +22,7 @@ from pipeline.config.page_selection import parse_pages
 from pipeline.config.section import Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse, WordUse
+from storage.strings.urls import is_url, objection
 
 # auto: lines for a model with a line reader.
 Reader = Literal["auto", "lines", "page"]
@@ -31,6 +32,7 @@ class IngestConfig(Section):
     """Settings of which files and pages are read."""
 
     paths: list[str] = Field(default_factory=list)
+    manifest: str | None = None
     include: list[str] = Field(default_factory=list)
     exclude: list[str] = Field(default_factory=list)
     pages: str | None = None
@@ -39,6 +41,9 @@ class IngestConfig(Section):
     video: bool = False
     video_folders: list[str] = Field(default_factory=list)
     probe_timeout_s: float = Field(default=120.0, gt=0)
+    spool: str | None = None
+    spool_mb: int = Field(default=4096, ge=1)
+    object_timeout_s: float = Field(default=60.0, gt=0)
     password_env: str | None = None
     password_file: str | None = None
 
@@ -47,6 +52,15 @@ class IngestConfig(Section):
     def _one_is_a_list(cls, value: Any) -> Any:
         """Returns a single text as a list of one, as in --set ingest.exclude=drafts."""
         return [value] if isinstance(value, str) else value
+
+    @field_validator("paths", "manifest")
+    @classmethod
+    def _urls_without_secrets(cls, value: Any) -> Any:
+        """Refuses URLs with credentials, before anything is logged or stored."""
+        for path in [value] if isinstance(value, str) else value or ():
+            if is_url(path) and (reason := objection(path)) is not None:
+                raise ValueError(reason)
+        return value
 
     @model_validator(mode="after")
     def _folders_are_read_as_videos(self) -> "IngestConfig":
@@ -264,12 +278,22 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
         passwords=passwords,
         video=ingest.video,
         video_folders=tuple(ingest.video_folders),
+        manifest=ingest.manifest,
+        spool=ingest.spool,
+        spool_bytes=ingest.spool_mb << 20,
+        object_timeout_s=ingest.object_timeout_s,
     )
 
 
 def own_files(config: Config) -> list[str]:
     """Returns the files that belong to the run itself, which are never inputs."""
-    files = (config.store.database, config.run.log_file, config.run.summary_file, config.ingest.password_file)
+    files = (
+        config.store.database,
+        config.run.log_file,
+        config.run.summary_file,
+        config.ingest.password_file,
+        config.ingest.manifest,
+    )
     return [file for file in files if file is not None]
 
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.config.schema import Config
 from pipeline.errors import ConfigError
+from storage.strings.urls import is_url
 
 # A source's name and the values it sets, such as {"decode": {"batch_size": 4}}.
 Layer = tuple[str, Mapping[str, Any]]
@@ -22,6 +23,8 @@ Layer = tuple[str, Mapping[str, Any]]
 _SAME_SECTION = 0.1
 _PATH_KEYS = (
     ("ingest", "paths"),
+    ("ingest", "manifest"),
+    ("ingest", "spool"),
     ("ingest", "password_file"),
     ("store", "database"),
     ("run", "log_file"),
@@ -70,7 +73,9 @@ def anchored(values: dict[str, Any], folder: str) -> dict[str, Any]:
     """
 
     def join(path: Any) -> Any:
-        return os.path.join(folder, os.path.expanduser(path)) if isinstance(path, str) else path
+        if not isinstance(path, str) or is_url(path):
+            return path
+        return os.path.join(folder, os.path.expanduser(path))
 
     merged = dict(values)
     for section, key in _PATH_KEYS:
@@ -146,7 +151,7 @@ def _explain(detail: ErrorDetails, layers: Sequence[Layer]) -> str:
     if detail["type"] == "extra_forbidden":
         return f"{source}: unknown key {key}; did you mean {nearest_key(key)}?"
     message = detail["msg"].removeprefix("Value error, ")
-    got = "" if "password" in key else f", got {detail['input']!r}"
+    got = "" if "password" in key or "credentials" in message else f", got {detail['input']!r}"
     return f"{source}: {key}: {message}{got}"
 
 

@@ -25,6 +25,9 @@ class IngestSettings:
     passwords: tried in turn on encrypted PDFs; never shown, logged or stored.
     video: whether an image file of several frames is one page, read as a video; then video files are read too.
     video_folders: globs of folders whose images are a video's frames; "." is the folder being read itself.
+    manifest: a file that names inputs; None for none (see pipeline.ingest.manifest).
+    spool: the folder in which objects are kept while they are read, None for the temporary one. spool_bytes: the most
+        that it holds, and the largest object that is read. object_timeout_s: how long a store may send nothing.
     """
 
     include: tuple[str, ...] = ()
@@ -33,6 +36,10 @@ class IngestSettings:
     passwords: tuple[str, ...] = field(default=(), repr=False)
     video: bool = False
     video_folders: tuple[str, ...] = ()
+    manifest: str | None = None
+    spool: str | None = None
+    spool_bytes: int = 4096 << 20
+    object_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

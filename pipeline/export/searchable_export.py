@@ -1,13 +1,18 @@
 """The export format pdf: each document as a searchable PDF, made in worker processes."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import TracebackType
 from typing import BinaryIO
 
 from pipeline.documents.searchable.invisible_text import TextPage
+from pipeline.documents.settings import IngestSettings
 from pipeline.export import ghostscript
 from pipeline.export.searchable_task import NotArchival, archival_task, searchable_task
+from pipeline.ingest.objects.fetched import fetched
+from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.task_pool import TaskPool
 from storage.errors import MissingExtraError, NotExportedError
@@ -15,6 +20,7 @@ from storage.export.formats import FORMATS, Format
 from storage.export.regions import as_box
 from storage.export.rows import PageRow
 from storage.strings.text import real_path
+from storage.strings.urls import is_url
 
 # What pikepdf.pdfa needs, itself included; it comes with pikepdf 10.18.
 _PDFA_MODULES = ("pikepdf.pdfa", "jsonschema", "referencing", "fontTools")
@@ -40,10 +46,18 @@ class _Workers(TaskPool):
 
     def __init__(self, is_archival: bool) -> None:
         self._is_archival = is_archival
+        self._spool = Spool(IngestSettings())
         super().__init__(max_workers=1, initializer=tasks.start, initargs=(_MEMORY_BYTES, "ocrb-export"))
 
     def __enter__(self) -> "_Workers":
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends the processes, and removes objects that were fetched."""
+        super().__exit__(kind, error, trace)
+        self._spool.close()
 
     def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> int:
         """Writes a document as a searchable PDF; returns the number of pages exported. Raises: NotExportedError."""
@@ -57,8 +71,12 @@ class _Workers(TaskPool):
         def failed(error: BaseException) -> bytes | str | NotArchival:
             return f"cannot be made a searchable PDF: it {failed_tasks.failure_of(error, limit_s)[1]}"
 
-        arguments = (real_path(path), sha256, texts, self._is_archival)
-        made = self._submit(searchable_task, arguments, limit_s, failed).result()
+        def submit(file: str) -> Future[bytes | str | NotArchival]:
+            return self._submit(searchable_task, (file, sha256, texts, self._is_archival), limit_s, failed)
+
+        made = (
+            fetched(self._spool, path, submit, _same) if is_url(path) else submit(real_path(path))
+        ).result()
         if isinstance(made, NotArchival) and (anew := ghostscript.rewritten(made.data, limit_s)) is not None:
             made = self._submit(archival_task, (anew, True), limit_s, failed).result()
         if isinstance(made, NotArchival):
@@ -68,6 +86,10 @@ class _Workers(TaskPool):
             raise NotExportedError(f"{path}: {made}")
         stream.write(made)
         return len(pages)
+
+
+def _same(reason: str) -> bytes | str | NotArchival:
+    return reason
 
 
 def _text(row: PageRow) -> TextPage | None:

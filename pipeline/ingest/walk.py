@@ -1,9 +1,9 @@
 """Finds the files to read, in a stable order; of files it opens only regular ones, for their first bytes."""
 
+import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from pipeline.documents import sniff
@@ -11,34 +11,25 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers
 from pipeline.documents.videos.frame_folders import NO_FRAMES, is_frame, natural_order
 from pipeline.errors import ConfigError
+from pipeline.ingest import manifest
+from pipeline.ingest.found import Candidate, Found, unreadable
 from pipeline.ingest.globs import matcher
+from pipeline.ingest.objects.object_walk import canonical_url, checked_roots, walk_objects
 from pipeline.types import Document
+from storage.strings.urls import is_url, is_web, name_of, objection, without_secrets
+
+__all__ = ["Candidate", "Found", "canonical", "walk"]
 
 _DATABASE_COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A regular file to probe. relative: its path below the folder being read, with "/".
-
-    given: its path with the folder as the user named it, which is how earlier versions stored it. frames: the names of
-    a video's frames, in order, where path is their folder.
-    """
-
-    path: str
-    relative: str
-    given: str | None = None
-    frames: tuple[str, ...] = ()
-
-
-Found = Candidate | Document
 
 
 def canonical(path: str) -> str:
     """Returns the one path under which a file or folder is known: absolute, without links in its folder's path.
 
-    A folder that is itself a link becomes its target. A link to a file keeps its name, as a copy would.
+    A folder that is itself a link becomes its target. A link to a file keeps its name, as a copy would. A URL stays.
     """
+    if is_url(path):
+        return canonical_url(path)
     if os.path.isdir(path):
         return os.path.realpath(path)
     folder, name = os.path.split(path)
@@ -56,16 +47,53 @@ def walk(
     name as a video's are one Candidate, the folder, ahead of what else is in it. Hidden names, paths that the globs
     leave out and this program's databases (also `databases`, with side files, and its other files) are not inputs.
 
-    Raises: ConfigError naming a path that does not exist, before anything is yielded.
+    URLs are listed through their store (pipeline.ingest.objects), and the settings' manifest is read after all paths.
+
+    Raises: ConfigError naming a path or URL that does not exist, or a manifest that cannot be read, before anything is
+    yielded.
     """
     for path in paths:
-        if not os.path.lexists(path):
+        if not is_url(path) and not os.path.lexists(path):
             raise ConfigError(f"{path}: no such file or folder; check the path")
-    return _Walk(settings, databases).run(paths)
+    urls = [path for path in paths if is_url(path)]
+    roots = dict(zip(urls, checked_roots(urls, settings), strict=True))
+    found = _Walk(settings, databases).run(paths, roots)
+    if settings.manifest is None:
+        return found
+    named = manifest.entries(settings.manifest)
+    return manifest.each_once(itertools.chain(found, _named(named, settings, databases)))
+
+
+def _named(
+    entries: Iterator[manifest.Entry], settings: IngestSettings, databases: Sequence[str]
+) -> Iterator[Found]:
+    """Yields what a manifest names. What cannot be opened becomes a document with the reason; folders are walked."""
+    walk_ = _Walk(settings, databases)
+    for entry in entries:
+        if isinstance(entry, Document):
+            yield entry
+        elif is_url(entry):
+            yield from _object(entry, settings)
+        elif os.path.lexists(entry):
+            yield from walk_.run([entry], {})
+            walk_.forget()  # what was seen, for there may be millions: manifest.each_once drops those that come twice
+        else:
+            yield unreadable(canonical(entry), "broken", "no such file; the manifest names it")
+
+
+def _object(url: str, settings: IngestSettings) -> Iterator[Found]:
+    """Yields an object, unlisted, or the objects in a folder, whose URL ends with a slash."""
+    if (reason := objection(url)) is not None:
+        yield unreadable(without_secrets(url), "broken", reason)
+    elif url.endswith("/") and not is_web(url):
+        yield from walk_objects([(canonical_url(url), True)], settings)
+    else:
+        yield Candidate(path=url, relative=name_of(url), given=url)
 
 
 class _Walk:
     def __init__(self, settings: IngestSettings, databases: Sequence[str]) -> None:
+        self._settings = settings
         self._included = matcher(settings.include) if settings.include else _everything
         self._excluded = matcher(settings.exclude)
         self._reads_videos = settings.video
@@ -77,8 +105,13 @@ class _Walk:
         self._seen_folders: set[tuple[int, int]] = set()
         self._linked: list[tuple[str, str, str]] = []
 
-    def run(self, paths: Sequence[str]) -> Iterator[Candidate | Document]:
-        for given in (str(PurePath(path)) for path in paths):
+    def run(self, paths: Sequence[str], roots: Mapping[str, tuple[str, bool]]) -> Iterator[Found]:
+        """Yields the inputs of paths. roots: of those that are URLs, from checked_roots."""
+        for named in paths:
+            if named in roots:
+                yield from self._objects(roots[named])
+                continue
+            given = str(PurePath(named))
             path = canonical(given)
             if os.path.isdir(path):
                 yield from self._tree(path, "", given)
@@ -86,6 +119,17 @@ class _Walk:
                 yield from self._file(path, os.path.basename(path), given)
         while self._linked:
             yield from self._tree(*self._linked.pop(0))
+
+    def forget(self) -> None:
+        """Forgets which files and folders were seen."""
+        self._seen_files.clear()
+        self._seen_folders.clear()
+
+    def _objects(self, root: tuple[str, bool]) -> Iterator[Found]:
+        for found in walk_objects([root], self._settings):
+            if found.path not in self._seen_files:
+                self._seen_files.add(found.path)
+                yield found
 
     def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
         """Yields the inputs below a folder. given: how the user named the whole folder that this is part of."""
@@ -99,7 +143,7 @@ class _Walk:
                 with os.scandir(folder) as entries:
                     ordered = sorted(entries, key=lambda entry: entry.name)
             except OSError as error:
-                yield _unreadable(folder, "broken", f"folder cannot be read: {error.strerror}")
+                yield unreadable(folder, "broken", f"folder cannot be read: {error.strerror}")
                 continue
             folders = []
             if self._is_video(prefix):
@@ -135,12 +179,12 @@ class _Walk:
         ]
         if not names:
             if not any(entry.is_dir() for entry in entries):  # else those may be the videos
-                yield _unreadable(folder, "broken", NO_FRAMES)
+                yield unreadable(folder, "broken", NO_FRAMES)
             return
         try:
             "".join((folder, *names)).encode()
         except UnicodeEncodeError:
-            yield _unreadable(folder, "broken", "a frame's name is not valid UTF-8; rename the file")
+            yield unreadable(folder, "broken", "a frame's name is not valid UTF-8; rename the file")
             return
         self._seen_files.update(str(PurePath(folder, name)) for name in names)
         yield Candidate(
@@ -166,16 +210,16 @@ class _Walk:
             path.encode()
         except UnicodeEncodeError:
             # The path is kept as it is: two such names must not become one.
-            yield _unreadable(path, self._status(path), "file name is not valid UTF-8; rename the file")
+            yield unreadable(path, self._status(path), "file name is not valid UTF-8; rename the file")
             return
         try:
             mode = os.stat(path).st_mode
             if not stat.S_ISREG(mode):
-                yield _unreadable(path, "skipped", f"not a regular file but {_kind_of_special_file(mode)}")
+                yield unreadable(path, "skipped", f"not a regular file but {_kind_of_special_file(mode)}")
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given)
         except OSError as error:
-            yield _unreadable(path, self._status(path), f"cannot be read: {error.strerror}")
+            yield unreadable(path, self._status(path), f"cannot be read: {error.strerror}")
 
     def _status(self, path: str) -> str:
         is_input = sniff.by_name(path) or (self._reads_videos and containers.by_name(path))
@@ -227,16 +271,3 @@ def _is_own(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode) and sniff.is_own_database(_head(path))
     except OSError:
         return False
-
-
-def _unreadable(path: str, status: str, reason: str) -> Document:
-    """Returns the document of a path that cannot be opened: broken where its name makes it an input."""
-    return Document(
-        path=path,
-        sha256=None,
-        size_bytes=0,
-        kind=None,
-        num_pages=0,
-        status="broken" if status == "broken" else "skipped",
-        reason=reason,
-    )

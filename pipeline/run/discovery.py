@@ -85,6 +85,7 @@ class Discovery:
         """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
         plan = await self._planner.plan(document)
+        self._workers.hold(document.path, [index for index in plan.to_read if not _waits(plan, index)])
         if document.status != "ok":
             ledger.progress.document_refused(document)
             return []
@@ -109,3 +110,8 @@ class Discovery:
         self.last += [page for page in pages if page.page_index in plan.last]
         apart = {*plan.alone, *plan.last}
         return [page for page in pages if page.page_index not in apart]
+
+
+def _waits(plan: PagePlan, page_index: int) -> bool:
+    """Returns whether a page is read after all others; an object is fetched again then."""
+    return page_index in plan.alone or page_index in plan.last

@@ -7,13 +7,13 @@ from functools import partial
 
 from pipeline.device.service import ModelService
 from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.objects.presence import are_gone, gone
 from pipeline.ingest.walk import canonical
 from pipeline.meter import StageUse
 from pipeline.reports.summary import RunSummary
 from pipeline.run.ledger import Ledger
 from pipeline.stop import Stop
 from storage.errors import DatabaseGoneError, StorageError
-from storage.records.files import are_gone, gone
 from storage.records.store import Store
 from storage.recovery.presence import remedy
 
@@ -83,14 +83,15 @@ def mark_missing(ledger: Ledger, stop: Stop) -> None:
     The file server may have become unreachable, so a stop request interrupts the checks.
     """
     summary, paths = ledger.summary, ledger.config.ingest.paths
+    limit_s = ledger.config.ingest.object_timeout_s
     roots = stop.while_doing(lambda: [canonical(path) for path in paths])
     unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, roots).result()
     if unseen:
-        missing = stop.while_doing(lambda: gone(unseen))
+        missing = stop.while_doing(lambda: gone(unseen, limit_s))
         summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
     for root, files in ledger.writer.call(Store.empty_roots, ledger.run_id, roots).result().items():
         some = files[:_LISTED]
-        if stop.while_doing(partial(are_gone, some)):
+        if stop.while_doing(partial(are_gone, some, limit_s)):
             summary.empty_paths.append((paths[roots.index(root)], len(files)))
 
 

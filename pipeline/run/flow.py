@@ -163,6 +163,7 @@ class Flow:
 
     async def _settle(self, page: Page, made: Sequence[PageResult] | PutOff) -> None:
         """Stores the attempts at a page, or has it wait for its model."""
+        self._workers.release(page)
         if isinstance(made, PutOff):
             await self._ledger.put_off(page)
             self._relay.put_off(made)
@@ -219,6 +220,7 @@ class Flow:
             # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
                 if self._turns.puts_off(page) or not await self._discovery.claim(page):
+                    self._workers.release(page)
                     return
                 outcome = await asyncio.wrap_future(self._workers.render(page))
                 self._turns.rendered(page, outcome)

@@ -63,7 +63,7 @@ def prepared(config: Config, stop: Stop) -> Prepared:
 
     Raises: ConfigError, CheckpointError; StopRequest.
     """
-    if not config.ingest.paths:
+    if not config.ingest.paths and config.ingest.manifest is None:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     config = completed(config)
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))

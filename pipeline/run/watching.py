@@ -16,6 +16,7 @@ from pipeline.ingest.walk import Candidate, walk
 from pipeline.reports.summary import RunSummary
 from pipeline.stop import Stop
 from storage.errors import DatabaseBusyError
+from storage.strings.urls import is_url
 
 LOGGER = logging.getLogger("ocrbatch")
 # Seconds from one look to the next, and how long a file must have been left alone.
@@ -91,6 +92,10 @@ def _look(config: Config, stop: Stop) -> dict[str, _State]:
     """Returns the state of each file that a run over the paths would read. Raises: ConfigError, StopRequest."""
     if not config.ingest.paths:
         raise ConfigError("nothing to watch: name folders, or set ingest.paths in the configuration")
+    if config.ingest.manifest is not None or any(map(is_url, config.ingest.paths)):
+        raise ConfigError(
+            "only local folders can be watched: run again for URLs and manifests, from cron say"
+        )
     return stop.while_doing(partial(_states, config))
 
 

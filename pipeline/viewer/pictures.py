@@ -10,6 +10,7 @@ from pipeline.documents.settings import IngestSettings, RenderSettings, TileSett
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
 from storage.queries.one_page import OnePage
+from storage.strings.urls import is_url
 from storage.types import PageError
 
 # The widths that pages are drawn in: few, so that what is kept fits screens of any size.
@@ -63,7 +64,7 @@ class Pictures:
     async def _draw(self, page: OnePage, sha256: str, kind: Kind, key: _Key) -> bytes | str:
         reason = _GONE
         for path in page.paths:
-            if not os.path.exists(path):
+            if not is_url(path) and not os.path.exists(path):
                 continue
             stamp = self._stamps.get((path, sha256), UNSEEN)
             asked = Page(path=path, sha256=sha256, kind=kind, page_index=page.page_index, stamp=stamp)

@@ -1,6 +1,6 @@
 """Parquet: a row a page, with the fields of jsonl, blocks and words nested. Needs pyarrow (the extra `parquet`)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING
 
 from storage.errors import MissingExtraError
@@ -14,8 +14,12 @@ _PAGES_A_GROUP = 256
 _CHARACTERS_A_GROUP = 4_000_000
 
 
-def write(rows: Iterable[PageRow], stream: IO[bytes]) -> int:
+def write(
+    rows: Iterable[PageRow], stream: IO[bytes], notes: Callable[[], Mapping[str, str]] | None = None
+) -> int:
     """Writes the pages in row groups; returns their number. No pages: a file with the columns alone.
+
+    notes: key-value metadata of the file, asked for after the last page.
 
     Raises: MissingExtraError without pyarrow.
     """
@@ -30,6 +34,8 @@ def write(rows: Iterable[PageRow], stream: IO[bytes]) -> int:
         for group in _groups(rows):
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema), row_group_size=len(group))
             number += len(group)
+        if notes is not None:
+            writer.add_key_value_metadata(dict(notes()))
     return number
 
 

@@ -86,32 +86,37 @@ def export_rows(
     chosen = selection or Selection()
     with explained(database_path(db)):
         for row, superseded in _merged(db, chosen):
-            attempt = row["attempt_id"]
-            yield PageRow(
-                path=row["path"],
-                sha256=row["sha256"],
-                page=row["page"],
-                status=row["status"],
-                text=row["text"],
-                markdown=row["markdown"],
-                confidence=row["confidence"],
-                blocks=_blocks(db, attempt),
-                timings=_timings(db, attempt),
-                error=_error(row),
-                source=row["source"],
-                rung=row["rung"],
-                rotation_deg=row["rotation_deg"],
-                layer_agreement=row["layer_agreement"],
-                script=row["script"],
-                doubt=row["doubt"],
-                superseded=superseded,
-                words=page_words(db, attempt, row["text"]) if with_words else [],
-                width_px=row["width_px"],
-                height_px=row["height_px"],
-                dpi=row["dpi"],
-                corrected_by=row["corrected_by"],
-                corrected_at=row["corrected_at"],
-            )
+            yield page_row(db, row, superseded=superseded, with_words=with_words)
+
+
+def page_row(db: Database, row: dict[str, Any], *, superseded: bool, with_words: bool) -> PageRow:
+    """Returns a row of the view results, or superseded_results, as a page of an export."""
+    attempt = row["attempt_id"]
+    return PageRow(
+        path=row["path"],
+        sha256=row["sha256"],
+        page=row["page"],
+        status=row["status"],
+        text=row["text"],
+        markdown=row["markdown"],
+        confidence=row["confidence"],
+        blocks=_blocks(db, attempt),
+        timings=_timings(db, attempt),
+        error=_error(row),
+        source=row["source"],
+        rung=row["rung"],
+        rotation_deg=row["rotation_deg"],
+        layer_agreement=row["layer_agreement"],
+        script=row["script"],
+        doubt=row["doubt"],
+        superseded=superseded,
+        words=page_words(db, attempt, row["text"]) if with_words else [],
+        width_px=row["width_px"],
+        height_px=row["height_px"],
+        dpi=row["dpi"],
+        corrected_by=row["corrected_by"],
+        corrected_at=row["corrected_at"],
+    )
 
 
 def _merged(db: Database, selection: Selection) -> Iterator[tuple[dict[str, Any], bool]]:

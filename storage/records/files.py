@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from storage.strings.text import real_path, storable
+from storage.strings.urls import is_url
 from storage.types import FileRecord
 
 
@@ -108,7 +109,7 @@ def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[
 
     roots: as pipeline.ingest.walk.canonical returns them.
     """
-    tops = [os.path.abspath(root) for root in roots]
+    tops = [root if is_url(root) else os.path.abspath(root) for root in roots]
     rows = conn.execute(
         "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
     )
@@ -158,11 +159,18 @@ def mark_missing(conn: sqlite3.Connection, file_ids: Sequence[int]) -> int:
 
 
 def _is_under(path: str, top: str) -> bool:
+    if is_url(path) or is_url(top):
+        return path == top or (is_url(top) and path.startswith(top.rstrip("/") + "/"))
     return os.path.abspath(path) == top or os.path.abspath(path).startswith(os.path.join(top, ""))
 
 
 def _is_there(path: str) -> bool:
-    """Returns False only for a file that is known to be gone: a folder that may not be entered proves nothing."""
+    """Returns False only for a file that is known to be gone: a folder that may not be entered proves nothing.
+
+    An object of a store counts as there; pipeline.ingest.objects.presence asks the store.
+    """
+    if is_url(path):
+        return True
     for name in {path, real_path(path)}:
         try:
             os.stat(name)

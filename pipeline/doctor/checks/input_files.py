@@ -7,19 +7,33 @@ from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config
 from pipeline.doctor.finding import Finding, fail, note, ok
 from pipeline.errors import ConfigError
+from pipeline.ingest.objects.stores import is_folder, reason_of
+from storage.strings.urls import is_url
 
 
 def check(config: Config) -> Iterator[Finding]:
     """Checks that the files which the configuration names exist and can be read or written."""
-    if not config.ingest.paths:
+    if not config.ingest.paths and config.ingest.manifest is None:
         yield note("inputs", "none in the configuration: name them on the command line, or set ingest.paths")
     for path in config.ingest.paths:
-        yield _input(path)
+        yield _stored(path, config.ingest.object_timeout_s) if is_url(path) else _input(path)
+    if (manifest := config.ingest.manifest) is not None:
+        yield _stored(manifest, config.ingest.object_timeout_s) if is_url(manifest) else _input(manifest)
     if config.ingest.password_env is not None or config.ingest.password_file is not None:
         yield _passwords(config)
     for key, file in (("run.log_file", config.run.log_file), ("run.summary_file", config.run.summary_file)):
         if file is not None:
             yield _written(key, file)
+
+
+def _stored(url: str, limit_s: float) -> Finding:
+    try:
+        kind = "folder" if is_folder(url, limit_s) else "object"
+    except Exception as error:  # what a store's own library raises
+        return fail(
+            "input", f"{url}: {reason_of(error)}", "check the URL, and the credentials in the environment"
+        )
+    return ok("input", f"{url} is there, a{'n' * (kind == 'object')} {kind}")
 
 
 def _input(path: str) -> Finding:

@@ -5,18 +5,22 @@ limit; a crash, a hang or running out of memory costs that page alone. Torch-fre
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.objects.fetched import fetched, of_page, refused
+from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
 from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPage
+from storage.strings.urls import is_url
 from storage.types import PageError
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 class WorkerPool(TaskPool):
     """The pool of processes that open files. The caller bounds how many pages are in flight.
+
+    An object of a store, whose path is a URL, is fetched to a local file first, which the processes open in its stead.
 
     page_timeout_s, probe_timeout_s: seconds that rendering a page and probing a file may take. memory_bytes: what a
     worker may allocate, None for no limit; enforced on Linux. page_bytes: the most that a page's views take; they come
@@ -56,12 +62,14 @@ class WorkerPool(TaskPool):
         self._ingest, self._render, self._tile = ingest, render, tile
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
+        self._spool = Spool(ingest)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the workers at once and cancels unfinished tasks."""
         super().__exit__(kind, error, trace)
+        self._spool.close()
         if self.arena is not None:
             self.arena.close()
 
@@ -69,6 +77,16 @@ class WorkerPool(TaskPool):
     def render_settings(self) -> RenderSettings:
         """The settings that pages are rendered with by default."""
         return self._render
+
+    def hold(self, path: str, pages: Sequence[int]) -> None:
+        """Keeps an object's local file for these of its pages; of a file it does nothing."""
+        if is_url(path):
+            self._spool.hold(path, pages)
+
+    def release(self, page: Page) -> None:
+        """Notes that a page is stored, or waits until others are: with its last one an object's local file goes."""
+        if is_url(page.path):
+            self._spool.release(page.path, page.page_index)
 
     def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
         """Probes a file; the future's result is a Document whatever goes wrong with the file.
@@ -84,17 +102,34 @@ class WorkerPool(TaskPool):
             )
             return failed_tasks.broken(path, reason)
 
-        return self._submit(
-            tasks.probe_task, (path, frames, self._ingest, limit_s), limit_s, failed, meter=self._discovering
+        def probed(file: str) -> Future[Document]:
+            arguments = (file, frames, self._ingest, limit_s)
+            return self._submit(tasks.probe_task, arguments, limit_s, failed, meter=self._discovering)
+
+        if not is_url(path):
+            return probed(path)
+        return fetched(
+            self._spool,
+            path,
+            probed,
+            lambda reason: refused(path, reason, self._ingest),
+            lambda document: replace(document, path=path),
         )
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
         """Returns the future of how many of the pages are of each kind, "unknown" whatever goes wrong."""
         limit_s = self._probe_timeout_s
-        arguments = (path, kind, indices, self._ingest, self.render_settings.text_layer, limit_s)
-        return self._submit(
-            tasks.survey_task, arguments, limit_s, lambda error: failed_tasks.unknown(len(indices))
-        )
+        text_layer = self.render_settings.text_layer
+
+        def surveyed(file: str) -> Future[Counter[PageKind]]:
+            arguments = (file, kind, indices, self._ingest, text_layer, limit_s)
+            return self._submit(
+                tasks.survey_task, arguments, limit_s, lambda error: failed_tasks.unknown(len(indices))
+            )
+
+        if not is_url(path):
+            return surveyed(path)
+        return fetched(self._spool, path, surveyed, lambda reason: failed_tasks.unknown(len(indices)))
 
     def render(
         self,
@@ -108,9 +143,13 @@ class WorkerPool(TaskPool):
         render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-        arguments = (page, render or self._render, tile or self._tile, limit_s)
         failed = partial(_not_rendered, limit_s)
-        return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
+
+        def rendered(its: Page) -> Future[ReadyPage | PageError]:
+            arguments = (its, render or self._render, tile or self._tile, limit_s)
+            return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
+
+        return self._of_page(page, rendered, partial(of_page, page))
 
     def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
@@ -123,9 +162,11 @@ class WorkerPool(TaskPool):
             category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(stage="layer", category=category, message=f"{failed_tasks.JUDGING} {happened}")
 
-        return self._submit(
-            tasks.layer_task, (ready, self._render, limit_s), limit_s, failed, meter=self._rendering
-        )
+        def judged(its: Page) -> Future[ReadablePage | PageError]:
+            arguments = (of_page(its, ready), self._render, limit_s)
+            return self._submit(tasks.layer_task, arguments, limit_s, failed, meter=self._rendering)
+
+        return self._of_page(ready.page, judged, partial(of_page, ready.page))
 
     def picture(self, page: Page, *, rotation_deg: int, look: "Look") -> "Future[PagePicture | PageError]":
         """Draws a page for people; the future's result is a picture, or a PageError whatever goes wrong.
@@ -133,9 +174,13 @@ class WorkerPool(TaskPool):
         rotation_deg: clockwise turn to be upright. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-        arguments = (page, self._render, rotation_deg, look, limit_s)
         failed = partial(_not_drawn, limit_s)
-        return self._submit(tasks.picture_task, arguments, limit_s, failed, meter=self._rendering)
+
+        def drawn(its: Page) -> "Future[PagePicture | PageError]":
+            arguments = (its, self._render, rotation_deg, look, limit_s)
+            return self._submit(tasks.picture_task, arguments, limit_s, failed, meter=self._rendering)
+
+        return self._of_page(page, drawn)
 
     def figures(self, page: Page, places: "FigurePlaces") -> Future[list[bytes] | PageError]:
         """Cuts figures out of a page; the future's result are JPEG files, or a PageError whatever goes wrong.
@@ -143,8 +188,29 @@ class WorkerPool(TaskPool):
         The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-        arguments = (page, self._render, places, limit_s)
-        return self._submit(tasks.figures_task, arguments, limit_s, partial(_not_drawn, limit_s))
+
+        def cut(its: Page) -> Future[list[bytes] | PageError]:
+            arguments = (its, self._render, places, limit_s)
+            return self._submit(tasks.figures_task, arguments, limit_s, partial(_not_drawn, limit_s))
+
+        return self._of_page(page, cut)
+
+    def _of_page(
+        self,
+        page: Page,
+        task: Callable[[Page], Future[Any]],
+        named: Callable[[Any], Any] | None = None,
+    ) -> Future[Any]:
+        """Runs a task of a page, on its object's local file if it is one. named: gives the result its own page."""
+        if not is_url(page.path):
+            return task(page)
+        return fetched(
+            self._spool,
+            page.path,
+            lambda file: task(replace(page, path=file)),
+            lambda reason: PageError(stage="render", category="unreadable", message=reason),
+            named,
+        )
 
 
 def _not_rendered(limit_s: float, error: BaseException) -> PageError:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,22 @@ def test_a_copy_and_what_cannot_be_read_are_counted_alone() -> None:
         num_doubtful_before=1,
         num_given_up=1,
     )
+
+
+def test_what_is_planned_again_is_counted_once_and_a_copy_stays_one() -> None:
+    counts = InputCounts()
+
+    async def ask(sha256: str, pages: Sequence[int], settings_hash: str, **rules: Any) -> PagePlan:
+        return PagePlan(to_read=tuple(pages), done=(), given_up=())
+
+    async def plans() -> list[PagePlan]:
+        selection = Selection(Config(), "s", counts, ask)
+        copy = replace(document("1"), path="b.pdf")
+        first = [await selection.plan(one) for one in (document("1"), copy)]
+        return [*first, *[await selection.plan(one, again=True) for one in (document("1"), copy)]]
+
+    assert [plan.to_read for plan in asyncio.run(plans())] == [(0, 1, 2), (), (0, 1, 2), ()]
+    assert (counts.documents["ok"], counts.num_copies, counts.num_to_read) == (2, 1, 3)
 
 
 def test_pages_over_the_limit_are_left_out() -> None:

@@ -1,7 +1,7 @@
 """From found files to the pages to read, with workers that look into nothing."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
@@ -41,6 +41,9 @@ class Workers:
             )
         )
         return found
+
+    def hold(self, path: str, pages: Sequence[int]) -> None:
+        """Files are there anyway."""
 
 
 def files(*paths: str) -> Iterator[Found]:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
@@ -69,6 +69,12 @@ class InlineWorkers:
                 status="ok",
             )
         )
+
+    def hold(self, path: str, pages: Sequence[int]) -> None:
+        """Files are there anyway."""
+
+    def release(self, page: Page) -> None:
+        """They stay."""
 
     def render(self, page: Page, *, cut: str = "as_needed") -> Future[ReadyPage | PageError]:
         number = page.page_index

@@ -1,0 +1,135 @@
+"""Opens object stores through fsspec. Credentials come from the environment alone, as each store's own tools take them.
+
+Needs the extra `cloud`; stores other than S3 need a package more.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import IO, Any
+
+from pipeline.errors import ConfigError
+from pipeline.ingest.objects.patience import StalledError, within
+from storage.strings.urls import is_web, objection, protocol_of
+
+_EXTRA = "ocrbatch[cloud]"
+_PACKAGES = {
+    **dict.fromkeys(("s3", "s3a", "http", "https"), f"'{_EXTRA}'"),
+    **dict.fromkeys(("gs", "gcs"), f"'{_EXTRA}' gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), f"'{_EXTRA}' adlfs"),
+}
+_COPY_BYTES = 8 << 20
+DENIED = "access denied; check the credentials in the environment"
+GONE = "no such object"
+
+
+def check(url: str) -> None:
+    """Raises ConfigError for a URL that holds credentials, or that names a file."""
+    if (objection_ := objection(url)) is not None:
+        raise ConfigError(objection_)
+
+
+class Store:
+    """A store and an object or folder in it. fs: of fsspec. path: as the store names it, without protocol.
+
+    Raises: ConfigError for credentials in the URL, an unknown protocol or a missing package.
+    """
+
+    def __init__(self, url: str) -> None:
+        check(url)
+        protocol = protocol_of(url)
+        package = _PACKAGES.get(protocol, f"'{_EXTRA}'")
+        try:
+            import fsspec
+        except ImportError as error:
+            raise ConfigError(f"{url}: reading it needs more packages: pip install {package}") from error
+        try:
+            # Listings are not kept: in a long process they would go stale.
+            self.fs: Any = fsspec.filesystem(protocol, use_listings_cache=False)
+        except ImportError as error:
+            raise ConfigError(f"{url}: reading it needs more packages: pip install {package}") from error
+        except ValueError as error:
+            raise ConfigError(f"{url}: {protocol}:// is no protocol that is known: {error}") from error
+        # A web address is a path as it is; a store's path keeps "?" and "#", which are letters of a name.
+        self.path: str = url if is_web(url) else str(self.fs._strip_protocol(url))
+
+    @classmethod
+    def local(cls, folder: str) -> "Store":
+        """Returns a local folder as a store, for what is written to either."""
+        from fsspec.implementations.local import LocalFileSystem
+
+        store = cls.__new__(cls)
+        store.fs, store.path = LocalFileSystem(), os.path.abspath(folder)
+        return store
+
+    def put(self, file: IO[bytes], name: str) -> None:
+        """Writes a file into this folder, which is made as needed; it appears whole. Raises: OSError."""
+        target = f"{self.path}/{name}"
+        if isinstance(self.fs.protocol, tuple) and "file" in self.fs.protocol:
+            self.fs.makedirs(self.path, exist_ok=True)
+            partial = f"{self.path}/.{name}.{os.getpid()}.part"
+        else:
+            partial = target  # a store shows an object once it is closed
+        with self.fs.open(partial, "wb") as out:
+            shutil.copyfileobj(file, out, _COPY_BYTES)
+        if partial != target:
+            os.replace(partial, target)
+
+    def entries(self) -> list[tuple[str, bool]]:
+        """Returns names, "" for one that is empty, and whether each is a folder, by name. Raises: OSError."""
+        found: dict[tuple[str, bool], None] = {}
+        for entry in self.fs.ls(self.path, detail=True):
+            is_folder = entry["type"] == "directory"
+            whole = str(entry["name"])
+            below = whole.strip("/").removeprefix(self.path.strip("/"))
+            if not below.strip("/"):
+                # The marker of the folder itself, or "a//b": a folder without a name.
+                if is_folder and whole.rstrip("/") + "/" == whole and whole.endswith("//"):
+                    found["", True] = None
+                continue
+            found[below.strip("/").rpartition("/")[2], is_folder] = None
+        return sorted(found)
+
+    def is_folder(self) -> bool:
+        """Returns whether this is a folder rather than an object. Raises: OSError."""
+        return not is_web(self.path) and self.fs.info(self.path)["type"] == "directory"
+
+    def chunks(self, chunk_bytes: int) -> Iterator[int | bytes]:
+        """Yields the object's size, -1 where the store does not say, then its content. Raises: OSError and others."""
+        with self.fs.open(self.path, "rb", cache_type="none") as file:
+            size = getattr(file, "size", None)
+            yield -1 if size is None else int(size)
+            while chunk := file.read(chunk_bytes):
+                yield bytes(chunk)
+
+
+def listed(url: str, limit_s: float) -> list[tuple[str, bool]]:
+    """Returns what is in a folder: see Store.entries. Raises: OSError, StalledError, ConfigError."""
+    return within(lambda: Store(url).entries(), limit_s)
+
+
+def is_folder(url: str, limit_s: float) -> bool:
+    """Returns whether a URL is a folder's. Raises: OSError, StalledError, ConfigError."""
+    return within(lambda: Store(url).is_folder(), limit_s)
+
+
+def reason_of(error: BaseException, key: str = "ingest.object_timeout_s") -> str:
+    """Returns why something could not be read, for users. key: of the time limit."""
+    if isinstance(error, FileNotFoundError):
+        return GONE
+    if isinstance(error, PermissionError):
+        return DENIED
+    if isinstance(error, StalledError):
+        return f"{error}; raise {key} if the store is slow, or run again"
+    if isinstance(error, ConfigError):
+        return str(error)
+    if getattr(error, "status", None) in (401, 403):  # of a web server
+        return DENIED
+    said = without_links(" ".join(str(error).split()))[:300]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def without_links(text: str) -> str:
+    """Returns an error's text with the web addresses in it cut at their query, which may be signed."""
+    return re.sub(r"(https?://[^\s?'\"]+)\?[^\s'\"]*", r"\1", text)
