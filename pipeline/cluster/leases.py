@@ -64,6 +64,7 @@ class Leases:
         self._files: dict[str, _File] = {}  # by SHA-256
         self._unplanned: dict[int, set[str]] = {}
         self._leaving: set[int] = set()
+        self._num_owned: Counter[int] = Counter()  # worker -> its pages
         self._spare: Counter[int] = Counter()  # pages that a worker has not begun, and another may have
         self._most_spare, self._counted_at = 0, float("-inf")
         self._taking = asyncio.Lock()
@@ -89,7 +90,7 @@ class Leases:
 
     def num_waiting(self, worker: int) -> int:
         """Returns how many pages a worker has that are not stored."""
-        return sum(len(file.owned.get(worker, ())) for file in self._files.values())
+        return self._num_owned[worker]
 
     async def take(self, worker: int, most: int) -> list[Found]:
         """Returns files for a worker, at most so many, or files in which it gets pages of another's; none where
@@ -185,13 +186,15 @@ class Leases:
         for worker, owned in file.owned.items():
             if page_index in owned:
                 self._spare[worker] -= page_index not in file.begun and page_index not in file.apart
+                self._num_owned[worker] -= 1
                 owned.discard(page_index)
         self._settle(sha256, file)
 
     def lost(self, worker: int) -> int:
         """Takes the files of a worker that is gone back, for others; returns how many."""
         files = self._held.pop(worker, {})
-        self._spare.pop(worker, None)
+        for counts in (self._spare, self._num_owned):
+            counts.pop(worker, None)
         self._unplanned.pop(worker, None)
         self._leaving.discard(worker)
         known = {file.found.path: file for file in self._files.values()}
@@ -209,6 +212,7 @@ class Leases:
         """Makes pages that nobody has a worker's."""
         file.owned.setdefault(worker, set()).update(pages)
         self._spare[worker] += len(pages - file.begun - file.apart)
+        self._num_owned[worker] += len(pages)
 
     def _settle(self, sha256: str, file: _File) -> None:
         """Lets go of a file all of whose pages are stored, and of workers that have none of it any more."""
@@ -232,6 +236,7 @@ class Leases:
                 for those in (file.owned, file.granted):
                     those.get(owner, set()).difference_update(pages)
                 self._spare[owner] -= len(pages)
+                self._num_owned[owner] -= len(pages)
                 self._own(worker, file, pages)
                 file.granted.setdefault(worker, set()).update(pages)
                 shared.append(file)

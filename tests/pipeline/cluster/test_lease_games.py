@@ -36,11 +36,13 @@ class Game:
 
     def check(self) -> None:
         """Counts what may be shared anew."""
-        found: Counter[int] = Counter()
+        spare, owned = Counter[int](), Counter[int]()
         for file in self.leases._files.values():
-            for worker in file.owned:
-                found[worker] += len(file.spare(worker))
-        assert +found == +self.leases._spare
+            for worker, pages in file.owned.items():
+                spare[worker] += len(file.spare(worker))
+                owned[worker] += len(pages)
+        assert +spare == +self.leases._spare
+        assert +owned == +self.leases._num_owned
 
 
 class Player:
