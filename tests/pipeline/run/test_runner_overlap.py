@@ -32,6 +32,8 @@ from pipeline.run import batch_reading, open_models, runner
 from pipeline.run.budget import Budget
 from pipeline.run.flow import PAGES_AHEAD
 from pipeline.run.runner import run
+from pipeline.run.shared_commits import SharedCommits
+from pipeline.stages.store import store_page
 from pipeline.stop import Stop
 from pipeline.timing import single
 from pipeline.types import Document, Page, PageResult, ReadyPage, RenderedPage
@@ -255,7 +257,7 @@ def test_a_slow_disk_holds_up_neither_rendering_nor_reading(
     make_pdf(docs / "a.pdf", [f"page {number}" for number in range(6)])
     all_read = threading.Event()
     num_read, waited = [0], []
-    deliver, record = DecoderLoop._deliver, Store.record_page
+    deliver, together = DecoderLoop._deliver, SharedCommits._together
 
     def delivered(self: DecoderLoop, *args: Any) -> None:
         deliver(self, *args)
@@ -263,14 +265,16 @@ def test_a_slow_disk_holds_up_neither_rendering_nor_reading(
         if num_read[0] == 6:
             all_read.set()
 
-    def recorded(self: Store, *args: Any, **kwargs: Any) -> int:
-        waited.append(all_read.wait(WAIT_S))  # as long as any page is not read
-        return record(self, *args, **kwargs)
+    def slowly(self: SharedCommits, first: Any) -> Any:
+        if first._task.func is store_page:
+            waited.append(all_read.wait(WAIT_S))  # as long as any page is not read
+        return together(self, first)
 
     monkeypatch.setattr(DecoderLoop, "_deliver", delivered)
-    monkeypatch.setattr(Store, "record_page", recorded)
+    monkeypatch.setattr(SharedCommits, "_together", slowly)
     assert run_quietly(config).pages == {"ok": 6}
-    assert waited == [True] * 6
+    assert waited
+    assert all(waited)
     assert [row["text"] for row in rows(database)] == [TEXT] * 6
 
 
