@@ -103,9 +103,7 @@ def measure(args: argparse.Namespace, folder: Path) -> Sampler:
     )
     sampler, stop = Sampler(min(args.first, num_pages), args.every), Stop()
     with stop_on_signals(stop, args.time_limit):
-        summary = runner.run(
-            config, sampler, stop, Loader(subject, output_tokens=tokens, then=_nothing)
-        )
+        summary = runner.run(config, sampler, stop, Loader(subject, output_tokens=tokens, then=_nothing))
     print("\n".join(summary.lines()[:-1]))
     if not sampler.samples:
         raise SystemExit("no page was read")
