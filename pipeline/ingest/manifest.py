@@ -5,17 +5,15 @@ manifest's folder. A manifest may itself be an object of a store.
 """
 
 import csv
-import hashlib
 import io
 import itertools
 import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 from pipeline.errors import ConfigError
-from pipeline.ingest.found import Found, unreadable
+from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.stores import Store, reason_of
 from pipeline.types import Document
 from storage.strings.urls import is_url, parent_of
@@ -24,7 +22,6 @@ from storage.strings.urls import is_url, parent_of
 Entry = str | Document
 COLUMN = "path"
 _ROWS_A_BATCH = 10_000
-_DIGEST_BYTES = 16
 
 
 def entries(manifest: str) -> Iterator[Entry]:
@@ -43,26 +40,6 @@ def entries(manifest: str) -> Iterator[Entry]:
     return (
         _entry(row, number, manifest, folder) for number, row in enumerate(itertools.chain(first, rows), 1)
     )
-
-
-def each_once(found: Iterable[Found]) -> Iterator[Found]:
-    """Yields what comes for the first time, by path.
-
-    Hashes of 16 bytes are kept in a temporary table of SQLite, on disk but for its cache: ten million paths would take
-    gigabytes in memory.
-    """
-    seen = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    try:
-        seen.execute("PRAGMA journal_mode = OFF")
-        seen.execute("PRAGMA synchronous = OFF")
-        seen.execute("CREATE TABLE seen (digest BLOB PRIMARY KEY) WITHOUT ROWID")
-        seen.execute("BEGIN")
-        for one in found:
-            digest = hashlib.blake2b(one.path.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES)
-            if seen.execute("INSERT OR IGNORE INTO seen VALUES (?)", (digest.digest(),)).rowcount:
-                yield one
-    finally:
-        seen.close()
 
 
 def _entry(row: Any, number: int, manifest: str, folder: str) -> Entry:

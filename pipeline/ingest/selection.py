@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pipeline.config.page_selection import select_pages
 from pipeline.config.schema import Config
 from pipeline.ingest.inputs import InputFiles
+from pipeline.ingest.seen_names import SeenNames
 from pipeline.ingest.walk import Found
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Document
@@ -59,7 +60,7 @@ class Selection:
         ask: Callable[..., Awaitable[PagePlan]],
     ) -> None:
         self._config, self._settings_hash, self._counts, self._ask = config, settings_hash, counts, ask
-        self._seen: dict[str, str] = {}
+        self._contents = SeenNames()
 
     async def plan(self, document: Document, *, again: bool = False) -> PagePlan:
         """Counts a document and returns what is to be read of it.
@@ -72,9 +73,8 @@ class Selection:
         if document.status != "ok":
             return _NOTHING
         assert document.sha256 is not None
-        is_known = document.sha256 in self._seen
-        first = self._seen.setdefault(document.sha256, document.path)
-        if is_known and not (again and first == document.path):
+        is_new = self._contents.add(document.sha256, document.path)
+        if not is_new and not (again and self._contents.is_owner(document.sha256, document.path)):
             counts.num_copies += 1
             return _NOTHING
         ingest = self._config.ingest

@@ -15,6 +15,7 @@ from pipeline.ingest import manifest
 from pipeline.ingest.found import Candidate, Found, unreadable
 from pipeline.ingest.globs import matcher
 from pipeline.ingest.objects.object_walk import canonical_url, checked_roots, walk_objects
+from pipeline.ingest.seen_names import SeenNames
 from pipeline.types import Document
 from storage.strings.urls import is_url, is_web, name_of, objection, without_secrets
 
@@ -57,38 +58,12 @@ def walk(
             raise ConfigError(f"{path}: no such file or folder; check the path")
     urls = [path for path in paths if is_url(path)]
     roots = dict(zip(urls, checked_roots(urls, settings), strict=True))
-    found = _Walk(settings, databases).run(paths, roots)
+    walk_ = _Walk(settings, databases)
+    found = walk_.run(paths, roots)
     if settings.manifest is None:
         return found
     named = manifest.entries(settings.manifest)
-    return manifest.each_once(itertools.chain(found, _named(named, settings, databases)))
-
-
-def _named(
-    entries: Iterator[manifest.Entry], settings: IngestSettings, databases: Sequence[str]
-) -> Iterator[Found]:
-    """Yields what a manifest names. What cannot be opened becomes a document with the reason; folders are walked."""
-    walk_ = _Walk(settings, databases)
-    for entry in entries:
-        if isinstance(entry, Document):
-            yield entry
-        elif is_url(entry):
-            yield from _object(entry, settings)
-        elif os.path.lexists(entry):
-            yield from walk_.run([entry], {})
-            walk_.forget()  # what was seen, for there may be millions: manifest.each_once drops those that come twice
-        else:
-            yield unreadable(canonical(entry), "broken", "no such file; the manifest names it")
-
-
-def _object(url: str, settings: IngestSettings) -> Iterator[Found]:
-    """Yields an object, unlisted, or the objects in a folder, whose URL ends with a slash."""
-    if (reason := objection(url)) is not None:
-        yield unreadable(without_secrets(url), "broken", reason)
-    elif url.endswith("/") and not is_web(url):
-        yield from walk_objects([(canonical_url(url), True)], settings)
-    else:
-        yield Candidate(path=url, relative=name_of(url), given=url)
+    return itertools.chain(found, walk_.named(named))
 
 
 class _Walk:
@@ -101,8 +76,8 @@ class _Walk:
         self._databases = {
             absolute for path in databases for absolute in (os.path.abspath(path), os.path.realpath(path))
         }
-        self._seen_files: set[str] = set()
-        self._seen_folders: set[tuple[int, int]] = set()
+        self._files = SeenNames()
+        self._folders = SeenNames()  # by device and inode
         self._linked: list[tuple[str, str, str]] = []
 
     def run(self, paths: Sequence[str], roots: Mapping[str, tuple[str, bool]]) -> Iterator[Found]:
@@ -120,16 +95,36 @@ class _Walk:
         while self._linked:
             yield from self._tree(*self._linked.pop(0))
 
-    def forget(self) -> None:
-        """Forgets which files and folders were seen."""
-        self._seen_files.clear()
-        self._seen_folders.clear()
+    def named(self, entries: Iterator[manifest.Entry]) -> Iterator[Found]:
+        """Yields what a manifest names and was not found yet; of what cannot be opened a document with the reason."""
+        for entry in entries:
+            if isinstance(entry, Document):
+                yield entry
+            elif is_url(entry):
+                yield from self._named_object(entry)
+            elif os.path.lexists(entry):
+                yield from self.run([entry], {})
+            else:
+                yield from self._once(
+                    unreadable(canonical(entry), "broken", "no such file; the manifest names it")
+                )
+
+    def _named_object(self, url: str) -> Iterator[Found]:
+        """Yields an object, unlisted, or the objects in a folder, whose URL ends with a slash."""
+        if (reason := objection(url)) is not None:
+            yield from self._once(unreadable(without_secrets(url), "broken", reason))
+        elif url.endswith("/") and not is_web(url):
+            yield from self._objects((canonical_url(url), True))
+        else:
+            yield from self._once(Candidate(path=url, relative=name_of(url), given=url))
+
+    def _once(self, found: Found) -> Iterator[Found]:
+        if self._files.add(found.path):
+            yield found
 
     def _objects(self, root: tuple[str, bool]) -> Iterator[Found]:
         for found in walk_objects([root], self._settings):
-            if found.path not in self._seen_files:
-                self._seen_files.add(found.path)
-                yield found
+            yield from self._once(found)
 
     def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
         """Yields the inputs below a folder. given: how the user named the whole folder that this is part of."""
@@ -186,7 +181,8 @@ class _Walk:
         except UnicodeEncodeError:
             yield unreadable(folder, "broken", "a frame's name is not valid UTF-8; rename the file")
             return
-        self._seen_files.update(str(PurePath(folder, name)) for name in names)
+        for name in names:
+            self._files.add(str(PurePath(folder, name)))
         yield Candidate(
             path=folder,
             relative=prefix.rstrip("/") or ".",
@@ -196,16 +192,11 @@ class _Walk:
 
     def _is_new(self, folder: str) -> bool:
         found = os.stat(folder)
-        key = (found.st_dev, found.st_ino)
-        if key in self._seen_folders:
-            return False
-        self._seen_folders.add(key)
-        return True
+        return self._folders.add(f"{found.st_dev}:{found.st_ino}")
 
     def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
-        if path in self._seen_files or self._is_database(path):
+        if self._is_database(path) or not self._files.add(path):
             return
-        self._seen_files.add(path)
         try:
             path.encode()
         except UnicodeEncodeError:

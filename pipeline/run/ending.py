@@ -89,10 +89,10 @@ def mark_missing(ledger: Ledger, stop: Stop) -> None:
     if unseen:
         missing = stop.while_doing(lambda: gone(unseen, limit_s))
         summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
-    for root, files in ledger.writer.call(Store.empty_roots, ledger.run_id, roots).result().items():
-        some = files[:_LISTED]
+    empty = ledger.writer.call(Store.empty_roots, ledger.run_id, roots, _LISTED).result()
+    for root, (num_files, some) in empty.items():
         if stop.while_doing(partial(are_gone, some, limit_s)):
-            summary.empty_paths.append((paths[roots.index(root)], len(files)))
+            summary.empty_paths.append((paths[roots.index(root)], num_files))
 
 
 def check_database(ledger: Ledger) -> None:

@@ -109,6 +109,8 @@ def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[
 
     roots: as pipeline.ingest.walk.canonical returns them.
     """
+    if not roots:
+        return []
     tops = [root if is_url(root) else os.path.abspath(root) for root in roots]
     rows = conn.execute(
         "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
@@ -116,24 +118,28 @@ def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[
     return [(file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops)]
 
 
-def empty_roots(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the roots under which the run found nothing to read, with the files once found there.
+def empty_roots(
+    conn: sqlite3.Connection, run_id: int, roots: Sequence[str], most: int
+) -> dict[str, tuple[int, list[str]]]:
+    """Returns the roots under which the run found nothing to read, with how many files were once found there.
 
-    roots: as pipeline.ingest.walk.canonical returns them.
+    roots: as pipeline.ingest.walk.canonical returns them. most: of these files are named, at most.
     """
-    known: dict[str, list[str]] = {root: [] for root in roots}
-    filled: set[str] = set()
+    known: dict[str, tuple[int, list[str]]] = {root: (0, []) for root in roots}
     rows = conn.execute(
         "SELECT f.path, f.last_run_id, f.status FROM files f JOIN documents d ON d.id = f.document_id"
         " WHERE d.sha256 IS NOT NULL AND d.status <> 'skipped'"
     )
     for path, last_run_id, status in rows:
-        for root in roots:
-            if _is_under(path, root):
-                known[root].append(path)
-                if last_run_id == run_id and status == "ok":
-                    filled.add(root)
-    return {root: paths for root, paths in known.items() if paths and root not in filled}
+        for root in [root for root in known if _is_under(path, root)]:
+            if last_run_id == run_id and status == "ok":
+                del known[root]
+                continue
+            count, named = known[root]
+            known[root] = count + 1, [*named, path] if count < most else named
+        if not known:
+            break
+    return {root: found for root, found in known.items() if found[0]}
 
 
 def are_gone(paths: Iterable[str]) -> bool:

@@ -157,9 +157,12 @@ class Store:
         """
         return files.unseen(self._db.conn, run_id, roots)
 
-    def empty_roots(self, run_id: int, roots: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the roots under which run_id found nothing to read, with the files once found there."""
-        return files.empty_roots(self._db.conn, run_id, roots)
+    def empty_roots(self, run_id: int, roots: Sequence[str], most: int) -> dict[str, tuple[int, list[str]]]:
+        """Returns the roots under which run_id found nothing to read, with the number of files once found there.
+
+        most: of these files are named, at most.
+        """
+        return files.empty_roots(self._db.conn, run_id, roots, most)
 
     def mark_missing(self, file_ids: Sequence[int]) -> int:
         """Marks files as missing, by their ids; returns how many were not marked yet."""
