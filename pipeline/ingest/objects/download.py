@@ -11,7 +11,7 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers
 from pipeline.errors import ConfigError
 from pipeline.ingest.objects.patience import StalledError, patient
-from pipeline.ingest.objects.stores import Store, reason_of
+from pipeline.ingest.objects.stores import Store, reason_of, status_of
 
 CHUNK_BYTES = 4 << 20
 # Waits before the next attempt; a stalled store is asked only once more, for its time limit is long already.
@@ -50,7 +50,7 @@ def download(url: str, path: str, settings: IngestSettings, room: Room) -> None:
             raise ObjectError(f"cannot be read: {reason_of(error)}") from error
         except Exception as error:
             num_stalls += isinstance(error, StalledError)
-            is_denied = getattr(error, "status", None) in (401, 403, 404, 410)
+            is_denied = status_of(error) in (401, 403, 404, 410)
             if attempt == len(_PAUSES_S) or num_stalls == _STALLS or is_denied:
                 raise ObjectError(f"cannot be read: {reason_of(error)}") from error
             time.sleep(_PAUSES_S[attempt])

@@ -1,13 +1,14 @@
 """Lists the objects below URLs, in a stable order and folder by folder; opens none."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.found import Candidate, Found, unreadable
 from pipeline.ingest.globs import matcher
 from pipeline.ingest.objects.patience import StalledError
-from pipeline.ingest.objects.stores import check, is_folder, listed, reason_of
+from pipeline.ingest.objects.stores import check, is_folder, listed_in_parts, reason_of
 from storage.strings.urls import is_web, name_of
 
 
@@ -47,22 +48,22 @@ def walk_objects(roots: Sequence[tuple[str, bool]], settings: IngestSettings) ->
         stack = [(root, "")]
         while stack:
             folder, prefix = stack.pop()
+            folders: list[tuple[str, str]] = []
             try:
-                entries = listed(folder, settings.object_timeout_s)
+                for name, its_folder in chain.from_iterable(
+                    listed_in_parts(folder, settings.object_timeout_s)
+                ):
+                    relative, url = prefix + name, f"{folder}/{name}"
+                    if not name:
+                        yield unreadable(
+                            url, "broken", "a folder without a name (//) cannot be listed; rename it"
+                        )
+                    elif name.startswith(".") or excluded(relative):
+                        continue
+                    elif its_folder:
+                        folders.append((url, relative + "/"))
+                    elif takes_all or included(relative):
+                        yield Candidate(path=url, relative=relative, given=url)
             except Exception as error:
                 yield unreadable(folder, "broken", f"folder cannot be listed: {reason_of(error)}")
-                continue
-            folders = []
-            for name, its_folder in entries:
-                relative, url = prefix + name, f"{folder}/{name}"
-                if not name:
-                    yield unreadable(
-                        url, "broken", "a folder without a name (//) cannot be listed; rename it"
-                    )
-                elif name.startswith(".") or excluded(relative):
-                    continue
-                elif its_folder:
-                    folders.append((url, relative + "/"))
-                elif takes_all or included(relative):
-                    yield Candidate(path=url, relative=relative, given=url)
             stack.extend(reversed(folders))

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from pipeline.errors import ConfigError
-from pipeline.ingest.objects.patience import StalledError, within
+from pipeline.ingest.objects.patience import StalledError, patient, within
+from pipeline.ingest.objects.s3_listing import s3_pages
 from storage.strings.urls import is_web, objection, protocol_of
 
 _EXTRA = "ocrbatch[cloud]"
@@ -42,15 +43,18 @@ class Store:
         package = _PACKAGES.get(protocol, f"'{_EXTRA}'")
         try:
             import fsspec
-        except ImportError as error:
-            raise ConfigError(f"{url}: reading it needs more packages: pip install {package}") from error
-        try:
-            # Listings are not kept: in a long process they would go stale.
-            self.fs: Any = fsspec.filesystem(protocol, use_listings_cache=False)
+
+            fsspec.get_filesystem_class(protocol)
         except ImportError as error:
             raise ConfigError(f"{url}: reading it needs more packages: pip install {package}") from error
         except ValueError as error:
             raise ConfigError(f"{url}: {protocol}:// is no protocol that is known: {error}") from error
+        try:
+            # Listings are not kept: in a long process they would go stale.
+            self.fs: Any = fsspec.filesystem(protocol, use_listings_cache=False)
+        except ValueError as error:  # Azure's, without any credentials
+            said = without_links(str(error))
+            raise ConfigError(f"{url}: {said}; check the credentials in the environment") from error
         # A web address is a path as it is; a store's path keeps "?" and "#", which are letters of a name.
         self.path: str = url if is_web(url) else str(self.fs._strip_protocol(url))
 
@@ -91,6 +95,13 @@ class Store:
             found[below.strip("/").rpartition("/")[2], is_folder] = None
         return sorted(found)
 
+    def pages(self) -> Iterator[list[tuple[str, bool]]]:
+        """Yields `entries` in parts, without all of them in memory where the store allows it. Raises: OSError."""
+        if hasattr(self.fs, "call_s3") and self.fs.split_path(self.path)[0]:
+            yield from s3_pages(self.fs, self.path)
+        else:
+            yield self.entries()
+
     def is_folder(self) -> bool:
         """Returns whether this is a folder rather than an object. Raises: OSError."""
         return not is_web(self.path) and self.fs.info(self.path)["type"] == "directory"
@@ -109,6 +120,11 @@ def listed(url: str, limit_s: float) -> list[tuple[str, bool]]:
     return within(lambda: Store(url).entries(), limit_s)
 
 
+def listed_in_parts(url: str, limit_s: float) -> Iterator[list[tuple[str, bool]]]:
+    """Yields what is in a folder: see Store.pages. Raises: OSError, StalledError, ConfigError."""
+    return patient(lambda: Store(url).pages(), limit_s)
+
+
 def is_folder(url: str, limit_s: float) -> bool:
     """Returns whether a URL is a folder's. Raises: OSError, StalledError, ConfigError."""
     return within(lambda: Store(url).is_folder(), limit_s)
@@ -124,10 +140,16 @@ def reason_of(error: BaseException, key: str = "ingest.object_timeout_s") -> str
         return f"{error}; raise {key} if the store is slow, or run again"
     if isinstance(error, ConfigError):
         return str(error)
-    if getattr(error, "status", None) in (401, 403):  # of a web server
+    if status_of(error) in (401, 403):
         return DENIED
     said = without_links(" ".join(str(error).split()))[:300]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def status_of(error: BaseException) -> int | None:
+    """Returns the HTTP status in an error of a web server's (status), Azure's (status_code) or Google's (code)."""
+    found = (getattr(error, name, None) for name in ("status", "status_code", "code"))
+    return next((status for status in found if isinstance(status, int)), None)
 
 
 def without_links(text: str) -> str:
