@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from tests.pipeline.ingest.objects.other_servers import azurite, google, web
-from tests.pipeline.ingest.objects.test_s3_run import NAMES, make, rows, run
+from tests.pipeline.ingest.objects.test_s3_run import make, rows, run
 
 # Puts a folder's files into a bucket: in a process of its own, whose environment names the server.
 _FILL = """
