@@ -180,3 +180,12 @@ def test_content_that_a_path_held_before_is_noted_until_it_is_back(store: Store,
     third = store.start_run(a_run())
     store.record_file(third, a_file())
     assert rows(path, noted) == [("docs/a.pdf", SHA_B, third)]
+
+
+def test_a_root_without_files_any_more_counts_all_and_names_some(store: Store) -> None:
+    new_run(store, *(a_file(f"/in/{name}.pdf", sha * 64) for name, sha in zip("abc", "123", strict=True)))
+    run_id = new_run(store, a_file("/out/d.pdf", "4" * 64))
+    found = store.empty_roots(run_id, ["/in", "/out", "/none", "/in/c.pdf"], 2)
+    assert found == {"/in": (3, ["/in/a.pdf", "/in/b.pdf"]), "/in/c.pdf": (1, ["/in/c.pdf"])}
+    assert store.empty_roots(run_id, [], 2) == {}
+    assert store.unseen_files(run_id, []) == []
