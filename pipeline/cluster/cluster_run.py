@@ -8,21 +8,19 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 from pipeline.cluster.attendance import FINISHED, LOST, Attendance
 from pipeline.cluster.crew import Crew, Peer, WorkerLostError
 from pipeline.cluster.desk import Desk
 from pipeline.cluster.leases import Leases
+from pipeline.cluster.merging import merged_figures, merged_stages
 from pipeline.cluster.worker_messages import Answer, Asked, Failed, Finished, Report, StopNow
 from pipeline.config.schema import Config
 from pipeline.errors import DeviceLostError, ModelProcessError, StopRequest, WorkersError, exit_code
 from pipeline.ingest.inputs import Inputs
-from pipeline.meter import StageUse
 from pipeline.reports.summary import Progress, RunSummary
-from pipeline.run.ending import ModelFigures, check_database, count_left, finish, mark_missing
+from pipeline.run.ending import check_database, count_left, finish, mark_missing
 from pipeline.run.ledger import Ledger
 from pipeline.run.runner import prepared
 from pipeline.run.writer import Writer
@@ -38,6 +36,8 @@ _LOOK_S = 1.0
 _TELL_S = 5.0
 # How long workers that are told to stop may take to store what they have.
 _END_S = 30.0
+# Most messages of a worker that wait here for their answers; it waits itself with what it says then.
+_MOST_OPEN = 512
 # A place whose workers were lost so often, and stored nothing in between, is given up.
 _MOST_LOSSES = 5
 
@@ -196,15 +196,16 @@ class _Run:
     async def _serve(self, number: int, peer: Peer, desk: Desk) -> None:
         """Answers a worker until it has finished. Raises: its error; WorkerLostError if it is gone before."""
         messages: asyncio.Queue[list[Asked] | WorkerLostError] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
+        loop, room = asyncio.get_running_loop(), threading.Semaphore(_MOST_OPEN)
         threading.Thread(
-            target=_listen, args=(peer, messages, loop), name=f"peer-{number}", daemon=True
+            target=_listen, args=(peer, messages, loop, room), name=f"peer-{number}", daemon=True
         ).start()
         answering: set[asyncio.Task[None]] = set()
         try:
-            await self._hear(number, peer, desk, messages, answering)
+            await self._hear(number, peer, desk, messages, answering, room)
         finally:
             self._leases.leaves(number)
+            room.release(_MOST_OPEN)  # what is still said is not answered
             await asyncio.gather(*answering)
 
     async def _hear(
@@ -214,6 +215,7 @@ class _Run:
         desk: Desk,
         messages: "asyncio.Queue[list[Asked] | WorkerLostError]",
         answering: set[asyncio.Task[None]],
+        room: threading.Semaphore,
     ) -> None:
         has_finished = False
         while True:
@@ -235,6 +237,7 @@ class _Run:
                         task = asyncio.create_task(self._answer(number, peer, desk, asked))
                         answering.add(task)
                         task.add_done_callback(answering.discard)
+                        task.add_done_callback(lambda _: room.release())
 
     async def _answer(self, number: int, peer: Peer, desk: Desk, asked: Asked) -> None:
         try:
@@ -250,50 +253,16 @@ class _Run:
     def _finish(self, code: int, wall_s: float) -> None:
         self._ledger.summary.workers = self._attendance.uses(self._leases.num_waiting)
         for report in self._reports:
-            self._ledger.summary.stored_after.extend(report.stored_after)
+            self._ledger.summary.stored_after.merge(report.stored_after)
         stages = [*merged_stages(self._reports), self._ledger.writer.use(wall_s)]
         finish(self._ledger, merged_figures(self._reports), stages, code, wall_s)
 
 
-def merged_stages(reports: Sequence[Report]) -> list[StageUse]:
-    """Returns the workers' stages, each averaged over the time of all workers."""
-    total_s = sum(report.wall_s for report in reports) or 1.0
-    names = dict.fromkeys(
-        stage.name for report in reports for stage in report.stages if stage.name != "store"
-    )
-    found = [(stage, report.wall_s) for report in reports for stage in report.stages]
-
-    def mean(name: str, key: str) -> float:
-        shares = (float(getattr(stage, key)) * wall_s for stage, wall_s in found if stage.name == name)
-        return sum(shares) / total_s
-
-    return [
-        StageUse(name=name, **{key: mean(name, key) for key in ("busy", "waiting_input", "waiting_output")})
-        for name in names
-    ]
-
-
-def merged_figures(reports: Sequence[Report]) -> ModelFigures:
-    """Returns what all workers' models did: the longest loading, and the sums of what was written."""
-    encoders = [report.encoder for report in reports if report.encoder is not None]
-    paths = dict.fromkeys(name for its in encoders for name in its)
-    merged = {
-        name: reduce(lambda one, other: one.merge(other), [its[name] for its in encoders if name in its])
-        for name in paths
-    }
-    busy = [report.gpu_busy for report in reports if report.gpu_busy is not None]
-    return ModelFigures(
-        load_s=max((report.load_s for report in reports), default=0.0),
-        capture_s=max((report.capture_s for report in reports), default=0.0),
-        num_tokens=sum(report.num_tokens for report in reports),
-        num_steps=sum(report.num_steps for report in reports),
-        gpu_busy=sum(busy) / len(busy) if busy else None,
-        encoder={name: stats.summary() for name, stats in merged.items()} if encoders else None,
-    )
-
-
 def _listen(
-    peer: Peer, messages: "asyncio.Queue[list[Asked] | WorkerLostError]", loop: asyncio.AbstractEventLoop
+    peer: Peer,
+    messages: "asyncio.Queue[list[Asked] | WorkerLostError]",
+    loop: asyncio.AbstractEventLoop,
+    room: threading.Semaphore,
 ) -> None:
     received: list[Asked] | WorkerLostError = []
     while not isinstance(received, WorkerLostError):
@@ -301,5 +270,8 @@ def _listen(
             received = peer.receive()
         except WorkerLostError as error:
             received = error
+        else:
+            for _ in received:
+                room.acquire()
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(messages.put_nowait, received)

@@ -21,6 +21,7 @@ from pipeline.cluster.worker_messages import (
     Started,
     Take,
 )
+from pipeline.ingest.seen_names import SeenNames
 from pipeline.ingest.selection import Selection
 from pipeline.ingest.walk import Found
 from pipeline.reports.summary import Phase
@@ -43,9 +44,8 @@ class Desk:
         self._ledger, self._leases, self._attendance = ledger, leases, attendance
         ask = partial(ledger.call, Store.plan_pages)
         self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
-        self._planned: set[str] = set()
+        self._planned, self._said = SeenNames(), SeenNames()
         self._marks: dict[int, set[_Key]] = defaultdict(set)
-        self._said: set[str] = set()
 
     async def answer(self, worker: int, request: Request) -> Any:
         """Does what a worker asks, and returns the answer. Raises what that raises."""
@@ -70,8 +70,7 @@ class Desk:
                 self._attendance.stands(worker, request.where)
             case AtWork():
                 self._attendance.at_work(worker, request)
-            case Said() if request.message not in self._said:
-                self._said.add(request.message)
+            case Said() if self._said.add(request.message):  # once, though many workers say it
                 LOGGER.log(request.level, "%s", request.message)
         return None
 
@@ -97,8 +96,7 @@ class Desk:
             self._attendance.waits(worker, is_waiting=False)
 
     async def _plan(self, worker: int, document: Document) -> PagePlan:
-        ledger, again = self._ledger, document.path in self._planned
-        self._planned.add(document.path)
+        ledger, again = self._ledger, not self._planned.add(document.path)
         await ledger.call(store_document, ledger.run_id, document)
         plan = await self._selection.plan(document, again=again)
         apart = {*plan.alone, *plan.last}

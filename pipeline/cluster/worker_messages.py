@@ -1,11 +1,11 @@
 """Defines the messages between a run and its workers, which may be on other machines. All of them are pickled."""
 
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipeline.meter import StageUse
+from pipeline.reports.durations import Durations
 from pipeline.reports.summary import Phase
 from pipeline.types import Document
 
@@ -91,7 +91,7 @@ class Report:
     num_steps: int = 0
     gpu_busy: float | None = None
     encoder: "Mapping[str, PathStats] | None" = None
-    stored_after: "array[float]" = field(default_factory=lambda: array("f"))
+    stored_after: Durations = field(default_factory=Durations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

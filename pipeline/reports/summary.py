@@ -1,8 +1,6 @@
 """Counts what a run does while it goes on, and summarises it at the end."""
 
 import shlex
-import statistics
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,6 +9,7 @@ from typing import Any, Literal, Protocol, get_args
 from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
+from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.reports.worker_use import WorkerUse, worker_lines
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
@@ -64,7 +63,7 @@ class RunSummary(InputCounts):
     wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
     the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
     workers: what each worker did, empty where this process read.
-    stored_after: seconds from a page's last token to its row, one for each page that was read.
+    stored_after: how long each page that was read took from its last token to its row.
     empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
     num_documents_left: files that the run did not probe before it ended; a lower bound where all_documents_known is
@@ -92,7 +91,7 @@ class RunSummary(InputCounts):
     num_steps: int = 0
     gpu_busy: float | None = None
     workers: list[WorkerUse] = field(default_factory=list)
-    stored_after: "array[float]" = field(default_factory=lambda: array("f"))
+    stored_after: Durations = field(default_factory=Durations)
     stopped: str | None = None
 
     @property
@@ -152,8 +151,8 @@ class RunSummary(InputCounts):
             "num_tokens": self.num_tokens,
             "num_steps": self.num_steps,
             "gpu_busy": self.gpu_busy,
-            "stored_after_median_s": statistics.median(self.stored_after) if self.stored_after else None,
-            "stored_after_max_s": max(self.stored_after, default=None),
+            "stored_after_median_s": self.stored_after.median_s,
+            "stored_after_max_s": self.stored_after.max_s,
             **({"workers": [asdict(its) for its in self.workers]} if self.workers else {}),
         }
 

@@ -207,7 +207,7 @@ class Flow:
         ended = [at for model in self._models if (at := model.ended_at.pop(page, None)) is not None]
         if ended:
             ended_at = max(ended)
-            self._ledger.summary.stored_after.append(time.monotonic() - ended_at)
+            self._ledger.summary.stored_after.add(time.monotonic() - ended_at)
 
     async def _page(self, page: Page, *, alone: bool = False) -> None:
         """Takes one page from its file to its row.

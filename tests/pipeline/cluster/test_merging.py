@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.cluster.cluster_run import merged_figures, merged_stages
+from pipeline.cluster.merging import merged_figures, merged_stages
 from pipeline.cluster.worker_messages import Report
 from pipeline.meter import StageUse
 
