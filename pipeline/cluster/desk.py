@@ -116,6 +116,7 @@ class Desk:
             raise TypeError(f"workers do not call {call.task}")
         if call.task is Store.put_off:
             self._marks[worker].discard((call.args[1], call.args[2]))
+            self._leases.put_off(worker, call.args[1], call.args[2])
             return await self._ledger.call(call.task, *call.args, **call.kwargs)
         attempts: tuple[PageResult, ...] = call.args[2:]
         page = attempts[0].page

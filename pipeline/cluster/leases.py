@@ -25,7 +25,7 @@ _POLL_S, _COUNT_S = 0.05, 0.5
 
 @dataclass(slots=True, kw_only=True)
 class _File:
-    """A file whose pages are known and not all stored. left: not stored. apart: read last, in an order of their own.
+    """A file whose pages are known and not all stored. left: not stored. apart: read last by the worker that has them.
 
     owned: worker -> its pages. granted: those of them which it was not told of yet. told: pages whose turn is still to
     come with a worker, its own or not any more.
@@ -33,7 +33,7 @@ class _File:
 
     found: Found
     left: set[int]
-    apart: frozenset[int]
+    apart: set[int]
     begun: set[int] = field(default_factory=set)
     owned: dict[int, set[int]] = field(default_factory=dict)
     granted: dict[int, set[int]] = field(default_factory=dict)
@@ -66,6 +66,10 @@ class Leases:
         self._leaving: set[int] = set()
         self._num_owned: Counter[int] = Counter()  # worker -> its pages
         self._spare: Counter[int] = Counter()  # pages that a worker has not begun, and another may have
+        self._reading: Counter[int] = (
+            Counter()
+        )  # pages that a worker has begun, but for those that are read last
+        self._num_reading = 0  # of all workers
         self._most_spare, self._counted_at = 0, float("-inf")
         self._taking = asyncio.Lock()
         self._is_over = False
@@ -95,7 +99,8 @@ class Leases:
     async def take(self, worker: int, most: int) -> list[Found]:
         """Returns files for a worker, at most so many, or files in which it gets pages of another's; none where
         nothing is left for it. Waits for the first only; and where no file is left until the worker has begun its own
-        pages, and others know theirs.
+        pages, and others know theirs. One that has nothing more to do waits for what others read: if one of these is
+        lost, its pages go to a worker whose model is loaded.
         """
         held = self._held.setdefault(worker, {})
         taken: list[Found] = []
@@ -110,7 +115,7 @@ class Leases:
             for file in self._shared(worker):
                 held[file.found.path] = file.found
                 taken.append(file.found)
-            if taken or not any(paths for other, paths in self._unplanned.items() if other != worker):
+            if taken or not (self._others_plan(worker) or self._may_come_back(worker)):
                 return taken
             await asyncio.sleep(_POLL_S)
         return [] if worker in self._leaving else await self.take(worker, most)
@@ -118,6 +123,14 @@ class Leases:
     def leaves(self, worker: int) -> None:
         """Notes that a worker is gone: what it asked for needs no answer."""
         self._leaving.add(worker)
+
+    def _others_plan(self, worker: int) -> bool:
+        return any(paths for other, paths in self._unplanned.items() if other != worker)
+
+    def _may_come_back(self, worker: int) -> bool:
+        """Returns whether a worker has nothing to do that waits for its files' end, and others read."""
+        its = self._reading[worker]
+        return self._num_owned[worker] == its and self._num_reading > its
 
     async def _has_begun(self, worker: int) -> None:
         """Waits until a worker has begun all of its pages, or begins no more: it may have put off the rest."""
@@ -148,11 +161,13 @@ class Leases:
         file = None if sha256 is None else self._files.get(sha256)
         if file is None and sha256 is not None and to_read and not again:
             found = self._held[worker][path]
-            file = self._files[sha256] = _File(found=found, left=set(to_read), apart=frozenset(apart))
+            file = self._files[sha256] = _File(found=found, left=set(to_read), apart=set(apart))
         if sha256 is None or file is None or file.found.path != path:  # a copy is not read
             self._held[worker].pop(path, None)
             return []
-        file.left -= file.unowned().difference(to_read)  # given up since a worker was lost with them
+        unowned = file.unowned()
+        file.left -= unowned.difference(to_read)  # given up since a worker was lost with them
+        file.apart |= unowned.intersection(apart)  # it was lost with these in its model
         mine = file.granted.pop(worker, set()) | file.unowned()
         self._own(worker, file, mine - file.owned.get(worker, set()))
         told = file.told.setdefault(worker, set())
@@ -169,9 +184,18 @@ class Leases:
             pages.get(worker, set()).discard(page_index)
         if page_index not in file.owned.get(worker, ()):
             return False
-        self._spare[worker] -= page_index not in file.begun and page_index not in file.apart
+        if page_index not in file.begun and page_index not in file.apart:
+            self._spare[worker] -= 1
+            self._reads(worker, 1)
         file.begun.add(page_index)
         return True
+
+    def put_off(self, worker: int, sha256: str, page_index: int) -> None:
+        """Notes that a worker reads a page that it has begun once it has all its files."""
+        file = self._files.get(sha256)
+        if file is not None and page_index in file.owned.get(worker, ()) and page_index not in file.apart:
+            self._reads(worker, -1)
+            file.apart.add(page_index)
 
     def is_stored(self, sha256: str, page_index: int) -> bool:
         """Returns whether a page that was planned is stored."""
@@ -185,6 +209,8 @@ class Leases:
         file.left.discard(page_index)
         for worker, owned in file.owned.items():
             if page_index in owned:
+                if page_index in file.begun and page_index not in file.apart:
+                    self._reads(worker, -1)
                 self._spare[worker] -= page_index not in file.begun and page_index not in file.apart
                 self._num_owned[worker] -= 1
                 owned.discard(page_index)
@@ -193,7 +219,8 @@ class Leases:
     def lost(self, worker: int) -> int:
         """Takes the files of a worker that is gone back, for others; returns how many."""
         files = self._held.pop(worker, {})
-        for counts in (self._spare, self._num_owned):
+        self._num_reading -= self._reading[worker]
+        for counts in (self._spare, self._num_owned, self._reading):
             counts.pop(worker, None)
         self._unplanned.pop(worker, None)
         self._leaving.discard(worker)
@@ -207,6 +234,10 @@ class Leases:
             self._back.append(found)
             num_back += 1
         return num_back
+
+    def _reads(self, worker: int, more: int) -> None:
+        self._reading[worker] += more
+        self._num_reading += more
 
     def _own(self, worker: int, file: _File, pages: set[int]) -> None:
         """Makes pages that nobody has a worker's."""

@@ -36,13 +36,16 @@ class Game:
 
     def check(self) -> None:
         """Counts what may be shared anew."""
-        spare, owned = Counter[int](), Counter[int]()
+        spare, owned, reading = Counter[int](), Counter[int](), Counter[int]()
         for file in self.leases._files.values():
             for worker, pages in file.owned.items():
                 spare[worker] += len(file.spare(worker))
                 owned[worker] += len(pages)
+                reading[worker] += len((pages & file.begun) - file.apart)
         assert +spare == +self.leases._spare
         assert +owned == +self.leases._num_owned
+        assert +reading == +self.leases._reading
+        assert reading.total() == self.leases._num_reading
 
 
 class Player:

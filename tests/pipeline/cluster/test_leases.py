@@ -209,3 +209,51 @@ def test_few_pages_and_those_read_last_stay_where_they_are(leases: Leases) -> No
         assert not leases.is_done
 
     asyncio.run(play())
+
+
+def test_a_worker_with_nothing_to_do_waits_for_what_others_read_and_gets_it_if_they_are_lost(
+    leases: Leases,
+) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 3)
+        assert all(leases.claim(0, "A", page) for page in range(3))
+        leases.stored("A", 0)
+        waiting = asyncio.create_task(leases.take(1, 2))
+        await asyncio.sleep(0.15)
+        assert not waiting.done()
+        leases.lost(0)
+        assert names(await asyncio.wait_for(waiting, 5)) == ["a"]
+        assert leases.planned(1, "a", "A", [1, 2], apart=[1, 2], again=True) == [1, 2]
+        # They were in the model of the one that was lost: they are read last, once there are no more files.
+        assert await asyncio.wait_for(leases.take(1, 2), 5) == []
+
+    asyncio.run(play())
+
+
+def test_a_worker_that_waits_goes_on_once_all_is_stored(leases: Leases) -> None:
+    async def play() -> None:
+        await with_all(leases, 0, 1)
+        assert leases.claim(0, "A", 0)
+        waiting = asyncio.create_task(leases.take(1, 2))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        leases.stored("A", 0)
+        assert await asyncio.wait_for(waiting, 5) == []
+
+    asyncio.run(play())
+
+
+def test_workers_that_have_put_off_pages_do_not_wait_for_each_other(leases: Leases) -> None:
+    async def play() -> None:
+        for worker, path in ((0, "a"), (1, "b")):
+            assert names(await leases.take(worker, 1)) == [path]
+            plan(leases, worker, path, 2)
+        assert names(await leases.take(0, 2)) == ["c", "d"]
+        for path in "cd":
+            plan(leases, 0, path, 0)
+        for worker, content in ((0, "A"), (1, "B")):
+            assert all(leases.claim(worker, content, page) for page in range(2))
+            leases.put_off(worker, content, 0)
+        assert await asyncio.wait_for(asyncio.gather(leases.take(0, 2), leases.take(1, 2)), 5) == [[], []]
+
+    asyncio.run(play())
