@@ -22,7 +22,7 @@ from pipeline.config.schema import Config, ingest_settings
 from pipeline.device.startup.loading import render_workers
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
-from pipeline.ingest.objects.presence import are_gone
+from pipeline.ingest.objects.presence import Listings, are_gone
 from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
@@ -223,7 +223,7 @@ def _settings(config: Config) -> IngestSettings:
 def _present(stored: str) -> str | None:
     """Returns the file's path, or None if it is known to be gone; a link loop, for example, is not gone."""
     if is_url(stored):
-        return None if are_gone([stored], _LISTING_S) else stored
+        return None if are_gone([stored], Listings(_LISTING_S)) else stored
     for path in dict.fromkeys((stored, real_path(stored))):
         try:
             os.stat(path)

@@ -9,7 +9,7 @@ before to the same.
 """
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
-VERSION = 8
+VERSION = 9
 
 _TABLES = """
 CREATE TABLE runs (
@@ -57,6 +57,8 @@ CREATE TABLE pages (
     correction_id INTEGER REFERENCES corrections(id),           -- whose text counts; null for what was read
     UNIQUE (document_id, page_index)
 );
+-- When an attempt is deleted, SQLite looks for a page that points at it; also for the trigger attempts_rewritten.
+CREATE INDEX pages_attempt ON pages(current_attempt_id);
 CREATE TABLE corrections (
     id INTEGER PRIMARY KEY,
     page_id INTEGER NOT NULL REFERENCES pages(id) ON DELETE CASCADE,

@@ -178,6 +178,11 @@ CREATE TRIGGER corrections_rewritten BEFORE UPDATE OF text ON corrections BEGIN
 END;
 """
 
+# A first reading that is deleted once a better one is there made SQLite look through all pages.
+_ATTEMPTS_OF_PAGES = """
+CREATE INDEX pages_attempt ON pages(current_attempt_id);
+"""
+
 # Version -> the step that leads to the next one.
-STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS}
+STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS, 8: _ATTEMPTS_OF_PAGES}
 OLDEST = min(STEPS)

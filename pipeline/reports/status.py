@@ -7,7 +7,7 @@ from pipeline.reports.encoder_lines import encoder_lines
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.stage_lines import flow_lines
 from storage.queries.listing import FileStatus
-from storage.queries.statistics import RunStatus, Status
+from storage.queries.statistics import NEWEST, RunStatus, Status
 
 _RUNS = 20  # the last ones are shown
 
@@ -40,6 +40,8 @@ def status_lines(status: Status) -> list[str]:
         f"{stage.p99_s:>10.4f}{stage.total_s:>10.1f}"
         for stage in status.stages
     ]
+    if status.stages and status.num_attempts > NEWEST:
+        lines.append(f"of the newest {NEWEST:,} readings")
     return lines
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from pipeline.device.service import ModelService
 from pipeline.ingest.inputs import Inputs
-from pipeline.ingest.objects.presence import are_gone, gone
+from pipeline.ingest.objects.presence import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
 from pipeline.meter import StageUse
 from pipeline.reports.summary import RunSummary
@@ -85,13 +85,14 @@ def mark_missing(ledger: Ledger, stop: Stop) -> None:
     summary, paths = ledger.summary, ledger.config.ingest.paths
     limit_s = ledger.config.ingest.object_timeout_s
     roots = stop.while_doing(lambda: [canonical(path) for path in paths])
-    unseen = ledger.writer.call(Store.unseen_files, ledger.run_id, roots).result()
-    if unseen:
-        missing = stop.while_doing(lambda: gone(unseen, limit_s))
-        summary.num_missing = ledger.writer.call(Store.mark_missing, missing).result()
+    listings, after = Listings(limit_s), 0
+    while unseen := ledger.writer.call(Store.unseen_files, ledger.run_id, roots, after=after).result():
+        missing = stop.while_doing(partial(gone, unseen, listings))
+        summary.num_missing += ledger.writer.call(Store.mark_missing, missing).result()
+        after, _ = unseen[-1]
     empty = ledger.writer.call(Store.empty_roots, ledger.run_id, roots, _LISTED).result()
     for root, (num_files, some) in empty.items():
-        if stop.while_doing(partial(are_gone, some, limit_s)):
+        if stop.while_doing(partial(are_gone, some, listings)):
             summary.empty_paths.append((paths[roots.index(root)], num_files))
 
 

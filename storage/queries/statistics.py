@@ -11,6 +11,9 @@ from storage.database import explained
 from storage.lock import is_locked
 from storage.types import PAGE_STATUSES
 
+# Attempts whose times `status` tells: those of ten million pages would be sorted for minutes.
+NEWEST = 100_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
@@ -54,12 +57,12 @@ class StageStatus:
 class Status:
     """Counts of the whole database.
 
-    pages: by status, of every distinct content that a file has. documents: distinct contents by status,
-    "missing" when every file with it is gone. files: paths by status. left_out_pages: pages of readable
-    documents that nobody has asked for yet (page selection, maximum per document).
-    num_attempts: readings so far, retries included. superseded: contents that a path held before its present one.
-    older_pages: pages whose current attempt has other settings than the last run that found their file: that run did
-    not ask for them, did not reach them, or read them worse.
+    pages: by status, of every distinct content that a file has. documents: distinct contents by status, "missing" when
+    every file with it is gone. files: paths by status. left_out_pages: pages of readable documents that nobody has
+    asked for yet (page selection, maximum per document). num_attempts: readings so far, retries included. superseded:
+    contents that a path held before its present one. stages: of the newest attempts, NEWEST at most. older_pages: pages
+    whose current attempt has other settings than the last run that found their file: that run did not ask for them, did
+    not reach them, or read them worse.
     """
 
     database: str
@@ -122,8 +125,9 @@ def pages_by_status(db: Database) -> dict[str, int]:
 
 
 def stages(db: Database) -> list[StageStatus]:
-    """Returns the stages of all runs by total time, longest first."""
-    return [StageStatus(**row) for row in db.query(STAGES.format(where=""))]
+    """Returns the stages of all runs' newest attempts by total time, longest first."""
+    where = "WHERE attempt_id > (SELECT max(id) FROM attempts) - :newest"
+    return [StageStatus(**row) for row in db.query(STAGES.format(where=where), {"newest": NEWEST})]
 
 
 def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from storage.strings.text import real_path, storable
 from storage.strings.urls import is_url
@@ -104,18 +105,22 @@ def _make_pages(conn: sqlite3.Connection, document: int) -> None:
         )
 
 
-def unseen(conn: sqlite3.Connection, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+def unseen(
+    conn: sqlite3.Connection, run_id: int, roots: Sequence[str], *, after: int = 0, most: int = 10_000
+) -> list[tuple[int, str]]:
     """Returns id and path of the files under roots that the run did not find, without those already known missing.
 
-    roots: as pipeline.ingest.walk.canonical returns them.
+    roots: as pipeline.ingest.walk.canonical returns them. In the order of their ids: at most so many after one of them.
     """
     if not roots:
         return []
     tops = [root if is_url(root) else os.path.abspath(root) for root in roots]
     rows = conn.execute(
-        "SELECT id, path FROM files WHERE last_run_id <> ? AND status <> 'missing'", (run_id,)
+        "SELECT id, path FROM files WHERE id > ? AND last_run_id <> ? AND status <> 'missing' ORDER BY id",
+        (after, run_id),
     )
-    return [(file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops)]
+    found = ((file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops))
+    return list(islice(found, most))
 
 
 def empty_roots(

@@ -149,13 +149,17 @@ class Store:
         with self._transaction() as conn:
             files.record(conn, run_id, file)
 
-    def unseen_files(self, run_id: int, roots: Sequence[str]) -> list[tuple[int, str]]:
+    def unseen_files(
+        self, run_id: int, roots: Sequence[str], *, after: int = 0, most: int = 10_000
+    ) -> list[tuple[int, str]]:
         """Returns id and path of the files under roots that run_id did not find and that are not missing yet.
+
+        In the order of their ids: at most so many after one of them.
 
         For after a complete walk of the roots. Some may exist, left out by a pattern: storage.records.files.gone
         tells them apart.
         """
-        return files.unseen(self._db.conn, run_id, roots)
+        return files.unseen(self._db.conn, run_id, roots, after=after, most=most)
 
     def empty_roots(self, run_id: int, roots: Sequence[str], most: int) -> dict[str, tuple[int, list[str]]]:
         """Returns the roots under which run_id found nothing to read, with the number of files once found there.

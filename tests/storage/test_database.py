@@ -101,7 +101,7 @@ def test_a_newer_schema_is_refused(path: Path, opener: Opener) -> None:
         conn.execute("PRAGMA user_version = 999")
         conn.commit()
     content = path.read_bytes()
-    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 8; upgrade ocrbatch"):
+    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 9; upgrade ocrbatch"):
         opener(str(path))
     assert path.read_bytes() == content
 

@@ -7,8 +7,8 @@ from storage.records import files
 from storage.strings.urls import is_url, is_web, parent_of
 
 
-class _Listings:
-    """The names in folders, each listed once; None for one that could not be listed."""
+class Listings:
+    """The names in folders, each listed once; None for one that could not be listed. limit_s: for one listing."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -44,9 +44,8 @@ class _Listings:
         return self._names[folder]
 
 
-def gone(stored: Iterable[tuple[int, str]], limit_s: float) -> list[int]:
+def gone(stored: Iterable[tuple[int, str]], listings: Listings) -> list[int]:
     """Returns the ids of those of the files (id, path) that are known to be gone; may block as storage's `gone`."""
-    listings = _Listings(limit_s)
     local: list[tuple[int, str]] = []
     ids = []
     for file_id, path in stored:
@@ -57,7 +56,7 @@ def gone(stored: Iterable[tuple[int, str]], limit_s: float) -> list[int]:
     return ids + files.gone(local)
 
 
-def are_gone(paths: Iterable[str], limit_s: float) -> bool:
+def are_gone(paths: Iterable[str], listings: Listings) -> bool:
     """Returns whether all of these files are known to be gone; may block."""
     numbered = list(enumerate(paths))
-    return len(gone(numbered, limit_s)) == len(numbered)
+    return len(gone(numbered, listings)) == len(numbered)

@@ -6,7 +6,7 @@
 A run with a stand-in for a worker stores the first 1,280 pages (tests.benchmarks.scale.simulated_run); all others are
 copies of their rows with paths, contents and times of their own, 20 words a page, ten runs. Every 40th page is
 doubtful. measure: the commands in processes of their own, with the peak of their memory; then a run that finds all its
-documents done (--seconds: no longer than that).
+documents done (--seconds: no longer than that). --only: just these commands.
 """
 
 import argparse
@@ -95,11 +95,15 @@ def make(database: Path, num_pages: int) -> None:
         db.execute("PRAGMA journal_mode = WAL")
 
 
-def measure(database: Path, num_seconds: float, num_pages: int) -> Iterator[tuple[str, Took]]:
-    """Yields the commands and what each took."""
+def measure(
+    database: Path, num_seconds: float, num_pages: int, only: Sequence[str] = ()
+) -> Iterator[tuple[str, Took]]:
+    """Yields the commands and what each took. only: commands by name; none: all."""
     with closing(sqlite3.connect(database)) as db:
         words = db.execute("SELECT text FROM attempts WHERE id = 1").fetchone()[0].split()
     for command in _COMMANDS:
+        if only and command[0] not in only:
+            continue
         with tempfile.TemporaryDirectory(dir=database.parent) as folder:
             Path(folder, "nothing").mkdir()
             Path(folder, "page").mkdir()
@@ -215,6 +219,7 @@ def main() -> None:
     parser.add_argument("database", type=Path)
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--only", action="append", default=[], metavar="COMMAND")
     chosen = parser.parse_args()
     if chosen.what == "make":
         began = time.monotonic()
@@ -222,7 +227,7 @@ def main() -> None:
         size = chosen.database.stat().st_size
         print(f"{size / 1e9:.2f} GB in {time.monotonic() - began:.0f} s")
         return
-    for name, took in measure(chosen.database, chosen.seconds, chosen.pages):
+    for name, took in measure(chosen.database, chosen.seconds, chosen.pages, chosen.only):
         print(
             f"{name}: {took.seconds:.1f} s, {took.peak_bytes / 1e6:.0f} MB, exit code {took.code}", flush=True
         )

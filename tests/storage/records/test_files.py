@@ -189,3 +189,13 @@ def test_a_root_without_files_any_more_counts_all_and_names_some(store: Store) -
     assert found == {"/in": (3, ["/in/a.pdf", "/in/b.pdf"]), "/in/c.pdf": (1, ["/in/c.pdf"])}
     assert store.empty_roots(run_id, [], 2) == {}
     assert store.unseen_files(run_id, []) == []
+
+
+def test_what_the_run_did_not_find_is_named_in_parts(store: Store) -> None:
+    new_run(store, *(a_file(f"/in/{number}.pdf", f"{number:064}") for number in range(5)))
+    second = store.start_run(a_run())
+    first = store.unseen_files(second, ["/in"], most=3)
+    assert [file_id for file_id, _ in first] == [1, 2, 3]
+    store.mark_missing([1, 3])
+    assert store.unseen_files(second, ["/in"], after=3, most=3) == [(4, "/in/3.pdf"), (5, "/in/4.pdf")]
+    assert store.unseen_files(second, ["/in"], after=5) == []

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from pipeline.ingest.objects.presence import are_gone, gone
+from pipeline.ingest.objects.presence import Listings, are_gone, gone
 from tests.pipeline.ingest.objects.faulty_store import FaultyStore, fresh
 
 
@@ -20,6 +20,6 @@ def test_only_a_listing_that_succeeded_proves_that_an_object_is_gone(tmp_path: P
         str(tmp_path / "away.pdf"),
         str(tmp_path),
     ]
-    assert sorted(gone(enumerate(names), 5.0)) == [1, 2, 7]
-    assert are_gone(names[1:3], 5.0)
-    assert not are_gone(names[:2], 5.0)
+    assert sorted(gone(enumerate(names), Listings(5.0))) == [1, 2, 7]
+    assert are_gone(names[1:3], Listings(5.0))
+    assert not are_gone(names[:2], Listings(5.0))
