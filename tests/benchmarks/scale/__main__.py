@@ -3,12 +3,13 @@
 python -m tests.benchmarks.scale DATABASE --workers 100 --pages 10000 --rate 22 --seconds 15
 
 DATABASE: a new file. --rate: pages a second of each worker; 0: as fast as they are stored.
+--words: of a page; fewer than 400 have no boxes.
 """
 
 import argparse
 
-from tests.benchmarks.scale.made_pages import Corpus
-from tests.benchmarks.scale.simulated_run import simulate
+from tests.benchmarks.scale.made_pages import Corpus, Pages
+from tests.benchmarks.scale.simulated_run import SETTINGS, simulate
 from tests.benchmarks.scale.stand_ins import Pace
 
 
@@ -22,10 +23,17 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=22.0)
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--words", type=int, default=400)
     chosen = parser.parse_args()
     pace = Pace(pages_per_s=chosen.rate or None)
     found = simulate(
-        chosen.database, Corpus(num_pages=chosen.pages), chosen.workers, pace, limit_s=chosen.seconds
+        chosen.database,
+        Corpus(num_pages=chosen.pages),
+        chosen.workers,
+        pace,
+        pages=Pages(SETTINGS, chosen.words, has_words=chosen.words >= 400),
+        limit_s=chosen.seconds,
+        every_s=max(1.0, (chosen.seconds or 60.0) / 20),
     )
     for sample in found.samples:
         print(
