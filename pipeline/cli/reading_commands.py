@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,8 @@ from storage.strings.printable import on_screen
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
+
+_LINES_AT_ONCE = 1000
 
 # Those of pipeline.export, whose import is heavy.
 FORMAT_NAMES = (
@@ -165,13 +168,19 @@ def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> Non
     from storage.queries import listing, statistics
 
     with _reading(database) as db:
+        if with_files and not as_json:
+            # There may be millions: a few are in memory at a time.
+            lines = file_lines(listing.file_statuses(db))
+            while some := list(islice(lines, _LINES_AT_ONCE)):
+                say(some)
+            return
         found = statistics.status(db)
         files = list(listing.file_statuses(db)) if with_files else []
     if as_json:
         listed = {"file_list": [file.to_json() for file in files]} if with_files else {}
         click.echo(json.dumps({**found.to_json(), **listed}, indent=2))
     else:
-        say(file_lines(files) if with_files else status_lines(found))
+        say(status_lines(found))
 
 
 @click.command()

@@ -45,17 +45,19 @@ def status_lines(status: Status) -> list[str]:
     return lines
 
 
-def file_lines(files: Iterable[FileStatus]) -> list[str]:
-    """Returns a line per file with its status, pages and faults, followed by a line per doubtful page."""
-    lines = []
+def file_lines(files: Iterable[FileStatus]) -> Iterator[str]:
+    """Yields a line per file with its status, pages and faults, followed by a line per doubtful page."""
+    none = True
     for file in files:
-        lines.append(_file_line(file))
-        lines += [f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful]
-        lines += [
+        none = False
+        yield _file_line(file)
+        yield from (f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful)
+        yield from (
             f"  page {page.page}: {page.status}, confidence {page.confidence:.2f}"
             for page in file.low_confidence
-        ]
-    return lines or ["no files"]
+        )
+    if none:
+        yield "no files"
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:

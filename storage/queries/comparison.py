@@ -6,28 +6,24 @@ one at the same path on the other.
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from heapq import nlargest
-from statistics import median
+from heapq import nlargest, nsmallest
+from statistics import mean
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
-from sqlite_utils import Database
 
 from storage.database import explained
 from storage.errors import SelectionError
+from storage.queries.matching import Matched, Side, SidePage, matching, pages_of
 from storage.queries.statistics import database_path
 
-Key = tuple[str, int]
+__all__ = ("Comparison", "PageChange", "Side", "compare")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One of the two. db: open for reading. run_id: the run whose attempts are meant; None for the current texts."""
-
-    db: Database
-    run_id: int | None = None
+# Changed pages that are kept until the worst of them are chosen.
+_BEFORE_SORTED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,74 +70,101 @@ class Comparison:
 
 
 def compare(before: Side, after: Side, *, limit: int = 20) -> Comparison:
-    """Returns the comparison; at most `limit` pages in each of its lists. Raises: SelectionError for an unknown run."""
-    found = Comparison()
-    pages = [_pages(side) for side in (before, after)]
-    common = {key[0] for key in pages[0]} & {key[0] for key in pages[1]}
-    first, second = (_keyed(side, common) for side in pages)
-    shares: list[float] = []
-    changes: list[PageChange] = []
-    statuses: Counter[tuple[str, str]] = Counter()
-    for key, (path, page, status, attempt) in first.items():
-        other = second.get(key)
-        if other is None:
-            continue
-        if status != other[2]:
-            statuses[status, other[2]] += 1
-        share = _share(_text(before, attempt), _text(after, other[3]))
-        if share:
-            shares.append(share)
-            changes.append(PageChange(path=path, page=page, share=share, before=status, after=other[2]))
-            changes = nlargest(limit, changes, key=lambda change: change.share)
-        else:
-            found.same += 1
-    found.changed, found.median_share = len(shares), median(shares or [0.0])
-    found.most_changed, found.statuses = changes, dict(statuses.most_common())
-    lost = [page[:2] for key, page in first.items() if key not in second]
-    new = [page[:2] for key, page in second.items() if key not in first]
-    found.num_lost, found.num_new, found.lost, found.new = len(lost), len(new), lost[:limit], new[:limit]
-    stages = [_stages(side) for side in (before, after)]
+    """Returns the comparison; at most `limit` pages in each of its lists. Raises: SelectionError for an unknown run.
+
+    One document's pages are in memory at a time, and the lists.
+    """
+    for side in (before, after):
+        _check_run(side)
+    made = _Made(before, after, limit)
+    with matching(before, after) as documents, closing(made):
+        for first, second in documents.pairs():
+            made.add(first, second)
+        for second in documents.only_second():
+            made.add_new(second, pages_of(after, second.id))
+        stages = [_stages(side) for side in (before, after)]
+        found = made.found()
     found.stages = {name: (stages[0].get(name), stages[1].get(name)) for name in stages[0] | stages[1]}
     return found
 
 
-_Page = tuple[str, int, str, int | None]  # path, page, status, attempt
+class _Made:
+    """A comparison while it is made. The shares of pages that differ are on disk, for their median."""
 
+    def __init__(self, before: Side, after: Side, limit: int) -> None:
+        self._before, self._after, self._limit = before, after, limit
+        self._found = Comparison()
+        self._statuses: Counter[tuple[str, str]] = Counter()
+        self._changes: list[PageChange] = []
+        self._new: list[tuple[int, int, str]] = []  # place of the document, page, path
+        self._shares = sqlite3.connect("")
+        self._shares.execute("CREATE TABLE shares (share REAL NOT NULL)")
 
-def _pages(side: Side) -> dict[Key, _Page]:
-    """Returns the pages of a side by content and number, in the order of their paths."""
-    with explained(database_path(side.db)):
-        return {
-            (sha256, page): (path, page, status, attempt)
-            for sha256, path, page, status, attempt in _rows(side)
-        }
+    def add(self, first: Matched, second: Matched | None) -> None:
+        """Adds a document of the first side, and what it is on the second."""
+        pages = pages_of(self._before, first.id)
+        others = {} if second is None else pages_of(self._after, second.id)
+        for number, page in pages.items():
+            other = others.pop(number, None)
+            if other is not None:
+                self._add_page(first.path, number, page, other)
+                continue
+            self._found.num_lost += 1
+            if len(self._found.lost) < self._limit:
+                self._found.lost.append((first.path, number))
+        if second is not None:
+            self.add_new(second, others)
 
+    def add_new(self, document: Matched, pages: Iterable[int]) -> None:
+        """Adds pages that only the second side has; documents come in any order."""
+        places = [(document.place, number, document.path) for number in pages]
+        self._found.num_new += len(places)
+        self._new = nsmallest(self._limit, [*self._new, *places]) if places else self._new
 
-def _rows(side: Side) -> Iterator[tuple[str, str, int, str, int | None]]:
-    conn: sqlite3.Connection = side.db.conn
-    if side.run_id is None:
-        return iter(
-            conn.execute("SELECT sha256, path, page, status, attempt_id FROM results ORDER BY path, page")
+    def found(self) -> Comparison:
+        """Returns the comparison, without stages."""
+        found, number = self._found, self._found.changed
+        if number:
+            middle = "SELECT share FROM shares ORDER BY share LIMIT ? OFFSET ?"
+            found.median_share = mean(
+                share for (share,) in self._shares.execute(middle, (2 - number % 2, (number - 1) // 2))
+            )
+        found.most_changed = self._worst()
+        found.statuses = dict(self._statuses.most_common())
+        found.new = [(path, page) for _, page, path in self._new]
+        return found
+
+    def close(self) -> None:
+        self._shares.close()
+
+    def _add_page(self, path: str, number: int, page: SidePage, other: SidePage) -> None:
+        if page.status != other.status:
+            self._statuses[page.status, other.status] += 1
+        share = 0.0
+        if page.text_sha256 is None or page.text_sha256 != other.text_sha256:
+            share = _share(_text(self._before, page.attempt), _text(self._after, other.attempt))
+        if not share:
+            self._found.same += 1
+            return
+        self._found.changed += 1
+        self._shares.execute("INSERT INTO shares VALUES (?)", (share,))
+        self._changes.append(
+            PageChange(path=path, page=number, share=share, before=page.status, after=other.status)
         )
-    if conn.execute("SELECT 1 FROM runs WHERE id = ?", (side.run_id,)).fetchone() is None:
+        if len(self._changes) > self._limit + _BEFORE_SORTED:
+            self._changes = self._worst()
+
+    def _worst(self) -> list[PageChange]:
+        return nlargest(self._limit, self._changes, key=lambda change: change.share)
+
+
+def _check_run(side: Side) -> None:
+    if side.run_id is None:
+        return
+    with explained(database_path(side.db)):
+        row = side.db.conn.execute("SELECT 1 FROM runs WHERE id = ?", (side.run_id,)).fetchone()
+    if row is None:
         raise SelectionError(f"there is no run {side.run_id}; `ocrbatch status` lists them")
-    # Of a run's attempts at a page the one that is the page's text, else its last.
-    return iter(conn.execute(_OF_RUN, (side.run_id,)))
-
-
-_OF_RUN = """
-SELECT d.sha256, coalesce((SELECT min(path) FROM files f WHERE f.document_id = d.id), d.sha256) AS path,
-    p.page_index + 1 AS page, a.status, a.id
-FROM attempts a JOIN pages p ON p.id = a.page_id JOIN documents d ON d.id = p.document_id
-WHERE a.run_id = ? ORDER BY path, page, a.id = p.current_attempt_id, a.id
-"""
-
-
-def _keyed(pages: dict[Key, _Page], common: set[str]) -> dict[Key, _Page]:
-    """Returns the pages by their document's content if both sides have it, else by its path."""
-    return {
-        (sha256 if sha256 in common else page[0], number): page for (sha256, number), page in pages.items()
-    }
 
 
 def _text(side: Side, attempt: int | None) -> str | None:

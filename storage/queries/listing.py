@@ -1,13 +1,14 @@
 """Lists every file in the database with its status and that of its pages."""
 
+import heapq
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import groupby
 
 from sqlite_utils import Database
 
 from storage.database import explained
-from storage.queries.statistics import LAST_SETTINGS, database_path
+from storage.queries.statistics import database_path
 from storage.types import PAGE_STATUSES
 
 
@@ -53,22 +54,37 @@ class FileStatus:
 
 
 def file_statuses(db: Database) -> Iterator[FileStatus]:
-    """Yields the files by path (bytewise), content that a path held earlier after its present content."""
+    """Yields the files by path (bytewise), content that a path held earlier after its present content.
+
+    One file is in memory at a time, and all come from one snapshot.
+    """
     with explained(database_path(db)):
         below = _low_confidence(db)
-        rows = db.conn.execute(_FILES)
-        for (path, _, document, status, reason, num_pages), group in groupby(rows, key=lambda row: row[:6]):
-            counts = [(name, number, older) for *_, name, number, older in group if name is not None]
-            numbers = {name: number for name, number, _ in counts}
+        current, former = (db.conn.execute(sql) for sql in (_FILES, _SUPERSEDED))
+        for path, _, document, status, reason, num_pages, settings_hash in heapq.merge(
+            current, former, key=lambda row: (row[0].encode(), row[1], row[2])
+        ):
+            pages = db.conn.execute(_PAGES, (document,)).fetchall()
+            counts = Counter(page[1] for page in pages)
             yield FileStatus(
                 path=path,
                 status=status,
                 num_pages=num_pages,
-                pages={name: numbers[name] for name in PAGE_STATUSES if name in numbers},
+                pages={name: counts[name] for name in PAGE_STATUSES if name in counts},
                 reason=reason,
-                older_pages=sum(older for *_, older in counts),
-                doubtful=_doubtful(db, document),
-                low_confidence=_unsure(db, document, below),
+                older_pages=sum(
+                    None not in (made, settings_hash) and made != settings_hash for *_, made in pages
+                ),
+                doubtful=tuple(
+                    DoubtfulPage(page=page, status=its, doubt=doubt)
+                    for page, its, doubt, *_ in pages
+                    if doubt is not None
+                ),
+                low_confidence=tuple(
+                    UnsurePage(page=page, status=its, confidence=confidence)
+                    for page, its, doubt, confidence, _ in pages
+                    if doubt is None and confidence is not None and confidence < below
+                ),
             )
 
 
@@ -79,37 +95,26 @@ def _low_confidence(db: Database) -> float:
     return 0.0 if found is None else float(found)
 
 
-def _unsure(db: Database, document: int, below: float) -> tuple[UnsurePage, ...]:
-    rows = db.conn.execute(
-        "SELECT p.page_index + 1, p.status, a.confidence FROM pages p"
-        " JOIN attempts a ON a.id = p.current_attempt_id WHERE p.document_id = ? AND p.asked"
-        " AND a.doubt IS NULL AND a.confidence < ? ORDER BY p.page_index",
-        (document, below),
-    )
-    return tuple(UnsurePage(page=page, status=status, confidence=value) for page, status, value in rows)
-
-
-def _doubtful(db: Database, document: int) -> tuple[DoubtfulPage, ...]:
-    rows = db.conn.execute(
-        "SELECT p.page_index + 1, p.status, a.doubt FROM pages p JOIN attempts a ON a.id = p.current_attempt_id"
-        " WHERE p.document_id = ? AND p.asked AND a.doubt IS NOT NULL ORDER BY p.page_index",
-        (document,),
-    )
-    return tuple(DoubtfulPage(page=page, status=status, doubt=doubt) for page, status, doubt in rows)
-
+# Paths are in the order of their index. Content that several files have counts as last found by the last of their runs.
+_LAST_SETTINGS = """
+(SELECT settings_hash FROM runs WHERE id = (SELECT max(last_run_id) FROM files WHERE document_id = d.id))
+"""
 
 _FILES = f"""
-WITH every (path, former, status, reason, document_id) AS (
-    SELECT path, 0, status,
-        iif(status = 'missing', coalesce(reason, 'last found by run ' || last_run_id), reason), document_id
-    FROM files
-    UNION ALL SELECT path, run_id, 'superseded', 'run ' || run_id || ' found other content there', document_id
-    FROM superseded)
-SELECT e.path, e.former, e.document_id, e.status, e.reason, d.num_pages, p.status, count(p.id),
-    count(CASE WHEN a.settings_hash <> l.settings_hash THEN 1 END)
-FROM every e JOIN documents d ON d.id = e.document_id
-LEFT JOIN pages p ON p.document_id = d.id AND p.asked
-LEFT JOIN attempts a ON a.id = p.current_attempt_id
-LEFT JOIN ({LAST_SETTINGS}) l ON l.document_id = d.id
-GROUP BY e.path, e.former, e.document_id, p.status ORDER BY e.path, e.former, e.document_id
+SELECT f.path, 0, d.id, f.status,
+    iif(f.status = 'missing', coalesce(f.reason, 'last found by run ' || f.last_run_id), f.reason),
+    d.num_pages, {_LAST_SETTINGS}
+FROM files f CROSS JOIN documents d ON d.id = f.document_id ORDER BY f.path
+"""
+
+_SUPERSEDED = f"""
+SELECT s.path, s.run_id, d.id, 'superseded', 'run ' || s.run_id || ' found other content there',
+    d.num_pages, {_LAST_SETTINGS}
+FROM superseded s CROSS JOIN documents d ON d.id = s.document_id ORDER BY s.path, s.run_id, d.id
+"""
+
+_PAGES = """
+SELECT p.page_index + 1, p.status, a.doubt, a.confidence, a.settings_hash
+FROM pages p LEFT JOIN attempts a ON a.id = p.current_attempt_id
+WHERE p.document_id = ? AND p.asked ORDER BY p.page_index
 """

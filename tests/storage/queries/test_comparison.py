@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import open_for_reading
+from storage.database import open_for_reading, open_for_writing
 from storage.errors import SelectionError
 from storage.queries.comparison import Comparison, PageChange, Side, compare
+from storage.records.corrections import Correction, correct
 from storage.records.store import Store
 from storage.types import StageTiming
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
@@ -92,3 +93,24 @@ def test_runs_are_what_each_of_them_read(path: Path, store: Store) -> None:
         compared((path, first), (path, 9))
     assert found.to_json()["lost"] == [("docs/a.pdf", 2)]
     assert SHA_A not in str(found.to_json())
+
+
+def test_content_at_several_paths_and_pages_only_on_one_side_are_counted_once(
+    both: tuple[Path, Path], tmp_path: Path
+) -> None:
+    third = tmp_path / "third.db"
+    with Store(third) as store:
+        run = new_run(store, a_file("in/a.pdf"), a_file("in/z.pdf"), a_file("in/b.pdf", SHA_B, num_pages=1))
+        store.record_page(run, a_page("the same", 0))
+        store.record_page(run, a_page("old words", 0, sha256=SHA_B))
+    fixed = Correction(text="another text", markdown="another text", made_by="somebody")
+    with closing(open_for_writing(str(third))) as db:
+        correct(db, 1, fixed, attempt_id=1)
+    found = compared((both[0], None), (third, None))
+    assert (found.same, found.changed, found.num_new) == (1, 1, 0)
+    assert (
+        found.most_changed[0].path == "in/a.pdf"
+    )  # a correction counts, though the text as read is the same
+    assert found.num_lost == 3
+    # Called by its last path there.
+    assert compared((third, None), (both[0], None)).most_changed[0].path == "in/z.pdf"
