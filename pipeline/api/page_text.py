@@ -71,8 +71,8 @@ class PageText:
 class Document:
     """One file and its pages.
 
-    status: "ok", or why it has no pages: "broken", "encrypted", or "skipped" where it is neither a PDF nor an image;
-    reason: the same in words, None where all is well.
+    status: "ok", or why it has no text: "broken", "encrypted", or "skipped" where it is neither a PDF nor an image,
+    or "failed" where none of its pages could be read; reason: the same in words, None where all is well.
     """
 
     path: str

@@ -158,19 +158,29 @@ def export(
 @database_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "--files", "with_files", is_flag=True, help="Show every file, with its pages and what went wrong."
+    "--files",
+    "with_files",
+    is_flag=True,
+    help="Show the files that need a look, with what went wrong; the worst first.",
 )
+@click.option("--all", "with_all", is_flag=True, help="With --files: then all others, and every page.")
 @verbose_option
-def status(database: str, as_json: bool, with_files: bool, verbose: bool) -> None:
-    """Show runs, pages by status, documents, and the time of every stage; or every file."""
+def status(database: str, as_json: bool, with_files: bool, with_all: bool, verbose: bool) -> None:
+    """Show runs, pages by status, documents, and the time of every stage; or files."""
     start_logging(verbose)
-    from pipeline.reports.status import file_lines, status_lines
+    from pipeline.reports.listing import LISTED
+    from pipeline.reports.status import file_lines, status_lines, urgent_lines
     from storage.queries import listing, statistics
 
+    if with_all and not with_files:
+        raise click.UsageError("--all goes with --files")
     with _reading(database) as db:
+        if with_files and not (as_json or with_all):
+            say(urgent_lines(*listing.most_urgent(db, LISTED)))
+            return
         if with_files and not as_json:
             # There may be millions: a few are in memory at a time.
-            lines = file_lines(listing.file_statuses(db))
+            lines = file_lines(listing.urgent_first(db))
             while some := list(islice(lines, _LINES_AT_ONCE)):
                 say(some)
             return

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Most items of a list for people; programs get all.
-_LISTED = 20
+LISTED = 20
 
 
 def counted(counts: Mapping[str, int]) -> str:
@@ -36,8 +36,8 @@ def passed_over(counts: "InputCounts", *, num_doubtful: int = 0) -> list[str]:
 
 def cut(items: Sequence[T]) -> tuple[Sequence[T], str]:
     """Returns the items that a list shows, and "and 5 more" for the others; "" where it shows all."""
-    more = f"and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return items[:_LISTED], more
+    more = f"and {len(items) - LISTED} more" if len(items) > LISTED else ""
+    return items[:LISTED], more
 
 
 def page_name(path: str, number: int) -> str:

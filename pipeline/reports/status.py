@@ -6,7 +6,7 @@ from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.encoder_lines import encoder_lines
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.stage_lines import flow_lines
-from storage.queries.listing import FileStatus
+from storage.queries.listing import FileCounts, FileStatus
 from storage.queries.statistics import NEWEST, RunStatus, Status
 
 _RUNS = 20  # the last ones are shown
@@ -19,10 +19,10 @@ def status_lines(status: Status) -> list[str]:
     lines += [f"documents: {counted(status.documents) or 'none'}"]
     if status.files.get("missing") or status.superseded:
         files = {**status.files, **({"superseded": status.superseded} if status.superseded else {})}
-        lines.append(f"files: {counted(files)}; `ocrbatch status --files` lists them")
+        lines.append(f"files: {counted(files)}; `ocrbatch status --files --all` lists them")
     if status.older_pages:
         kept = f"pages kept as read with other settings than the last run's: {status.older_pages}"
-        lines.append(f"{kept}; `ocrbatch status --files` says where")
+        lines.append(f"{kept}; `ocrbatch status --files --all` says where")
     if status.pages.get("doubtful"):
         lines.append(
             f"pages whose text is doubtful: {status.pages['doubtful']}; `ocrbatch status --files` says why"
@@ -46,18 +46,27 @@ def status_lines(status: Status) -> list[str]:
 
 
 def file_lines(files: Iterable[FileStatus]) -> Iterator[str]:
-    """Yields a line per file with its status, pages and faults, followed by a line per doubtful page."""
+    """Yields a line per file with its status, pages and faults, followed by a line per page that is not fine."""
     none = True
     for file in files:
         none = False
         yield _file_line(file)
-        yield from (f"  page {page.page}: {page.status}: {page.doubt}" for page in file.doubtful)
-        yield from (
-            f"  page {page.page}: {page.status}, confidence {page.confidence:.2f}"
-            for page in file.low_confidence
-        )
+        yield from _page_lines(file)
     if none:
         yield "no files"
+
+
+def urgent_lines(files: Sequence[FileStatus], counts: FileCounts) -> Iterator[str]:
+    """Yields the same of files that need a look, with a bounded number of pages each, and how many others there are."""
+    for file in files:
+        pages, more = cut(list(_page_lines(file)))
+        yield from (_file_line(file), *pages)
+        if more:
+            yield f"  {more}"
+    if left := counts.num_urgent - len(files):
+        yield f"and {left} more that need a look"
+    fine = counts.num_files - counts.num_urgent
+    yield f"files that need no look: {fine}; `ocrbatch status --files --all` lists every file and page"
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
@@ -79,6 +88,13 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
     )
     return lines
+
+
+def _page_lines(file: FileStatus) -> Iterator[str]:
+    for page in file.doubtful:
+        yield f"  page {page.page}: {page.status}" + ("" if page.doubt is None else f": {page.doubt}")
+    for low in file.low_confidence:
+        yield f"  page {low.page}: {low.status}, confidence {low.confidence:.2f}"
 
 
 def _file_line(file: FileStatus) -> str:

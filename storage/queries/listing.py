@@ -1,4 +1,4 @@
-"""Lists every file in the database with its status and that of its pages."""
+"""Lists the files in the database with their status and that of their pages: all, or those that need a look first."""
 
 import heapq
 from collections import Counter
@@ -9,16 +9,18 @@ from sqlite_utils import Database
 
 from storage.database import explained
 from storage.queries.statistics import database_path
-from storage.types import PAGE_STATUSES
+from storage.types import FINE_STATUSES, PAGE_STATUSES
+
+_NOT_READ = {"failed", "quarantined"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtfulPage:
-    """A page whose text may be wrong or incomplete. page: 1-based. doubt: the reason, in words."""
+    """A page that failed, or whose text may be wrong or incomplete. page: 1-based. doubt: the reason, if known."""
 
     page: int
     status: str
-    doubt: str
+    doubt: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,12 @@ class UnsurePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
-    """A file with its status: one of DOCUMENT_STATUSES, or "superseded" for content that its path no longer holds.
+    """A file with its status: one of DOCUMENT_STATUSES, "failed" where all of its pages did, or "superseded".
 
-    num_pages: in the document; pages: status -> number of those that were asked for. reason: why it is not "ok".
-    older_pages: those whose current attempt has other settings than the last run that found the content.
-    doubtful: its pages whose text is in doubt, in order. low_confidence: other pages read with a low confidence.
+    "superseded" is content that its path no longer holds. num_pages: in the document; pages: status -> number of those
+    that were asked for. reason: why it is not "ok". older_pages: those whose current attempt has other settings than
+    the last run that found the content. doubtful: its pages that are not fine, with their reasons, in order.
+    low_confidence: other pages read with a low confidence.
     """
 
     path: str
@@ -48,9 +51,49 @@ class FileStatus:
     doubtful: tuple[DoubtfulPage, ...] = ()
     low_confidence: tuple[UnsurePage, ...] = ()
 
+    @property
+    def urgency(self) -> int:
+        """How much it needs a look: 3 where nothing of it was read, 2 and 1 for the pages listed here, 0 for none."""
+        if self.status in ("failed", "broken", "encrypted"):
+            return 3
+        return 2 if self.doubtful else 1 if self.low_confidence else 0
+
     def to_json(self) -> dict[str, object]:
         """Returns the same as values that json.dumps takes."""
         return asdict(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class FileCounts:
+    """How many files there are, and how many of them need a look."""
+
+    num_files: int = 0
+    num_urgent: int = 0
+
+
+def most_urgent(db: Database, most: int) -> tuple[list[FileStatus], FileCounts]:
+    """Returns the files that need a look, the most urgent first and else by path: so many at most, of so many."""
+    counts = FileCounts()
+
+    def urgent() -> Iterator[FileStatus]:
+        for file in file_statuses(db):
+            counts.num_files += 1
+            if file.urgency:
+                counts.num_urgent += 1
+                yield file
+
+    return heapq.nsmallest(most, urgent(), key=lambda file: -file.urgency), counts
+
+
+def urgent_first(db: Database) -> Iterator[FileStatus]:
+    """Yields all files from one snapshot: by path those that need a look, then the others."""
+    with explained(database_path(db)):
+        db.conn.execute("BEGIN")
+        try:
+            for wanted in (True, False):
+                yield from (file for file in file_statuses(db) if bool(file.urgency) is wanted)
+        finally:
+            db.conn.execute("COMMIT")
 
 
 def file_statuses(db: Database) -> Iterator[FileStatus]:
@@ -66,6 +109,8 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
         ):
             pages = db.conn.execute(_PAGES, (document,)).fetchall()
             counts = Counter(page[1] for page in pages)
+            if status == "ok" and counts and counts.keys() <= _NOT_READ:
+                status, reason = "failed", "none of its pages could be read"
             yield FileStatus(
                 path=path,
                 status=status,
@@ -78,12 +123,15 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
                 doubtful=tuple(
                     DoubtfulPage(page=page, status=its, doubt=doubt)
                     for page, its, doubt, *_ in pages
-                    if doubt is not None
+                    if doubt is not None or its not in (*FINE_STATUSES, "pending")
                 ),
                 low_confidence=tuple(
                     UnsurePage(page=page, status=its, confidence=confidence)
                     for page, its, doubt, confidence, _ in pages
-                    if doubt is None and confidence is not None and confidence < below
+                    if doubt is None
+                    and its in FINE_STATUSES
+                    and confidence is not None
+                    and confidence < below
                 ),
             )
 
@@ -114,7 +162,7 @@ FROM superseded s CROSS JOIN documents d ON d.id = s.document_id ORDER BY s.path
 """
 
 _PAGES = """
-SELECT p.page_index + 1, p.status, a.doubt, a.confidence, a.settings_hash
+SELECT p.page_index + 1, p.status, coalesce(a.error_message, a.doubt), a.confidence, a.settings_hash
 FROM pages p LEFT JOIN attempts a ON a.id = p.current_attempt_id
 WHERE p.document_id = ? AND p.asked ORDER BY p.page_index
 """

@@ -78,12 +78,13 @@ def test_what_cannot_be_selected_is_a_usage_error(
 def test_status_counts_and_lists_files(filled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--db", filled]) == ExitCode.OK
     assert "files: 1 missing, 2 ok, 1 superseded; " in capsys.readouterr().out
-    assert main(["status", "--db", filled, "--files"]) == ExitCode.OK
+    assert main(["status", "--db", filled, "--files", "--all"]) == ExitCode.OK
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
+        "failed         1 pages  /in/2026/b.PDF (1 failed): none of its pages could be read",
+        "  page 1: failed: took over 60 s",
         "missing        1 pages  /gone/\\x1bc.pdf (1 ok): last found by run 1",
         "ok             2 pages  /in/2025/a.pdf (1 ok, 1 not asked for)",
-        "ok             1 pages  /in/2026/b.PDF (1 failed)",
         "superseded     1 pages  /in/2026/b.PDF (1 ok): run 2 found other content there",
     ]
     assert main(["status", "--db", filled, "--files", "--json"]) == ExitCode.OK
