@@ -6,17 +6,17 @@ from torch.nn import functional as F
 
 from ocr.line_reader.line_images import HEIGHT_PX
 
-STEP_PX = 8  # of the line image; each step of the transformer gives FRAMES frames
-FRAMES = 2
+STEP_PX = 8  # of the image that the convolutions see: a step of the transformer
 _KERNEL = 9
 
 
 class ReaderNet(nn.Module):
-    """Reads line images into frames of characters for CTC, four pixels a frame.
+    """Reads line images into frames of characters for CTC, four pixels a frame where nothing else is asked for.
 
-    num_classes: the blank (0), the space (1) and the characters. width, layers, heads: of the transformer, which has a
-    convolution along the line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many
-    residual blocks at each.
+    num_classes: the blank (0), the space (1) and the characters. height: line images are reduced to so many pixels
+    first, 40 or 32. frames: of each step. width, layers, heads: of the transformer, which has a convolution along the
+    line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many residual blocks at
+    each. step_px: a step in the pixels of a line image.
     Source: Graves et al. 2006, CTC; Shi et al. 2015, CRNN; Diaz et al. 2021 for self-attention with CTC.
     """
 
@@ -24,6 +24,8 @@ class ReaderNet(nn.Module):
         self,
         num_classes: int,
         *,
+        height: int = HEIGHT_PX,
+        frames: int = 2,
         width: int = 256,
         layers: int = 6,
         heads: int = 4,
@@ -31,7 +33,8 @@ class ReaderNet(nn.Module):
         blocks: tuple[int, int, int] = (1, 2, 2),
     ) -> None:
         super().__init__()
-        self.num_classes = num_classes
+        self.num_classes, self.height, self.frames = num_classes, height, frames
+        self.step_px = STEP_PX * HEIGHT_PX // height
         parts: list[nn.Module] = []
         before = 1
         for channels, number in zip(stem, blocks, strict=True):
@@ -40,25 +43,29 @@ class ReaderNet(nn.Module):
             parts += [_ConvBlock(channels) for _ in range(number)]
             before = channels
         self.stem = nn.Sequential(*parts)
-        self.collapse = nn.Linear(stem[-1] * (HEIGHT_PX // STEP_PX), width)
+        self.collapse = nn.Linear(stem[-1] * (height // STEP_PX), width)
         self.trunk = nn.ModuleList(_TrunkBlock(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, FRAMES * num_classes)
+        self.head = nn.Linear(width, frames * num_classes)
 
     def forward(self, lines: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns logits [B, W / 4, num_classes] and the number of frames of each line [B].
+        """Returns logits [B, frames * steps, num_classes] and the number of frames of each line [B].
 
         lines: [B, 1, HEIGHT_PX, W] normalised, W a multiple of STEP_PX, 0 where padded. widths: [B], pixels of each.
         """
+        if self.height != HEIGHT_PX:
+            lines = F.pad(lines, (0, -lines.shape[3] % self.step_px))
+            size = self.height, lines.shape[3] * self.height // HEIGHT_PX
+            lines = F.interpolate(lines, size, mode="bilinear", align_corners=False)
         found = self.stem(lines)
         batch, channels, height, steps = found.shape
         tokens = self.collapse(found.permute(0, 3, 1, 2).reshape(batch, steps, channels * height))
-        own = (widths + STEP_PX - 1) // STEP_PX
+        own = (widths + self.step_px - 1) // self.step_px
         inside = torch.arange(steps, device=lines.device)[None] < own[:, None]
         for block in self.trunk:
             tokens = block(tokens, inside)
-        logits = self.head(self.norm(tokens)).view(batch, FRAMES * steps, self.num_classes)
-        return logits, FRAMES * own
+        logits = self.head(self.norm(tokens)).view(batch, self.frames * steps, self.num_classes)
+        return logits, self.frames * own
 
 
 class _ConvBlock(nn.Module):

@@ -22,7 +22,7 @@ from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
-from ocr.line_reader.reader_net import FRAMES, STEP_PX, ReaderNet
+from ocr.line_reader.reader_net import STEP_PX, ReaderNet
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
 
@@ -36,7 +36,6 @@ _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
-_FRAME_PX = STEP_PX / FRAMES  # of a line's image
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +152,13 @@ class LineReader:
     def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
         """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""
         letters: list[Letter] = []
+        frame_px = self._reader.step_px / self._reader.frames
         frames = zip(classes, chances, range(len(classes)), strict=True)
         for number, same in groupby(frames, key=itemgetter(0)):
             if number == _BLANK:
                 continue
             _, probabilities, places = zip(*same, strict=True)
-            middle = _FRAME_PX * ((places[0] + places[-1]) / 2 + 0.5)
+            middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
 

@@ -10,6 +10,7 @@ from ocr.training.lines.page_lines import Floats, Place
 
 WIDTH_PX, HEIGHT_PX = 1536, 2048
 SIZES_PX, LEAST_WIDTH_PX = (9, 400), 2  # lines of other type sizes, and narrower ones, are not learned
+UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"  # of a line whose text nobody wrote down: only a teacher knows
 _ABOVE, _BELOW = 0.75, 0.2  # of the type size: with so much of it on the canvas, a line is whole
 
 
@@ -24,7 +25,8 @@ class DrawnPage:
 
     places: [N, 5] the whole lines, as Place has them. texts: theirs. others: [M, 5] lines that the canvas's edge cuts,
     that are too small or large, or whose text is unsure: neither text to find nor paper. read_only: [K, 5] lines that
-    only the reader learns, with read_texts: empty for handwriting and pictures, in which it must read nothing.
+    only the reader learns, with read_texts: empty for handwriting and pictures, in which it must read nothing;
+    UNKNOWN_TEXT for those that a teacher reads.
     """
 
     pixels: npt.NDArray[np.uint8]

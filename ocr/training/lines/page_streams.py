@@ -16,6 +16,7 @@ from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.line_pages import LinePages
 
 FIRST_CLASS = 2  # of the characters: 0 is the blank, 1 the space
+UNKNOWN = -1  # the label of a line that only a teacher reads
 # Shares of lines that end at wide white: a reader must bear what finders do, but a finder learns one way.
 _READER_SPLIT, _FINDER_SPLIT = 0.6, 1.0
 _EMPTY, _READER_EMPTY = 0.06, 0.02  # shares of pages without text
@@ -26,7 +27,8 @@ class LineBatch:
     """Pages, and N lines that stand on them.
 
     pixels: [P, H, W] uint8 grey. places: [N, 5] float32 as DrawnPage has them. page: [N] int32, where each line stands.
-    labels: int16, the lines' classes one after the other. lengths: [N] int32, how many of them each line has.
+    labels: int16, the lines' classes one after the other, UNKNOWN alone for one without a label. lengths: [N] int32,
+    how many of them each line has.
     """
 
     pixels: Tensor
@@ -49,7 +51,7 @@ class Source:
     """What pages are drawn from. data: a folder of ocr.training.corpus with tokenizer.json.
 
     characters: those to learn. pages: in a batch. real, scans: shares from documents and of scans. split: "train" or
-    "valid".
+    "valid". unlabelled: the reader gets lines without a label, too.
     """
 
     data: Path
@@ -59,6 +61,7 @@ class Source:
     seed: int
     scans: float = 0.0
     split: str = "train"
+    unlabelled: bool = False
 
     def open(self, split: float) -> tuple[LinePages, random.Random]:
         """Returns a process's own source of pages, and its random numbers. split: see LinePages."""
@@ -71,7 +74,7 @@ class Source:
 
 
 class ReaderPages(IterableDataset[LineBatch]):
-    """Pages for the reader: lines with a character that it does not know are left out."""
+    """Pages for the reader: lines with a character that it does not know have no label."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -88,7 +91,7 @@ class ReaderPages(IterableDataset[LineBatch]):
                     page = pages.draw(rng, self.source.real, self.source.scans)
                 if page is not None:
                     drawn.append(page)
-            batch = line_batch(drawn, classes)
+            batch = line_batch(drawn, classes, unlabelled=self.source.unlabelled)
             if len(batch.lengths):
                 yield batch
 
@@ -113,8 +116,11 @@ class FinderPages(IterableDataset[CellBatch]):
             yield cell_batch(drawn)
 
 
-def line_batch(drawn: list[DrawnPage], classes: dict[str, int]) -> LineBatch:
-    """Returns the pages with those lines all of whose characters have a class, and those in which nothing stands."""
+def line_batch(drawn: list[DrawnPage], classes: dict[str, int], *, unlabelled: bool = False) -> LineBatch:
+    """Returns the pages with those lines all of whose characters have a class, and those in which nothing stands.
+
+    unlabelled: the others, too.
+    """
     places: list[np.ndarray] = []
     labels: list[int] = []
     lengths: list[int] = []
@@ -122,11 +128,13 @@ def line_batch(drawn: list[DrawnPage], classes: dict[str, int]) -> LineBatch:
     for number, page in enumerate(drawn):
         texts = (*page.texts, *page.read_texts)
         for place, text in zip(np.concatenate([page.places, page.read_only]), texts, strict=True):
-            if all(c in classes for c in text):
+            known = all(c in classes for c in text)
+            if known or unlabelled:
+                label = [classes[c] for c in text] if known else [UNKNOWN]
                 places.append(place)
                 owners.append(number)
-                labels += [classes[c] for c in text]
-                lengths.append(len(text))
+                labels += label
+                lengths.append(len(label))
     return LineBatch(
         pixels=torch.from_numpy(np.stack([page.pixels for page in drawn])),
         places=torch.from_numpy(np.asarray(places, np.float32).reshape(-1, 5)),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, is_whole, table
+from ocr.training.lines.drawn_pages import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX, DrawnPage, is_whole, table
 from ocr.training.lines.page_lines import Place
 
 Grey = npt.NDArray[np.uint8]
@@ -121,11 +121,11 @@ def _page(pixels: Grey, placed: list[tuple[Place, str, str]], width: int, height
         inside = is_whole(place, width, height)
         if kind == _TEXT and inside:
             whole.append((place, text))
-        elif kind in (_PARTED, _HAND) and inside:
-            read_only.append((place, text))
+        elif inside:
+            read_only.append((place, text if kind in (_PARTED, _HAND) else UNKNOWN_TEXT))
         if kind != _HAND and not (kind == _TEXT and inside):
             others.append(place)
-    if not whole and not read_only:
+    if not whole and all(text == UNKNOWN_TEXT for _, text in read_only):
         return None
     return DrawnPage(
         pixels=pixels,

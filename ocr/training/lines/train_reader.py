@@ -2,7 +2,9 @@
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
-Writes reader.safetensors and reader.json. The schedule follows the clock.
+Writes reader.safetensors and reader.json. The schedule follows the clock. A small reader is best taught by a large one:
+
+python -m ocr.training.lines.train_reader --shape student --teacher ocr/weights/small/lines --data DIR --out DIR
 """
 
 import argparse
@@ -20,11 +22,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.int8 import fill
+from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.reader_net import ReaderNet
 from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool
-from ocr.training.lines.page_streams import FIRST_CLASS, LineBatch, ReaderPages, Source
+from ocr.training.lines.page_streams import FIRST_CLASS, UNKNOWN, LineBatch, ReaderPages, Source
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.sampling_pages.loader import batches
 from ocr.training.trainer.rate_schedule import Schedule
@@ -34,12 +37,15 @@ _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
 _BLANK = 0
+_FRAMES_A_CHARACTER = 4.0  # about: both losses count by the character
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """The shape of a ReaderNet, as its arguments say and as reader.json has it."""
 
+    height: int = HEIGHT_PX
+    frames: int = 2
     width: int = 256
     layers: int = 6
     heads: int = 4
@@ -61,24 +67,63 @@ class Shape:
         return net
 
 
-def ctc_loss(net: ReaderNet, lines: Lines) -> Tensor:
-    """Returns the loss per character; lines without text count as one, those too narrow for their text nothing."""
+# The student is small enough for every line on a CPU. Its frames are shorter than its teacher's, so that none is lost.
+SHAPES = {
+    "full": Shape(),
+    "student": Shape(height=32, frames=3, width=144, layers=4, stem=(16, 48, 96)),
+}
+
+
+def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
+    """Returns the losses of a batch, each per character."""
     log_probs, frames = _read(net, lines)
-    lengths = torch.tensor([len(label) for label in lines.labels])
+    found = {"ctc": ctc_loss(log_probs, frames, lines.labels)}
+    if teacher:
+        with torch.no_grad():
+            taught, _ = _read(teacher, lines)
+        share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
+        found["teacher"] = teacher_loss(log_probs, frames, taught, share)
+    return found
+
+
+def teacher_loss(log_probs: Tensor, frames: Tensor, taught: Tensor, share: float) -> Tensor:
+    """Returns how far frames are from a teacher's at the same places of the lines, the Kullback-Leibler divergence.
+
+    log_probs: [N, T, C], of which `frames` [N] count. taught: [N, T', C]. share: one frame's
+    length in frames of the teacher.
+    Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
+    """
+    number = torch.arange(log_probs.shape[1], device=log_probs.device)
+    beside = ((number + 0.5) * share).long().clamp(max=taught.shape[1] - 1)
+    apart = F.kl_div(log_probs, taught[:, beside], reduction="none", log_target=True).sum(-1)
+    inside = number[None] < frames[:, None].to(number.device)
+    return _FRAMES_A_CHARACTER * (apart * inside).sum() / inside.sum()
+
+
+def ctc_loss(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
+    """Returns the loss per character; lines without text count as one, those too narrow for their text nothing.
+
+    log_probs: [N, T, C], of which `frames` [N] count. Lines without a label count nothing.
+    """
+    text = torch.cat(labels)
+    lengths = torch.tensor([len(label) for label in labels])
+    known = torch.ones(len(labels), dtype=torch.bool)
+    known[torch.arange(len(labels)).repeat_interleave(lengths)[text == UNKNOWN]] = False
+    text, lengths = text[text != UNKNOWN], lengths * known
     device = log_probs.device
-    if not int(lengths.sum()):  # not every CTC takes a batch without any text
-        inside = torch.arange(log_probs.shape[1], device=device)[None] < frames[:, None].to(device)
+    if not len(text):  # not every CTC takes a batch without any text
+        inside = torch.arange(log_probs.shape[1], device=device)[None] < (frames * known)[:, None].to(device)
         return -(log_probs[..., _BLANK] * inside).sum() / len(lengths)
     loss = F.ctc_loss(
         log_probs.transpose(0, 1),
-        torch.cat(lines.labels).to(device),
+        text.to(device),
         frames,
         lengths.to(device),
         blank=_BLANK,
         reduction="none",
         zero_infinity=True,
     )
-    return loss.sum() / lengths.clamp(min=1).sum().to(device)
+    return (loss * known.to(device)).sum() / (lengths.clamp(min=1) * known).sum().to(device)
 
 
 @torch.no_grad()
@@ -122,10 +167,11 @@ class ReaderTraining:
     def __init__(self, args: argparse.Namespace, shape: Shape | None = None) -> None:
         self.args = args
         self.device, self.characters = begin(args)
-        self.shape = shape or (Shape.of(args.weights) if args.weights else Shape())
+        self.shape = shape or (Shape.of(args.weights) if args.weights else SHAPES[args.shape])
         self.net = self.shape.net(self.characters).to(self.device).train()
         if args.weights:
             fill(self.net, args.weights / "reader.safetensors")
+        self.teacher = self._taught_by(args.teacher) if args.teacher else None
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]
@@ -147,15 +193,23 @@ class ReaderTraining:
             fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)), batch_px=args.batch_px
         )
 
-        def losses() -> Losses:
-            return {"ctc": ctc_loss(self.net, shelves.draw())}
+        def next_losses() -> Losses:
+            return losses(self.net, shelves.draw(), self.teacher)
 
         def check() -> str:
             self.save()
             return f"{self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
 
         schedule = Schedule(minutes=args.minutes, flat=_FLAT, warm_up=_WARM_UP)
-        learn(args, self.optimiser, schedule, self.mean, losses, check)
+        learn(args, self.optimiser, schedule, self.mean, next_losses, check)
+
+    def _taught_by(self, folder: Path) -> ReaderNet:
+        config = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+        if config["characters"] != self.characters:
+            raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
+        teacher = Shape.of(folder).net(self.characters)
+        fill(teacher, folder / "reader.safetensors")
+        return teacher.to(self.device).eval().requires_grad_(False)
 
     def _pages(self, split: str, scans: float | None = None) -> ReaderPages:
         args = self.args
@@ -167,6 +221,7 @@ class ReaderTraining:
             scans=args.scans if scans is None else scans,
             seed=args.seed,
             split=split,
+            unlabelled=self.teacher is not None and split == "train",
         )
         return ReaderPages(source)
 
@@ -192,6 +247,10 @@ class ReaderTraining:
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made = parser("train_reader", __doc__, pages=16, held=20, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
+    made.add_argument(
+        "--shape", choices=SHAPES, default="full", help="of the network, where --weights says none"
+    )
+    made.add_argument("--teacher", type=Path, help="folder of a reader whose frames are learned, too")
     made.add_argument("--uses", type=float, default=6.0, help="how often each page is used on average")
     return made.parse_args(given)
 

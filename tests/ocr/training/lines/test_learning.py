@@ -18,9 +18,17 @@ from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.learning import MeanWeights
 from ocr.training.lines.line_batches import Lines, cut_lines, joined
 from ocr.training.lines.page_pool import PagePool
-from ocr.training.lines.page_streams import CellBatch, LineBatch, line_batch
+from ocr.training.lines.page_streams import UNKNOWN, CellBatch, LineBatch, line_batch
 from ocr.training.lines.train_finder import FinderTraining
-from ocr.training.lines.train_reader import ReaderTraining, Shape, ctc_loss, error_rate, invented
+from ocr.training.lines.train_reader import (
+    ReaderTraining,
+    Shape,
+    ctc_loss,
+    error_rate,
+    invented,
+    losses,
+    teacher_loss,
+)
 from tests.ocr.training.lines.printed_lines import printed
 
 TINY = Shape(width=32, layers=1, heads=2, stem=(8, 16, 32), blocks=(1, 1, 1))
@@ -50,13 +58,13 @@ def test_the_reader_learns_a_page(data: Path, tmp_path: Path) -> None:
     made = ReaderTraining(train_reader.arguments(given(data, tmp_path)), TINY)
     classes = {" ": 1, **{c: i + 2 for i, c in enumerate(made.characters)}}
     lines = lines_of(line_batch([PAGE], classes))
-    first = ctc_loss(made.net, lines).item()
+    first = losses(made.net, lines)["ctc"].item()
     for _ in range(12):
-        loss = ctc_loss(made.net, lines)
+        loss = losses(made.net, lines)["ctc"]
         made.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         made.optimiser.step()
-    assert ctc_loss(made.net, lines).item() < 0.7 * first
+    assert losses(made.net, lines)["ctc"].item() < 0.7 * first
     assert error_rate(made.net.eval(), line_batch([PAGE], classes), CPU, 0.0) > 0.1
 
 
@@ -114,7 +122,7 @@ def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -
     cut = list(cut_lines(batch, CPU, strength=0.0, jitter=0.0))
     seen = []
     for _ in range(12):
-        loss = torch.stack([ctc_loss(made.net, lines) for lines in cut]).sum()
+        loss = torch.stack([losses(made.net, lines)["ctc"] for lines in cut]).sum()
         made.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         made.optimiser.step()
@@ -122,10 +130,55 @@ def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -
     assert seen[-1] < 0.7 * seen[0]
     with torch.no_grad():
         nothing = next(lines for lines in cut if not sum(map(len, lines.labels)))
-        assert ctc_loss(made.net, nothing).isfinite()
+        assert losses(made.net, nothing)["ctc"].isfinite()
     assert invented(made.net.eval(), batch, CPU, 0.0) >= 0
     blank = line_batch([replace(noted, read_only=PAGE.places[:0], read_texts=())], classes)
     assert invented(made.net, blank, CPU, 0.0) == 0
+
+
+def test_a_teacher_s_frames_are_learned_with_and_without_labels(data: Path, tmp_path: Path) -> None:
+    ReaderTraining(train_reader.arguments(given(data, tmp_path / "large")), TINY).save()
+    options = given(data, tmp_path / "small", "--teacher", str(tmp_path / "large"), "--batch-px", "960")
+    made = ReaderTraining(train_reader.arguments(options), replace(TINY, height=32, frames=3))
+    unknown = line_batch([replace(PAGE, texts=("\ufffd",) * 3)], {" ": 1}, unlabelled=True)
+    assert unknown.labels.tolist() == [UNKNOWN] * 3
+    lines = lines_of(unknown)
+    first = losses(made.net, lines, made.teacher)
+    assert first["ctc"].item() == 0
+    for _ in range(8):
+        made.optimiser.zero_grad()
+        losses(made.net, lines, made.teacher)["teacher"].backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+    assert losses(made.net, lines, made.teacher)["teacher"].item() < 0.7 * first["teacher"].item()
+    made.run()
+    config = json.loads((tmp_path / "small/reader.json").read_text(encoding="utf-8"))
+    assert (config["height"], config["frames"]) == (32, 3)
+    (data / "characters.json").write_text('"abc"', encoding="utf-8")
+    with pytest.raises(ValueError, match="other characters"):
+        ReaderTraining(train_reader.arguments(options))
+
+
+def test_a_student_s_frame_learns_from_the_one_at_its_place() -> None:
+    """Three frames on ten pixels beside two on eight: six beside five."""
+    taught = torch.full((1, 5, 2), -20.0)
+    taught[0, :, 0] = 0.0
+    taught[0, 3] = torch.tensor([-20.0, 0.0])
+    same = taught[:, [0, 1, 2, 2, 3, 4]]
+    share = 10 / 3 / 4
+    assert teacher_loss(same, torch.tensor([6]), taught, share).item() == pytest.approx(0, abs=1e-6)
+    assert teacher_loss(same.flip(1), torch.tensor([6]), taught, share).item() > 1
+    assert teacher_loss(same.flip(1), torch.tensor([1]), taught, share).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_lines_without_a_label_change_no_loss_of_the_others() -> None:
+    torch.manual_seed(0)
+    log_probs = torch.randn(3, 12, 5).log_softmax(-1)
+    labels = [torch.tensor([2, 3]), torch.tensor([], dtype=torch.int64), torch.tensor([UNKNOWN])]
+    frames = torch.tensor([12, 9, 12])
+    whole, known = ctc_loss(log_probs, frames, labels), ctc_loss(log_probs[:2], frames[:2], labels[:2])
+    torch.testing.assert_close(whole, known)
+    nothing = ctc_loss(log_probs[1:], frames[1:], labels[1:])
+    assert nothing.item() == pytest.approx(-float(log_probs[1, :9, 0].sum()) / 2, rel=1e-5)
 
 
 def test_the_stem_s_layout_changes_no_output() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX
+from ocr.training.lines.drawn_pages import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX
 from ocr.training.lines.page_streams import line_batch
 from ocr.training.lines.scan_pages import Scans
 from tests.ocr.training.lines.printed_lines import printed
@@ -54,7 +54,7 @@ def test_lines_stand_where_their_ink_is(scans: Path) -> None:
         assert page is not None
         assert page.pixels.shape == (HEIGHT_PX, WIDTH_PX)
         assert page.texts == ("first line", "a second one")
-        assert page.read_texts == ("parted here",)
+        assert page.read_texts == ("parted here", UNKNOWN_TEXT)
         assert len(page.others) == 2  # the parted one, for the finder, and the unsure one
         sizes.add(round(float(page.places[0, 4])))
         for x0, x1, baseline, _, size in page.places.tolist():
