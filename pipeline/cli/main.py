@@ -18,6 +18,7 @@ from pipeline.cli.reading_commands import evaluate, export, search, status
 from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
 from pipeline.cli.setup_commands import completion, init
+from pipeline.cli.text_command import text
 from pipeline.cli.view_command import view
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
@@ -35,6 +36,7 @@ def cli() -> None:
 
 for command in (
     run,
+    text,
     export,
     status,
     report,

@@ -1,9 +1,10 @@
 """Defines the `run` command: parse, load, run or plan, print. It imports the heavy modules it needs."""
 
 import json
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 )
 @click.option("--cluster", metavar="ADDRESS", help='Workers of this Ray cluster; "auto": of this machine\'s.')
 @click.option("--log-file", metavar="FILE", help="Append what happens to this file, one JSON object a line.")
+@click.option("--pdf-to", metavar="FOLDER", help="Write a searchable PDF of each document there as it ends.")
+@click.option("--move-to", metavar="FOLDER", help="Move files there that were read, once the run is over.")
 @click.option("--summary-file", metavar="FILE", help="Write the run's outcome to this file, as JSON.")
 @click.option(
     "--plan", "only_plan", is_flag=True, help="Only print what there is to read, and how long it may take."
@@ -86,6 +89,8 @@ def run(
     workers: str | None,
     cluster: str | None,
     log_file: str | None,
+    pdf_to: str | None,
+    move_to: str | None,
     summary_file: str | None,
     only_plan: bool,
     watches: bool,
@@ -123,6 +128,8 @@ def run(
         ),
         "--cluster": ("cluster.address", cluster),
         "--log-file": ("run.log_file", log_file),
+        "--pdf-to": ("run.pdf_to", pdf_to),
+        "--move-to": ("run.move_to", move_to),
         "--summary-file": ("run.summary_file", summary_file),
     }
     stop = Stop()
@@ -145,40 +152,50 @@ def run(
         with time_limit(stop, config.run.time_limit_s):
             if only_plan:
                 return _plan(config, stop, as_json)
-            return _watch(config, stop, quiet) if watches else _read(config, stop, quiet).exit_code
+            read = partial(_read, stop=stop, roots=config.ingest.paths, quiet=quiet, verbose=verbose)
+            return _watch(config, stop, read, quiet) if watches else read(config).exit_code
 
 
-def _watch(config: "Config", stop: "Stop", quiet: bool) -> int:
+def _watch(config: "Config", stop: "Stop", read: "Callable[[Config], RunSummary]", quiet: bool) -> int:
     from pipeline.run.watching import watch
 
     if not quiet:
         say([f"watching {', '.join(config.ingest.paths)}; Ctrl-C ends it"], err=True)
-    return watch(config, stop, lambda batch: _read(batch, stop, quiet))
+    return watch(config, stop, read)
 
 
-def _read(config: "Config", stop: "Stop", quiet: bool) -> "RunSummary":
+def _read(
+    config: "Config", *, stop: "Stop", roots: Sequence[str], quiet: bool, verbose: bool
+) -> "RunSummary":
     from pipeline.device.startup.loading import is_sure_to_read, num_replicas
     from pipeline.device.threads.preload import import_ahead
 
     crew = _crew(config)
     if crew is None and is_sure_to_read(config) and num_replicas(config) == 1:
         import_ahead()
-    with first_import("pipeline.run.runner"):
-        from pipeline.run.reported_run import reported_run
+    with _progress(quiet) as progress, _delivery(config, roots):
+        with first_import("pipeline.run.runner"):
+            from pipeline.run.reported_run import reported_run
 
-    with _progress(quiet) as progress:
         if crew is None:
             summary = reported_run(config, progress, stop)
         else:
             from pipeline.cluster import cluster_run
 
-            read = partial(cluster_run.run, crew)
-            summary = reported_run(config, progress, stop, read)
+            summary = reported_run(config, progress, stop, partial(cluster_run.run, crew))
     if not quiet:
-        say(summary.lines())
+        say(summary.lines(verbose=verbose))
     elif warnings := summary.warnings():
         say(warnings, err=True)
     return summary
+
+
+def _delivery(config: "Config", roots: Sequence[str]) -> AbstractContextManager[object]:
+    if config.run.pdf_to is None and config.run.move_to is None:
+        return nullcontext()
+    from pipeline.export.delivery import Delivery
+
+    return Delivery(config.store.database, roots, config.run.pdf_to, config.run.move_to)
 
 
 def _crew(config: "Config") -> "Crew | None":
@@ -206,7 +223,9 @@ def _progress(quiet: bool) -> Iterator["Progress"]:
 
     if quiet:
         yield progress.Silent()
-    elif sys.stderr.isatty():
+    elif (
+        sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns
+    ):  # 0: nobody has set a size
         from tqdm import tqdm
 
         with tqdm(unit=" pages", total=0, dynamic_ncols=True) as bar:

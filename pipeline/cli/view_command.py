@@ -1,4 +1,4 @@
-"""Defines the `view` command: a reader in the browser. Its packages are those of the extra `view`."""
+"""Defines the `view` command: a reader in the browser."""
 
 import click
 
@@ -20,20 +20,13 @@ def view(
 ) -> None:
     """Read, search and correct the results in the browser, on this machine only.
 
-    Needs the packages of the extra: pip install 'ocrbatch[view]'. Ctrl-C ends it.
+    Ctrl-C ends it.
     """
     start_logging(verbose)
     from pipeline.config import sources
     from pipeline.config.passwords import read_passwords
-    from pipeline.errors import ConfigError
-
-    try:
-        from pipeline.viewer.app import Settings
-        from pipeline.viewer.serving import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn", "jinja2"):
-            raise
-        raise ConfigError(f"{error.name} is not installed: pip install 'ocrbatch[view]'") from error
+    from pipeline.viewer.app import Settings
+    from pipeline.viewer.serving import serve
 
     given = () if config_path is None else read_passwords(sources.load(config_path, (), []).ingest)
     settings = Settings(database=database, read_only=read_only, passwords=given)

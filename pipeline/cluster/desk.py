@@ -33,7 +33,7 @@ from storage.types import PagePlan
 
 LOGGER = logging.getLogger("ocrbatch")
 _STORING = (store_page, store_first, Store.put_off)
-_PHASES: tuple[Phase, ...] = ("reading", "loading the model", "inspecting files")
+_PHASES: tuple[Phase, ...] = ("reading", "loading the model", "loading the line reader", "inspecting files")
 _Key = tuple[str, int]
 
 

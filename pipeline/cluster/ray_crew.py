@@ -59,7 +59,7 @@ def connected(address: str) -> Any:
     try:
         import ray
     except ModuleNotFoundError:
-        raise ConfigError("a cluster needs Ray: pip install 'ocrbatch[cluster]'") from None
+        raise ConfigError("a cluster needs Ray: pip install ray") from None
     if not ray.is_initialized():
         try:
             ray.init(address=address, logging_level="warning", log_to_driver=False)

@@ -197,6 +197,8 @@ class RunConfig(Section):
     log_file: str | None = None
     log_max_mb: int = Field(default=10, ge=1)
     summary_file: str | None = None
+    pdf_to: str | None = None
+    move_to: str | None = None
 
 
 class Config(Section):
@@ -286,11 +288,13 @@ def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSe
 
 
 def own_files(config: Config) -> list[str]:
-    """Returns the files that belong to the run itself, which are never inputs."""
+    """Returns the files and folders that belong to the run itself, which are never inputs."""
     files = (
         config.store.database,
         config.run.log_file,
         config.run.summary_file,
+        config.run.pdf_to,
+        config.run.move_to,
         config.ingest.password_file,
         config.ingest.manifest,
     )

@@ -29,6 +29,8 @@ _PATH_KEYS = (
     ("store", "database"),
     ("run", "log_file"),
     ("run", "summary_file"),
+    ("run", "pdf_to"),
+    ("run", "move_to"),
 )
 
 

@@ -107,9 +107,7 @@ class _Target:
         try:
             from pyarrow import parquet as reader
         except ImportError as error:
-            raise MissingExtraError(
-                "--format parquet needs pyarrow: pip install 'ocrbatch[parquet]'"
-            ) from error
+            raise MissingExtraError("--format parquet needs pyarrow: pip install pyarrow") from error
         with self._store.fs.open(f"{self._store.path}/{name}", "rb") as file:
             found: dict[bytes, bytes] | Any = reader.ParquetFile(file).metadata.metadata
             return dict(found or {})

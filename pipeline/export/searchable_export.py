@@ -108,4 +108,4 @@ def _text(row: PageRow) -> TextPage | None:
 
 def _require_pdfa() -> None:
     if not all(find_spec(name) for name in _PDFA_MODULES):
-        raise MissingExtraError("--pdfa needs pikepdf's own tools for it: pip install 'ocrbatch[pdfa]'")
+        raise MissingExtraError("--pdfa needs pikepdf's own tools for it: pip install 'pikepdf[pdfa]'")

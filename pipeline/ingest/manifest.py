@@ -73,7 +73,7 @@ def _parquet(file: IO[bytes]) -> Iterator[Any]:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise ConfigError("a Parquet manifest needs pyarrow: pip install 'ocrbatch[parquet]'") from error
+        raise ConfigError("a Parquet manifest needs pyarrow: pip install pyarrow") from error
     with file:
         source = parquet.ParquetFile(file)
         _require(source.schema_arrow.names)

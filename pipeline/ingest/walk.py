@@ -145,7 +145,7 @@ class _Walk:
                 yield from self._video(folder, prefix, given, ordered)
             for entry in ordered:
                 relative, path = prefix + entry.name, str(PurePath(folder, entry.name))
-                if entry.name.startswith(".") or self._excluded(relative):
+                if entry.name.startswith(".") or self._excluded(relative) or path in self._databases:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((path, relative + "/"))

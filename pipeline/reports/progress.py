@@ -156,6 +156,12 @@ class Lines(Counting):
         super().__init__()
         self._start = self._shown_at = time.monotonic()
         self._shown: tuple[int, int, int, int] | None = None
+        self._phase: Phase = "inspecting files"
+
+    def at_work(self, phase: Phase, num_tokens: int) -> None:
+        if phase != self._phase and phase != "reading":
+            self.say(phase)
+        self._phase = phase
 
     def page_done(self, result: PageResult) -> None:
         super().page_done(result)

@@ -18,7 +18,7 @@ UNREADABLE = ("encrypted", "broken")
 INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
 
 
-Phase = Literal["inspecting files", "loading the model", "reading"]
+Phase = Literal["inspecting files", "loading the model", "loading the line reader", "reading"]
 
 
 class Progress(Protocol):
@@ -156,8 +156,8 @@ class RunSummary(InputCounts):
             **({"workers": [asdict(its) for its in self.workers]} if self.workers else {}),
         }
 
-    def lines(self) -> list[str]:
-        """Returns the lines of the summary that `ocrbatch run` prints at its end."""
+    def lines(self, *, verbose: bool = False) -> list[str]:
+        """Returns the lines of the summary that `ocrbatch run` prints at its end. verbose: where the time went, too."""
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
@@ -185,7 +185,7 @@ class RunSummary(InputCounts):
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
         lines += self.warnings()
-        if self.num_pages and (slowest := bottleneck(self.stages)):
+        if verbose and self.num_pages and (slowest := bottleneck(self.stages)):
             others = [stage for stage in self.stages if stage is not slowest]
             shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)
             gpu = "" if self.gpu_busy is None else f"; no kernel ran on the GPU for {1 - self.gpu_busy:.0%}"
@@ -194,8 +194,11 @@ class RunSummary(InputCounts):
                 f"{self._loading()}"
             )
         lines += worker_lines([asdict(its) for its in self.workers])
-        show = f"ocrbatch export --db {shlex.quote(self.database)} --format md"
-        lines.append(f"results: {self.database}; see them with: {show}")
+        database = shlex.quote(self.database)
+        lines.append(
+            f"results: {self.database}; see them in the browser: ocrbatch view --db {database}; "
+            f"as text: ocrbatch export --db {database} --format md"
+        )
         return lines
 
     def left(self) -> str:

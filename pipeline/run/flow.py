@@ -129,7 +129,7 @@ class Flow:
 
     def _phase(self) -> Phase:
         if self._first_reader.is_loading:
-            return "loading the model"
+            return "loading the model" if self._lines is None else "loading the line reader"
         return "reading" if self._first_reader.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: InputFiles) -> None:

@@ -45,7 +45,7 @@ def _document(rows: Iterable[PageRow]) -> "tuple[DoclingDocument | None, int]":
     try:
         from docling_core.types.doc import DoclingDocument, Size
     except ImportError as error:
-        raise MissingExtraError("this format needs docling-core: pip install 'ocrbatch[docling]'") from error
+        raise MissingExtraError("this format needs docling-core: pip install docling-core") from error
     document: DoclingDocument | None = None
     number = 0
     for row in rows:

@@ -57,7 +57,7 @@ def export_to_file(db: Database, form: Format, path: str, selection: Selection |
             with _opened(target, form) as stream:
                 number = export(db, form, stream, selection)
         else:
-            number = _replace(target, form, lambda stream: export(db, form, stream, selection))
+            number = replace_file(target, form, lambda stream: export(db, form, stream, selection))
     except OSError as error:
         raise _unwritable(path, error) from error
     return Written(pages=number, files=1, left_out=[])
@@ -83,7 +83,7 @@ def export_to_folder(
             os.makedirs(os.path.dirname(target), exist_ok=True)
             kept.refuse(os.path.realpath(target), target)
             if form.write_figures is None or draw is None:
-                done.pages += _replace(target, form, partial(form.write_document or form.write, pages))
+                done.pages += replace_file(target, form, partial(form.write_document or form.write, pages))
             else:
                 _with_figures(form, form.write_figures, pages, target, draw, kept, done)
             done.files += 1
@@ -112,7 +112,7 @@ def _with_figures(
             figures.keep()
             return number
 
-        done.pages += _replace(target, form, written)
+        done.pages += replace_file(target, form, written)
         done.figures += figures.number
         if (line := figures.shortfall()) is not None:
             done.undrawn.append(line)
@@ -166,7 +166,8 @@ def _opened(path: str, form: Format) -> IO[Any]:
     return open(path, "wb") if form.is_binary else open(path, "w", encoding="utf-8", newline="\n")
 
 
-def _replace(target: str, form: Format, write: Callable[[IO[Any]], int]) -> int:
+def replace_file(target: str, form: Format, write: Callable[[IO[Any]], int]) -> int:
+    """Writes a file that appears whole in the target's place, and returns what `write` did. Raises: OSError."""
     folder, name = os.path.split(target)
     partial_file = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:

@@ -27,7 +27,7 @@ def write(
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingExtraError("--format parquet needs pyarrow: pip install 'ocrbatch[parquet]'") from error
+        raise MissingExtraError("--format parquet needs pyarrow: pip install pyarrow") from error
     schema = _schema()
     number = 0
     with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:

@@ -29,12 +29,13 @@ class Since:
 class Selection:
     """The pages to export; by default every page of every listed file.
 
-    since: None for all. statuses: of pages; empty: all. wants_path: takes a file's path as stored, returns whether to
-    include it. superseded: also include content that paths held before their present one. max_confidence: leaves out
-    pages above it, and pages without a confidence. min_confidence: leaves out pages below it, unless somebody corrected
-    them; pages without a confidence, such as those whose own text was taken, stay.
+    path: of one file, as stored. since: None for all. statuses: of pages; empty: all. wants_path: takes a file's path
+    as stored, returns whether to include it. superseded: also include content that paths held before their present one.
+    max_confidence: leaves out pages above it, and pages without a confidence. min_confidence: leaves out pages below
+    it, unless somebody corrected them; pages without a confidence, such as those whose own text was taken, stay.
     """
 
+    path: str | None = None
     since: Since | None = None
     statuses: tuple[str, ...] = ()
     wants_path: Callable[[str], bool] | None = None
@@ -45,7 +46,7 @@ class Selection:
     @property
     def is_narrow(self) -> bool:
         """Returns whether it leaves anything out."""
-        narrow = (self.since, self.wants_path, self.max_confidence, self.min_confidence)
+        narrow = (self.path, self.since, self.wants_path, self.max_confidence, self.min_confidence)
         return bool(self.statuses) or any(part is not None for part in narrow)
 
 
@@ -91,6 +92,9 @@ def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
     """Returns conditions and their values; the plus keeps SQLite from choosing another index and sorting."""
     conditions: list[str] = []
     values: dict[str, Any] = {}
+    if selection.path is not None:
+        conditions.append("path = :path")
+        values["path"] = selection.path
     if (since := selection.since) is not None:
         conditions.append("+run_id >= :first_run AND +finished_at >= :time")
         values |= {"first_run": since.first_run, "time": since.time}

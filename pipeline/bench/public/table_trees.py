@@ -35,7 +35,7 @@ def teds(one: Table, other: Table) -> float:
     try:
         from apted import APTED, Config
     except ModuleNotFoundError:
-        raise ConfigError("scoring tables needs apted: pip install 'ocrbatch[bench]'") from None
+        raise ConfigError("scoring tables needs apted: pip install apted") from None
 
     class _Costs(Config):  # type: ignore[misc]
         def rename(self, node: Node, with_: Node) -> float:

@@ -62,7 +62,7 @@ _MODULES = {
 _PACKAGES = ("pipeline", "ocr", "encoders", "storage", "configs")
 _REMEDY = (
     "take its folder out of PYTHONPATH, start ocrbatch from another folder, or install it into an environment of its "
-    "own: pipx install ocrbatch, or uv tool install ocrbatch"
+    "own: `pipx install .` in its clone, or `uv tool install .`"
 )
 
 try:

@@ -15,7 +15,7 @@ from pipeline.documents import images
 from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.videos.containers import Container
 
-NO_PYAV = "reading video files takes the extra `video`, which is not installed: pip install 'ocrbatch[video]'"
+NO_PYAV = "reading video files takes PyAV, which is not installed: pip install av"
 _OPTIONS = {"protocol_whitelist": "file"}
 # A frame further on than this is sought, as its key frame is likely to be nearer.
 _SEEK_S = 10.0

@@ -14,11 +14,11 @@ from pipeline.ingest.objects.patience import StalledError, patient, within
 from pipeline.ingest.objects.s3_listing import s3_pages
 from storage.strings.urls import is_web, objection, protocol_of
 
-_EXTRA = "ocrbatch[cloud]"
+_NEEDED = "fsspec s3fs"
 _PACKAGES = {
-    **dict.fromkeys(("s3", "s3a", "http", "https"), f"'{_EXTRA}'"),
-    **dict.fromkeys(("gs", "gcs"), f"'{_EXTRA}' gcsfs"),
-    **dict.fromkeys(("az", "abfs", "abfss", "adl"), f"'{_EXTRA}' adlfs"),
+    **dict.fromkeys(("s3", "s3a", "http", "https"), _NEEDED),
+    **dict.fromkeys(("gs", "gcs"), "fsspec gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "fsspec adlfs"),
 }
 _COPY_BYTES = 8 << 20
 DENIED = "access denied; check the credentials in the environment"
@@ -40,7 +40,7 @@ class Store:
     def __init__(self, url: str) -> None:
         check(url)
         protocol = protocol_of(url)
-        package = _PACKAGES.get(protocol, f"'{_EXTRA}'")
+        package = _PACKAGES.get(protocol, _NEEDED)
         try:
             import fsspec
 

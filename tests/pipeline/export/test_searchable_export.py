@@ -129,4 +129,4 @@ def test_pdfa_is_refused_where_it_cannot_be(
     assert "--pdfa is of --format pdf only" in capsys.readouterr().err
     monkeypatch.setattr(searchable_export, "_PDFA_MODULES", ("no_such_module",))
     assert main([*command, "pdf"]) == ExitCode.FATAL
-    assert "pip install 'ocrbatch[pdfa]'" in capsys.readouterr().err
+    assert "pip install 'pikepdf[pdfa]'" in capsys.readouterr().err

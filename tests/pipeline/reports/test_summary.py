@@ -45,13 +45,14 @@ def test_lines_say_what_happened_and_where_the_results_are() -> None:
             wall_s=10.0,
             load_s=2.0,
             stages=STAGES,
-        ).lines()
+        ).lines(verbose=True)
     )
     assert "pages: 19 ok, 1 failed (2.00 pages/s)" in text
     assert "documents: 2 ok, 1 broken" in text
     expected = "bottleneck: decode, busy for 75% of 10.0 s (render 10%, encode 25%, store 0%)"
     assert f"{expected}, loading the model 2.0 s" in text
     assert "ocrbatch export --db my.db --format md" in text
+    assert "ocrbatch view --db my.db" in text
 
 
 def test_lines_say_what_the_graphs_took_of_loading() -> None:
@@ -59,14 +60,15 @@ def test_lines_say_what_the_graphs_took_of_loading() -> None:
         database="a.db", pages=Counter(ok=1), wall_s=20.0, load_s=15.0, capture_s=12.0, stages=STAGES
     )
     assert any(
-        line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)") for line in summary.lines()
+        line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)")
+        for line in summary.lines(verbose=True)
     )
 
 
 def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
     pages = Counter(ok=1)
     summary = RunSummary(database="a.db", pages=pages, wall_s=20.0, stages=STAGES, gpu_busy=0.97)
-    (line,) = (line for line in summary.lines() if line.startswith("bottleneck"))
+    (line,) = (line for line in summary.lines(verbose=True) if line.startswith("bottleneck"))
     assert line.endswith("; no kernel ran on the GPU for 3%")
 
 
@@ -76,7 +78,7 @@ def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
 )
 def test_a_run_that_did_nothing_has_no_bottleneck(pages: Counter[str], stages: list[StageUse]) -> None:
     idle = RunSummary(database="a.db", pages=pages, wall_s=1.0, stages=stages)
-    assert not any("bottleneck" in line for line in idle.lines())
+    assert not any("bottleneck" in line for line in idle.lines(verbose=True))
 
 
 def test_the_database_keeps_the_stages_the_tokens_and_the_gpu() -> None:

@@ -371,7 +371,7 @@ def test_every_page_has_exactly_one_row_and_the_stages_their_shares(
         assert all(0 <= share <= 1 for share in shares), stage
         assert sum(shares) <= 1.001, stage
         assert stage.busy > 0, stage
-    assert sum(line.startswith("bottleneck: ") for line in summary.lines()) == 1
+    assert sum(line.startswith("bottleneck: ") for line in summary.lines(verbose=True)) == 1
     assert summary.num_tokens == 11 * len(TEXT.split())
     assert 0 < summary.num_steps <= 11 * (len(TEXT.split()) + 1)
 

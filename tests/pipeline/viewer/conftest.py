@@ -2,10 +2,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip(
-    "starlette", reason="the reader's packages are not installed: pip install 'ocrbatch[view]'"
-)
-pytest.importorskip("jinja2")
 pytest.importorskip("httpx2")
 
 from starlette.testclient import TestClient

@@ -144,7 +144,7 @@ def test_without_pyav_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", imported)
-    with pytest.raises(DocumentError, match=r"pip install 'ocrbatch\[video\]'"):
+    with pytest.raises(DocumentError, match="pip install av"):
         open_video(str(path))
 
 
