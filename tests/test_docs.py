@@ -123,11 +123,13 @@ def test_readme_names_every_command() -> None:
     assert {name for name in cli.commands if f"ocrbatch {name}" not in README} == set()
 
 
-def test_the_two_commands_stand_first() -> None:
-    assert blocks(README)[:2] == [
-        "pip install -c constraints.txt . && ocrbatch run tests/samples\n",
-        "pip install -c constraints.txt -e '.[test]' && pytest -n auto\n",
-    ]
+def test_the_way_in_is_two_commands() -> None:
+    """After the clone and, without a GPU, PyTorch's CPU build: one to read with it, one to work on it."""
+    clone, cpu, run, *_ = found = blocks(README)
+    assert clone.startswith("git clone ")
+    assert cpu.endswith("/whl/cpu\n")
+    assert run == "pip install -c constraints.txt . && ocrbatch run tests/samples\n"
+    assert "pip install -c constraints.txt -e '.[test]' && pytest -n auto\n" in found
 
 
 def test_readme_is_short() -> None:
