@@ -1,0 +1,54 @@
+"""The program that makes pages with known statuses, and its comparison, which can fail."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.statuses import __main__ as program
+from tests.faults.statuses.measure import MANIFEST, is_fault
+from tests.faults.statuses.pages import MadePage, Workshop
+from tests.faults.statuses.patterns import patterns
+
+NEVER_OK = {"statuses": ["doubtful"], "text": ""}
+IF_READ = {"statuses": ["doubtful"], "text": "Dear aunt, the roses are in bloom"}
+
+
+def row(status: str, doubt: str | None = None, text: str = "Pycckuu") -> Any:
+    return {"path": "script/a.png", "status": status, "doubt": doubt, "confidence": 0.1, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("found", "truth", "fault"),
+    [
+        (row("doubtful", "why"), NEVER_OK, False),
+        (row("doubtful"), NEVER_OK, True),
+        (row("ok"), NEVER_OK, True),
+        (row("blank"), NEVER_OK, True),
+        (row("blank"), {"statuses": ["blank", "doubtful"], "text": ""}, False),
+        (row("ok", text="Dear aunt,\nthe roses are in b1oom"), IF_READ, False),
+        (row("ok", text="Dean aunf, fhe nose s ore in bloam"), IF_READ, True),
+    ],
+)
+def test_nonsense_that_is_ok_writing_that_is_blank_and_doubt_without_a_reason_are_faults(
+    found: Any, truth: Any, fault: bool
+) -> None:
+    assert is_fault(found, truth) is fault
+
+
+def test_pages_are_written_with_their_truth_beside_those_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(_: Workshop) -> Iterator[MadePage]:
+        yield MadePage(name="one", content=b"%PDF-", suffix=".pdf", text="one")
+
+    monkeypatch.setattr(program, "KINDS", {"pattern": patterns, "own": one})
+    shop = Workshop(packages=tmp_path)
+    assert program.make(tmp_path, shop, ["own"]) == 1
+    assert program.make(tmp_path, shop, ["pattern"]) == 20
+    manifest = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert manifest["own/one.pdf"] == {"statuses": ["doubtful"], "text": "one"}
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.p*")}
+    assert files == set(manifest)
