@@ -89,8 +89,8 @@ def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Lo
 def teacher_loss(log_probs: Tensor, frames: Tensor, taught: Tensor, share: float) -> Tensor:
     """Returns how far frames are from a teacher's at the same places of the lines, the Kullback-Leibler divergence.
 
-    log_probs: [N, T, C], of which `frames` [N] count. taught: [N, T', C]. share: one frame's
-    length in frames of the teacher.
+    log_probs: [N, T, C], of which `frames` [N] count. taught: [N, T', C]. share: one frame's length in frames of the
+    teacher.
     Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
     """
     number = torch.arange(log_probs.shape[1], device=log_probs.device)
@@ -111,8 +111,9 @@ def ctc_loss(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
     known[torch.arange(len(labels)).repeat_interleave(lengths)[text == UNKNOWN]] = False
     text, lengths = text[text != UNKNOWN], lengths * known
     device = log_probs.device
+    frames, counted = frames.to(device), known.to(device)
     if not len(text):  # not every CTC takes a batch without any text
-        inside = torch.arange(log_probs.shape[1], device=device)[None] < (frames * known)[:, None].to(device)
+        inside = torch.arange(log_probs.shape[1], device=device)[None] < (frames * counted)[:, None]
         return -(log_probs[..., _BLANK] * inside).sum() / len(lengths)
     loss = F.ctc_loss(
         log_probs.transpose(0, 1),
@@ -123,7 +124,7 @@ def ctc_loss(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
         reduction="none",
         zero_infinity=True,
     )
-    return (loss * known.to(device)).sum() / (lengths.clamp(min=1) * known).sum().to(device)
+    return (loss * counted).sum() / (lengths.clamp(min=1) * known).sum().to(device)
 
 
 @torch.no_grad()
