@@ -224,12 +224,11 @@ def _present(stored: str) -> str | None:
     """Returns the file's path, or None if it is known to be gone; a link loop, for example, is not gone."""
     if is_url(stored):
         return None if are_gone([stored], Listings(_LISTING_S)) else stored
-    for path in dict.fromkeys((stored, real_path(stored))):
-        try:
-            os.stat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            return path
-        return path
-    return None
+    path = real_path(stored)
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        pass
+    return path

@@ -118,6 +118,16 @@ def transaction(db: Database, path: str) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
+def snapshot(db: Database) -> Iterator[None]:
+    """Has all that is read in the block come from one state of the database, while a run goes on writing."""
+    db.conn.execute("BEGIN")
+    try:
+        yield
+    finally:
+        db.conn.execute("COMMIT")
+
+
+@contextlib.contextmanager
 def explained(path: str) -> Iterator[None]:
     """Turns SQLite's errors about the file into errors that say what to do; bugs stay as they are."""
     try:

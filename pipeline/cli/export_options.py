@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlite_utils import Database
 
 from pipeline.ingest.globs import stored_path_matcher
+from pipeline.reports.listing import cut
 from storage.errors import ExportPathError, SelectionError
 from storage.export.export_files import Written
 from storage.export.formats import Format
@@ -75,9 +76,12 @@ def lines_of(written: Written, place: str) -> list[str]:
     left_out = f"; documents left out: {len(written.left_out)}" if written.left_out else ""
     pages = "1 page" if written.pages == 1 else f"{written.pages} pages"
     figures = "1 figure" if written.figures == 1 else f"{written.figures} figures"
+    renamed, more = cut(written.renamed)
     return [
         f"exported: {pages} in {files}{f' with {figures}' if written.figures else ''}, {place}{left_out}",
         *(f"left out: {line}" for line in written.left_out),
+        *(f"named otherwise: {line}" for line in renamed),
+        *([f"named otherwise: {more}"] if more else []),
         *(f"figures left as text: {line}" for line in written.undrawn),
     ]
 

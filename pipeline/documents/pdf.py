@@ -13,6 +13,7 @@ from ocr.imaging import planes
 from ocr.imaging.tiling import layout
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.file_names import utf8_name
 from pipeline.documents.settings import VIEWS_DPI, RenderSettings, TileSettings
 
 LAYOUT_DPI = 144
@@ -34,12 +35,12 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
     """Opens a document, if need be with the first password that fits. Raises: DocumentError, OSError."""
-    with open(path, "rb"):
-        pass  # MuPDF does not distinguish a missing file from a damaged one
-    try:
-        document = pymupdf.open(path, filetype="pdf")
-    except _ERRORS:
-        raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
+    # Opened here too, as MuPDF does not distinguish a missing file from a damaged one.
+    with utf8_name(path) as name:
+        try:
+            document = pymupdf.open(name, filetype="pdf")
+        except _ERRORS:
+            raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
     if document.needs_pass and not _unlocked(document, passwords):
         document.close()
         raise DocumentError("encrypted", _locked_message(len(passwords)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlite_utils import Database
 
 from pipeline.html_report.advice import Advice, advice_for, advice_for_file
-from storage.database import explained
+from storage.database import explained, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, run_times, statistics
 from storage.queries.run_pages import PageOutcome, PagePlace, RefusedFile
@@ -82,12 +82,8 @@ def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
     most: pages in each list. Raises: SelectionError where there is no such run; StorageError.
     """
     path = statistics.database_path(db)
-    with explained(path):
-        db.conn.execute("BEGIN")  # one snapshot, while a run continues
-        try:
-            return _gathered(db, path, run_id, most)
-        finally:
-            db.conn.execute("COMMIT")
+    with explained(path), snapshot(db):
+        return _gathered(db, path, run_id, most)
 
 
 def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigures:

@@ -176,11 +176,6 @@ class _Walk:
             if not any(entry.is_dir() for entry in entries):  # else those may be the videos
                 yield unreadable(folder, "broken", NO_FRAMES)
             return
-        try:
-            "".join((folder, *names)).encode()
-        except UnicodeEncodeError:
-            yield unreadable(folder, "broken", "a frame's name is not valid UTF-8; rename the file")
-            return
         for name in names:
             self._files.add(str(PurePath(folder, name)))
         yield Candidate(
@@ -196,12 +191,6 @@ class _Walk:
 
     def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
         if self._is_database(path) or not self._files.add(path):
-            return
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            # The path is kept as it is: two such names must not become one.
-            yield unreadable(path, self._status(path), "file name is not valid UTF-8; rename the file")
             return
         try:
             mode = os.stat(path).st_mode

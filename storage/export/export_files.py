@@ -1,9 +1,10 @@
 """Writes an export into files, each of which appears whole or not at all, and none over a document or the database."""
 
 import contextlib
+import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -11,14 +12,19 @@ from typing import IO, Any
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
-from storage.export.figure_files import Draw, FiguresBeside, FiguresWithin
+from storage.export.document_names import DocumentNames
+from storage.export.figure_files import Draw, FiguresBeside, FiguresWithin, partial_path
 from storage.export.figures import Place
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
 from storage.queries.statistics import database_path
+from storage.strings.text import real_path
+
+# What a file system says of one name, and not of the disk.
+_NAME_FAULTS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,6 +32,7 @@ class Written:
     """What an export wrote: pages, files, and figures beside or in them.
 
     left_out: each document that was not written, and why. undrawn: each with figures that are not shown, and why.
+    renamed: each whose file could not be called like it, and how it is called.
     """
 
     pages: int = 0
@@ -33,6 +40,7 @@ class Written:
     figures: int = 0
     left_out: list[str]
     undrawn: list[str] = field(default_factory=list)
+    renamed: list[str] = field(default_factory=list)
 
 
 def export_to_file(db: Database, form: Format, path: str, selection: Selection | None = None) -> Written:
@@ -69,29 +77,57 @@ def export_to_folder(
     """Writes the selected pages to one file a document, or a page, in a folder; both are created as needed.
 
     A document's file is called like it, with the format's ending added (report.pdf.md; report.pdf.0002.page.xml for its
-    second page), in folders like those between it and the folder that all listed files share. Content that a path held
-    earlier has its hash in the name. A document that the format cannot hold is left out. draw: draws figures, which
-    are in the file, or beside it in a folder of their own (report.pdf.figures); None: none is. Raises: ExportPathError.
+    second page), in folders like those between it and the folder that all listed files share (DocumentNames says where
+    it is called otherwise). A document that the format or the file system cannot hold is left out. draw: draws figures,
+    which are in the file, or beside it in a folder of their own (report.pdf.figures); None: none is. Raises:
+    ExportPathError.
     """
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise ExportPathError(f"{folder}: is a file; this format is a file for each document: name a folder")
-    shared, kept, done = _shared_folder(db), _Kept(db), Written(left_out=[])
-    rows = export_rows(db, selection, with_words=form.with_words)
-    for name, pages in _documents(rows, form):
-        target = os.path.join(folder, os.path.relpath(name, shared))
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            kept.refuse(os.path.realpath(target), target)
-            if form.write_figures is None or draw is None:
-                done.pages += replace_file(target, form, partial(form.write_document or form.write, pages))
-            else:
-                _with_figures(form, form.write_figures, pages, target, draw, kept, done)
-            done.files += 1
-        except NotExportedError as error:
-            done.left_out.append(str(error))
-        except OSError as error:
-            raise _unwritable(target, error) from error
+    done = Written(left_out=[])
+    with snapshot(db):
+        kept, names = _Kept(db), DocumentNames(db, form)
+        rows = export_rows(db, selection, with_words=form.with_words)
+        for (path, sha256, superseded), pages in groupby(
+            rows, lambda row: (row["path"], row["sha256"], row["superseded"])
+        ):
+            name = names.of(path, sha256 if superseded else None)
+            if name.is_other:
+                done.renamed.append(f"{path}: {name.stem}{name.ending}")
+            stem = os.path.join(folder, name.stem)
+            if form.one_file != "page":
+                _write_document(form, pages, stem, name.ending, draw, kept, done)
+                continue
+            for page in pages:
+                _write_document(form, [page], f"{stem}.{page['page']:04}", name.ending, draw, kept, done)
     return done
+
+
+def _write_document(
+    form: Format,
+    pages: Iterable[PageRow],
+    stem: str,
+    ending: str,
+    draw: Draw | None,
+    kept: "_Kept",
+    done: Written,
+) -> None:
+    target = stem + ending
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        kept.refuse(os.path.realpath(target), target)
+        if form.write_figures is None or draw is None:
+            done.pages += replace_file(target, form, partial(form.write_document or form.write, pages))
+        else:
+            figures = f"{stem}.figures"
+            _with_figures(form, form.write_figures, pages, target, figures, draw, kept, done)
+        done.files += 1
+    except NotExportedError as error:
+        done.left_out.append(str(error))
+    except OSError as error:
+        if error.errno not in _NAME_FAULTS:
+            raise _unwritable(target, error) from error
+        done.left_out.append(f"{target}: cannot be written: {error.strerror}")
 
 
 def _with_figures(
@@ -99,12 +135,12 @@ def _with_figures(
     write: Callable[[Iterable[PageRow], Any, Place], int],
     pages: Iterable[PageRow],
     target: str,
+    folder: str,
     draw: Draw,
     kept: "_Kept",
     done: Written,
 ) -> None:
     """Writes a document whose figures appear just before it does."""
-    folder = target.removesuffix(form.ending) + ".figures"
     with FiguresWithin(draw) if form.embeds_figures else FiguresBeside(draw, folder, kept.refuse) as figures:
 
         def written(stream: IO[Any]) -> int:
@@ -118,20 +154,6 @@ def _with_figures(
             done.undrawn.append(line)
 
 
-def _documents(rows: Iterable[PageRow], form: Format) -> Iterator[tuple[str, Iterable[PageRow]]]:
-    """Yields the absolute name of every file to write, without its folder's, with the pages for it."""
-    for (path, sha256, superseded), pages in groupby(
-        rows, lambda row: (row["path"], row["sha256"], row["superseded"])
-    ):
-        name = os.path.abspath(path) + (f".{sha256[:8]}" if superseded else "")
-        if form.one_file == "page":
-            for page in pages:
-                yield f"{name}.{page['page']:04}{form.ending}", [page]
-        else:
-            # A searchable report.pdf is a report.pdf.
-            yield name if name.lower().endswith(form.ending) else name + form.ending, pages
-
-
 class _Kept:
     """The files that no export may replace: the documents, and the database."""
 
@@ -141,7 +163,7 @@ class _Kept:
             os.path.realpath(self._database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")
         }
         with explained(self._database):
-            self._documents = {path for (path,) in db.conn.execute("SELECT path FROM files")}
+            self._documents = {real_path(path) for (path,) in db.conn.execute("SELECT path FROM files")}
 
     def refuse(self, target: str, path: str) -> None:
         """Raises ExportPathError if the target, a real path, is one of them. path: as it was named."""
@@ -149,13 +171,6 @@ class _Kept:
             raise ExportPathError(f"{path}: is the database itself; choose another place for the export")
         if target in self._documents or os.path.abspath(path) in self._documents:
             raise ExportPathError(f"{path}: is one of the documents; choose another place for the export")
-
-
-def _shared_folder(db: Database) -> str:
-    """Returns the deepest folder above all listed files."""
-    with explained(database_path(db)):
-        rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
-    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])
 
 
 def _unwritable(path: str, error: OSError) -> ExportPathError:
@@ -168,8 +183,7 @@ def _opened(path: str, form: Format) -> IO[Any]:
 
 def replace_file(target: str, form: Format, write: Callable[[IO[Any]], int]) -> int:
     """Writes a file that appears whole in the target's place, and returns what `write` did. Raises: OSError."""
-    folder, name = os.path.split(target)
-    partial_file = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    partial_file = partial_path(target)
     try:
         with _opened(partial_file, form) as stream:
             number = write(stream)

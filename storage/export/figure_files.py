@@ -10,6 +10,7 @@ from urllib.parse import quote
 from storage.export.figures import Figure
 from storage.export.regions import Box
 from storage.export.rows import PageRow
+from storage.strings.text import text_sha256
 
 # A document that embeds its figures is opened whole by a browser.
 MOST_EMBEDDED_BYTES = 32 << 20
@@ -20,6 +21,12 @@ _MOST_PAGES_NAMED = 5
 # Draws the figures of a page; returns a JPEG file for each box, an empty one for a box without area, or the reason why
 # none can be drawn.
 Draw = Callable[[PageRow, Sequence[Box]], Sequence[bytes] | str]
+
+
+def partial_path(target: str) -> str:
+    """Returns where a file or folder is written until it is whole: beside it, with a name that is never too long."""
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{text_sha256(name)[:16]}.{os.getpid()}.part")
 
 
 class DocumentFigures:
@@ -87,8 +94,7 @@ class FiguresBeside(DocumentFigures):
     def __init__(self, draw: Draw, folder: str, refuse: Callable[[str, str], None]) -> None:
         super().__init__(draw)
         self._folder, self._refuse = folder, refuse
-        above, name = os.path.split(folder)
-        self._partial, self._url = os.path.join(above, f".{name}.{os.getpid()}.part"), quote(name, safe="")
+        self._partial, self._url = partial_path(folder), quote(os.path.basename(folder), safe="")
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._partial, ignore_errors=True)

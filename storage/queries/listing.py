@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import explained, snapshot
 from storage.queries.statistics import database_path
 from storage.types import FINE_STATUSES, PAGE_STATUSES
 
@@ -87,13 +87,9 @@ def most_urgent(db: Database, most: int) -> tuple[list[FileStatus], FileCounts]:
 
 def urgent_first(db: Database) -> Iterator[FileStatus]:
     """Yields all files from one snapshot: by path those that need a look, then the others."""
-    with explained(database_path(db)):
-        db.conn.execute("BEGIN")
-        try:
-            for wanted in (True, False):
-                yield from (file for file in file_statuses(db) if bool(file.urgency) is wanted)
-        finally:
-            db.conn.execute("COMMIT")
+    with explained(database_path(db)), snapshot(db):
+        for wanted in (True, False):
+            yield from (file for file in file_statuses(db) if bool(file.urgency) is wanted)
 
 
 def file_statuses(db: Database) -> Iterator[FileStatus]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import explained, snapshot
 from storage.lock import is_locked
 from storage.types import PAGE_STATUSES
 
@@ -84,23 +84,19 @@ class Status:
 def status(db: Database) -> Status:
     """Returns everything `ocrbatch status` shows, from one snapshot."""
     path = database_path(db)
-    with explained(path):
-        db.conn.execute("BEGIN")  # one snapshot for all counts, while a run continues
-        try:
-            return Status(
-                database=path,
-                runs=runs(db),
-                pages=pages_by_status(db),
-                documents=_documents_by_status(db),
-                files=_counts(db, "SELECT status, count(*) FROM files GROUP BY status ORDER BY status"),
-                left_out_pages=_number(db, _LEFT_OUT),
-                num_attempts=_number(db, "SELECT count(*) FROM attempts"),
-                stages=stages(db),
-                superseded=_number(db, "SELECT count(*) FROM superseded"),
-                older_pages=_number(db, _OLDER),
-            )
-        finally:
-            db.conn.execute("COMMIT")
+    with explained(path), snapshot(db):
+        return Status(
+            database=path,
+            runs=runs(db),
+            pages=pages_by_status(db),
+            documents=_documents_by_status(db),
+            files=_counts(db, "SELECT status, count(*) FROM files GROUP BY status ORDER BY status"),
+            left_out_pages=_number(db, _LEFT_OUT),
+            num_attempts=_number(db, "SELECT count(*) FROM attempts"),
+            stages=stages(db),
+            superseded=_number(db, "SELECT count(*) FROM superseded"),
+            older_pages=_number(db, _OLDER),
+        )
 
 
 def database_path(db: Database) -> str:

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from storage.strings.text import real_path, storable
+from storage.strings.text import real_path, storable, stored_path
 from storage.strings.urls import is_url
 from storage.types import FileRecord
 
@@ -15,7 +15,7 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
 
     Content that was at the path before is marked superseded until the path holds it again.
     """
-    path = storable(file.path)
+    path = stored_path(file.path)
     _rename(conn, path, file)
     reason = None if file.reason is None else storable(file.reason)
     row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
@@ -47,7 +47,7 @@ def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
     """
     if file.sha256 is None or not os.path.isabs(path):
         return
-    given = None if file.given is None else storable(file.given)
+    given = None if file.given is None else stored_path(file.given)
     names = conn.execute(
         "SELECT f.path FROM files f JOIN documents d ON d.id = f.document_id WHERE d.sha256 = ? AND f.path <> ?",
         (file.sha256, path),
@@ -182,12 +182,10 @@ def _is_there(path: str) -> bool:
     """
     if is_url(path):
         return True
-    for name in {path, real_path(path)}:
-        try:
-            os.stat(name)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            return True
-        return True
-    return False
+    try:
+        os.stat(real_path(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True

@@ -3,7 +3,8 @@
 import hashlib
 import re
 
-_ESCAPED_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+_ESCAPED_BYTE = re.compile(r"\\udc(5c|[89a-f][0-9a-f])")
+_AS_IF_ESCAPED = re.compile(r"\\(?=udc[0-9a-f]{2})")
 
 
 def storable(text: str) -> str:
@@ -11,9 +12,16 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def stored_path(path: str) -> str:
+    r"""Returns the path's storable form, one for each path: a backslash that would be taken for an escape is \udc5c."""
+    return storable(_AS_IF_ESCAPED.sub(r"\\udc5c", path))
+
+
 def real_path(stored: str) -> str:
-    r"""Returns the path whose storable form this is, reading \udcXX as the byte XX of its name."""
-    return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), stored)
+    r"""Returns the path that is stored so, reading \udcXX as the byte XX of its name."""
+    return _ESCAPED_BYTE.sub(
+        lambda match: "\\" if match[1] == "5c" else chr(0xDC00 + int(match[1], 16)), stored
+    )
 
 
 def text_sha256(text: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from encoders.views import UInt8Array
 from pipeline.documents import images
 from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.file_names import utf8_name
 from pipeline.documents.videos.containers import Container
 
 NO_PYAV = "reading video files takes PyAV, which is not installed: pip install av"
@@ -34,7 +35,8 @@ class VideoFile:
         self._errors: tuple[type[BaseException], ...] = (av.FFmpegError, ValueError, EOFError)
         self.missing = self._damage = ""
         try:
-            self._file = av.open(path, format=container, options=_OPTIONS, metadata_errors="replace")
+            with utf8_name(path) as name:
+                self._file = av.open(name, format=container, options=_OPTIONS, metadata_errors="replace")
         except self._errors as error:
             raise DocumentError("broken", f"the video cannot be opened: {_words(error)}") from None
         try:

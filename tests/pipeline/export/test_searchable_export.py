@@ -130,3 +130,47 @@ def test_pdfa_is_refused_where_it_cannot_be(
     monkeypatch.setattr(searchable_export, "_PDFA_MODULES", ("no_such_module",))
     assert main([*command, "pdf"]) == ExitCode.FATAL
     assert "pip install 'pikepdf[pdfa]'" in capsys.readouterr().err
+
+
+def test_names_in_any_encoding_are_read_found_again_and_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As bytes that are no UTF-8, as letters that look like their escape, and of 255 bytes."""
+    folder, database = tmp_path / "in", str(tmp_path / "odd.db")
+    folder.mkdir()
+    names = [
+        "caf\udce9.pdf",
+        "caf\\udce9.pdf",
+        "\udc83^.pdf",
+        "m" * 251 + ".pdf",
+        "\udce9" * 251 + ".pdf",
+        "z.pdf",
+    ]
+    for name in names:
+        with pymupdf.open() as document:
+            page = document.new_page()
+            page.insert_text((72, 100), f"Letter {names.index(name)} to the mayor of the town.")
+            page.insert_text((72, 120), "It has a second line, so that there is a little more of it.")
+            (folder / name).write_bytes(document.tobytes())
+    run = ["run", str(folder), "--db", database, "--device", "cpu", "--log-file", str(tmp_path / "log")]
+    assert main(run) == ExitCode.OK
+    assert "6 embedded" in capsys.readouterr().out
+    assert main(run) == ExitCode.OK
+    assert "pages read before: 6" in capsys.readouterr().out
+    assert main(["verify", "--db", database]) == ExitCode.OK
+    assert "no problem" in capsys.readouterr().out
+    assert main(["run", str(folder), "--db", database, "--plan", "--json"]) == ExitCode.OK
+    assert main(["status", "--db", database, "--files", "--all"]) == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert "/caf\\udce9.pdf" in shown
+    shown.encode()
+    assert main(["report", "--db", database, "-o", str(tmp_path / "run.html")]) == ExitCode.OK
+    exported(Path(database), tmp_path / "out")
+    said = capsys.readouterr().err
+    assert "6 pages in 6 files" in said
+    assert "/caf\\udce9.pdf: caf\\udce9.pdf\n" in said
+    texts = []
+    for path in sorted((tmp_path / "out").iterdir()):
+        with pymupdf.open(path) as document:
+            texts.append(document[0].get_text())
+    assert sorted(text.split()[1] for text in texts) == ["0", "1", "2", "3", "4", "5"]

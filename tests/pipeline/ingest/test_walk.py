@@ -135,14 +135,12 @@ def test_own_databases_are_no_inputs(tmp_path):
     assert found(tmp_path, databases=[str(tmp_path / "given")]) == ["foreign.sqlite", "foreign.sqlite-wal"]
 
 
-def test_name_that_is_not_utf8_is_a_row(tmp_path):
+def test_a_name_in_another_encoding_is_kept_as_it_is(tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.pdf"
     Path(os.fsdecode(path)).write_bytes(b"%PDF-")
-    (document,) = walk([str(tmp_path)], IngestSettings())
-    assert isinstance(document, Document)
-    assert document.status == "broken"
-    assert "UTF-8" in str(document.reason)
-    assert os.fsencode(document.path) == path, "as it is: two such names must not become one"
+    (candidate,) = walk([str(tmp_path)], IngestSettings())
+    assert isinstance(candidate, Candidate)
+    assert os.fsencode(candidate.path) == path, "two such names must not become one"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -1,0 +1,117 @@
+"""Gives each document of an export a file name that no other document has, on any file system."""
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from sqlite_utils import Database
+
+from storage.database import explained
+from storage.export.formats import Format
+from storage.queries.statistics import database_path
+from storage.strings.text import real_path, text_sha256
+
+_LONGEST_BYTES = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentName:
+    """Where a document's file is, below the export's folder. is_other: whether it is not called like the document."""
+
+    stem: str
+    ending: str
+    is_other: bool
+
+
+class DocumentNames:
+    """The names of all listed documents' files, whatever is selected: an export of some has them where one of all has.
+
+    A file is called like its document, in folders like those below the folder that all listed files share, with the
+    format's ending added unless it is the document's own; content that a path held earlier has its hash in its name. A
+    name that an earlier document or a folder has, or that differs from it in letter case or Unicode form alone, or that
+    is too long, has a hash of the document's path. Bytes that are not UTF-8 are escaped, as everywhere.
+    """
+
+    def __init__(self, db: Database, form: Format) -> None:
+        self._form = form
+        longest = f".000000{form.ending}" if form.one_file == "page" else form.ending
+        if form.write_figures is not None and not form.embeds_figures:
+            longest = max(longest, ".figures", key=len)
+        self._most_bytes = _LONGEST_BYTES - len(longest)
+        self._others: dict[tuple[str, str | None], str] = {}
+        with explained(database_path(db)):
+            self._shared = _shared_folder(db)
+            # Hashes are smaller than names; two names of one hash are only parted without need.
+            taken = {hash(_folded(folder)) for folder in self._folders(db)}
+            for path, sha256 in _listed(db, form.ending):
+                self._take(path, sha256, taken)
+
+    def of(self, path: str, sha256: str | None) -> DocumentName:
+        """Returns the name of the file of a document. sha256: of content that the path holds no more, else None."""
+        stem, ending = self._plain(path, sha256)
+        other = self._others.get((path, sha256))
+        return DocumentName(
+            stem=other or stem, ending=ending, is_other=other is not None or real_path(path) != path
+        )
+
+    def _take(self, path: str, sha256: str | None, taken: set[int]) -> None:
+        plain, ending = self._plain(path, sha256)
+        for stem in self._choices(path, sha256, plain):
+            if (key := hash(_folded(stem + ending))) not in taken:
+                break
+        taken.add(key)
+        if stem != plain:
+            self._others[path, sha256] = stem
+
+    def _choices(self, path: str, sha256: str | None, plain: str) -> Iterator[str]:
+        folder, name = os.path.split(plain)
+        encoded = name.encode()
+        if len(encoded) <= self._most_bytes:
+            yield plain
+        for number in count():
+            mark = "." + text_sha256(f"{path}\0{sha256}\0{number}")[:8]
+            yield os.path.join(folder, encoded[: self._most_bytes - len(mark)].decode(errors="ignore") + mark)
+
+    def _plain(self, path: str, sha256: str | None) -> tuple[str, str]:
+        """Returns the name and the ending that make a document's file."""
+        name = os.path.relpath(os.path.abspath(path), self._shared)
+        name += "" if sha256 is None else f".{sha256[:8]}"
+        ending = self._form.ending
+        if self._form.one_file != "page" and name.lower().endswith(
+            ending
+        ):  # a searchable report.pdf is a report.pdf
+            return name[: -len(ending)], name[-len(ending) :]
+        return name, ending
+
+    def _folders(self, db: Database) -> set[str]:
+        found = set[str]()
+        for path, _ in _listed(db, self._form.ending):
+            folder = os.path.dirname(self._plain(path, None)[0])
+            while folder and folder not in found:
+                found.add(folder)
+                folder = os.path.dirname(folder)
+        return found
+
+
+def _listed(db: Database, ending: str) -> Iterator[tuple[str, str | None]]:
+    """Yields the documents, those first that have the ending themselves, and the former ones last."""
+    own = "substr(lower(path), -length(:ending)) <> :ending"
+    yield from db.conn.execute(
+        f"SELECT path, NULL FROM listed_files ORDER BY {own}, path", {"ending": ending}
+    )
+    yield from db.conn.execute(
+        "SELECT s.path, d.sha256 FROM superseded s JOIN documents d ON d.id = s.document_id ORDER BY 1, 2"
+    )
+
+
+def _shared_folder(db: Database) -> str:
+    """Returns the deepest folder above all listed files."""
+    rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
+    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])
+
+
+def _folded(name: str) -> str:
+    """Returns the same for names that some file system takes for one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
