@@ -20,7 +20,7 @@ from storage.export.export_files import replace_file
 from storage.export.rows import export_rows
 from storage.export.selection import Selection
 from storage.queries.statistics import database_path
-from storage.strings.text import real_path, storable
+from storage.strings.text import real_path, stored_path
 from storage.strings.urls import is_url
 from storage.types import DONE_STATUSES
 
@@ -125,7 +125,7 @@ class Delivery:
                     LOGGER.error("%s: cannot be moved to %s: %s", ended.path, target, error.strerror)
                     continue
                 with transaction(db, self._database) as conn:
-                    moved = storable(canonical(target))
+                    moved = stored_path(canonical(target))
                     conn.execute("DELETE FROM files WHERE path = ?", (moved,))
                     conn.execute("UPDATE files SET path = ? WHERE path = ?", (moved, ended.path))
 
