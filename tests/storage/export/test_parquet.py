@@ -61,5 +61,5 @@ def test_a_database_becomes_a_file(path: Path) -> None:
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"ocrbatch\[parquet\]"):
+    with pytest.raises(MissingExtraError, match="pip install pyarrow"):
         parquet.write([], io.BytesIO())
