@@ -16,6 +16,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.rare_jpegs import loaded
 from pipeline.documents.sniff import Format
 
 # Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
@@ -67,8 +68,7 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
         check_pixels(image.width, image.height, max_px)
         dpi = _declared_dpi(image)
         # Later frames need the file as it is; a single one may be rotated in place.
-        frame = image.copy() if getattr(image, "n_frames", 1) > 1 else image
-        frame.load()
+        frame = image.copy() if getattr(image, "n_frames", 1) > 1 else loaded(image)
         _turn_upright(frame)
         return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.documents.damage import picture_data
+from pipeline.documents.damage import picture_data, tiff_strips
+from pipeline.documents.damage.premature_end import png_ends_early
 
 # File systems allocate blocks of this many bytes, and leave zeros where a block was not written.
 _BLOCK_BYTES = 4096
@@ -28,6 +29,10 @@ _FAXES = ("group3", "group4", "tiff_ccitt")
 _HOLE = "parts of the file were never written: blocks of zeros in it"
 _JPEG = "its JPEG data is damaged"
 _FAX = "lines of the fax cannot be decoded"
+_STRIPS = "strips of it were never written, or not all of their pixels"
+_ROWS = "its data ends before its last row"
+# Tags of a TIFF: what its JPEG strips share, and where a whole JPEG begins.
+_JPEG_TABLES, _OLD_JPEG = 347, 513
 
 Extents = Sequence[tuple[int, int]]
 
@@ -64,19 +69,22 @@ def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
 
     words: from libtiff_words. Raises: OSError.
     """
-    extents = _extents(image)
-    jpegs = _jpegs(image, extents)
+    tags = image.tag_v2 if image.format == "TIFF" else {}
+    extents = tiff_strips.extents(tags)
     found = []
     with open(path, "rb") as file:
         if has_hole(file, extents):
             found.append(_HOLE)
-        for start, end in jpegs:
-            file.seek(start)
-            if picture_data.is_whole("/DCTDecode", file.read(min(end - start, _MOST_BYTES))) is False:
-                found.append(_JPEG)
-                break
-    if _has_lost_lines("".join(words)):
-        found.append(_FAX)
+        if any(picture_data.is_whole("/DCTDecode", data) is False for data in _jpegs(image, file, extents)):
+            found.append(_JPEG)
+        if _has_lost_lines("".join(words)) or tiff_strips.lacks_fax_lines(file, tags):
+            found.append(_FAX)
+        if tiff_strips.are_missing(tags, os.fstat(file.fileno()).st_size):
+            found.append(_STRIPS)
+        if image.format == "PNG" and _may_be_unfilled(image):
+            file.seek(0)
+            if png_ends_early(file.read()):
+                found.append(_ROWS)
     return f"not all of the picture can be decoded: {'; '.join(found)}" if found else ""
 
 
@@ -126,22 +134,29 @@ def _blocks(file: Any, end: int | None) -> tuple[Any, Any, Any, int]:
     return empty, first, last, num_bytes
 
 
-def _extents(image: Any) -> Extents:
-    """Returns where the data of a TIFF's frame is; () for other files, which are one picture."""
-    if image.format != "TIFF":
-        return ()
-    tags = image.tag_v2
-    starts, counts = (tags.get(strips, tags.get(tiles, ())) for strips, tiles in ((273, 324), (279, 325)))
-    try:
-        return [(int(start), int(start) + int(count)) for start, count in zip(starts, counts, strict=False)]
-    except (TypeError, ValueError):
-        return ()
+def _jpegs(image: Any, file: Any, found: Extents) -> Iterator[bytes]:
+    """Yields the JPEG streams of an image's current frame, those of a TIFF with the tables that its strips share."""
+    if image.format in ("JPEG", "MPO"):
+        file.seek(0)
+        yield file.read(_MOST_BYTES)
+    elif image.format == "TIFF" and image.info.get("compression") == "jpeg":
+        tables = bytes(image.tag_v2.get(_JPEG_TABLES, b""))
+        for start, end in found:
+            file.seek(start)
+            strip = file.read(min(end - start, _MOST_BYTES))
+            # Tables end with an end mark, and the strip begins with a start mark.
+            yield tables[:-2] + strip[2:] if len(tables) > 4 else strip
+    elif image.format == "TIFF" and (start := int(image.tag_v2.get(_OLD_JPEG, 0))):
+        file.seek(start)
+        yield file.read(_MOST_BYTES)
 
 
-def _jpegs(image: Any, extents: Extents) -> Extents:
-    if image.format == "TIFF":
-        return extents if image.info.get("compression") == "jpeg" else ()
-    return ((0, _MOST_BYTES),) if image.format in ("JPEG", "MPO") else ()
+def _may_be_unfilled(image: Any) -> bool:
+    """Returns whether rows or columns at an edge are zeros, as Pillow leaves those that no data came for.
+
+    Of an interlaced picture it leaves some in between.
+    """
+    return bool(image.info.get("interlace")) or image.getbbox() != (0, 0, *image.size)
 
 
 def _has_lost_lines(words: str) -> bool:

@@ -10,11 +10,13 @@ from typing import Any
 import pymupdf
 
 from pipeline.documents.damage import complaints, picture_data
+from pipeline.documents.damage.premature_end import lacks_rows
 
-# A resource dictionary that a whole document shares says nothing about one page.
-_MOST_PICTURES = 16
+# A resource dictionary that a whole document shares says nothing about one page: it lists more pictures than this, of
+# more pixels in all than a page that was scanned in strips.
+_MOST_PICTURES, _MOST_PX = 16, 40_000_000
 # Smaller pictures hold no text to speak of.
-_MIN_PX = 100_000
+_MIN_PX = 20_000
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
@@ -27,8 +29,12 @@ def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> s
     lines = complaints.said()
     found = complaints.losses(lines)
     whole = _are_whole(document, index)
-    if found.get("picture") == [complaints.SHORT_PICTURE] and whole is True:
-        del found["picture"]  # it has fewer rows than it declares, but all that were written
+    if (
+        found.get("picture") == [complaints.SHORT_PICTURE]
+        and whole is True
+        and not _lacks_rows(document, index)
+    ):
+        del found["picture"]  # a few rows less than it declares, but all that were written
     if whole is False and "picture" not in found:
         found["picture"] = []  # no warning mentions it
     if complaints.CUT_FLATE in lines and "content" not in found and _is_content_cut(document, index):
@@ -71,14 +77,33 @@ def _are_whole(document: Any, index: int) -> bool | None:
 
 def _pictures(document: Any, index: int) -> Iterator[tuple[str, bytes]]:
     """Yields filter and data of every larger picture of a page; the filter is "" or a list where there are several."""
-    listed = {picture[0]: picture for picture in document.get_page_images(index, full=True)}
-    if len(listed) > _MOST_PICTURES:
-        return
-    for xref, picture in listed.items():
-        if xref and picture[2] * picture[3] >= _MIN_PX:
-            kind, value = document.xref_get_key(xref, "Filter")
-            name = value.strip("[] ") if kind in ("name", "array") else ""
-            yield name, document.xref_stream_raw(xref) or b""
+    for xref, _ in _larger(document, index):
+        kind, value = document.xref_get_key(xref, "Filter")
+        name = value.strip("[] ") if kind in ("name", "array") else ""
+        yield name, document.xref_stream_raw(xref) or b""
+
+
+def _larger(document: Any, index: int) -> list[tuple[int, Any]]:
+    """Returns number and description (pymupdf.Document.get_page_images) of a page's larger pictures."""
+    listed = {picture[0]: picture for picture in document.get_page_images(index, full=True) if picture[0]}
+    sizes_px = {xref: picture[2] * picture[3] for xref, picture in listed.items()}
+    if len(listed) > _MOST_PICTURES and sum(sizes_px.values()) > _MOST_PX:
+        return []
+    return [(xref, picture) for xref, picture in listed.items() if sizes_px[xref] >= _MIN_PX]
+
+
+def _lacks_rows(document: Any, index: int) -> bool:
+    """Returns whether the data of a larger picture unpacks to clearly fewer rows than it has."""
+    try:
+        for xref, picture in _larger(document, index):
+            pixmap = pymupdf.Pixmap(document, xref)
+            channels = 1 if picture[5] == "Indexed" or pixmap.colorspace is None else pixmap.colorspace.n
+            row_bytes = -(-picture[2] * (picture[4] or 1) * channels // 8)
+            if lacks_rows(len(document.xref_stream(xref) or b"") // row_bytes, picture[3]):
+                return True
+    except _ERRORS:
+        return True
+    return False
 
 
 def _is_content_cut(document: Any, index: int) -> bool:

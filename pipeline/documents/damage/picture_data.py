@@ -1,26 +1,27 @@
-"""Tells from its structure alone whether a picture's data is whole. Runs in workers.
+"""Tells whether a picture's data is whole, by its structure and where it ends. Runs in workers.
 
-It finds what no decoder reports: libjpeg fills in grey where the data breaks off at a marker that does not belong
-there, jbig2dec leaves out a truncated segment, inflating stops at the last pixel, before the checksum, and zeros in
-place of a block that was never written decode as grey for ever.
+It finds what no decoder reports: libjpeg fills in grey where the data breaks off, jbig2dec leaves out a truncated
+segment, inflating stops at the last pixel, before the checksum, and zeros in place of a block that was never written
+decode as grey for ever.
 """
 
-import re
 import struct
 import zlib
+
+from pipeline.documents.damage.premature_end import MARKER, fax_rows, jpeg_ends_early, lacks_rows
 
 # The most bytes to inflate for checking a checksum, some 0.3 s.
 _MOST_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
 _NEVER_WRITTEN = bytes(64)
 _BLOCK_BYTES = 4096
-# Within a JPEG's scan, 0xFF may be followed by a zero, a filler byte or a restart marker; anything else is a marker.
-_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _END, _SCAN, _CODES = 0xD9, 0xDA, 0xC4
 # Frame types whose scans consist of Huffman codes only: in progressive ones whole scans are plain bits.
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _END_OF_BLOCK = 0
+# JBIG2's generic regions: the types of their segments, and the bytes before their data.
+_REGIONS, _REGION_BYTES = (36, 38, 39), 18
 # Markers allowed between scans: tables, restart interval, number of lines, comment, application data.
 _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 
@@ -28,7 +29,7 @@ _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 def is_whole(filter_name: str, data: bytes) -> bool | None:
     """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told."""
     if filter_name == "/DCTDecode":
-        return _whole_jpeg(data)
+        return False if (whole := _whole_jpeg(data)) is not False and jpeg_ends_early(data) else whole
     if filter_name == "/JBIG2Decode":
         return _whole_jbig2(data)
     if filter_name == "/FlateDecode":
@@ -61,7 +62,7 @@ def _whole_jpeg(data: bytes) -> bool | None:
     zeros_are_codes = False
     while at + 4 <= len(data):
         if in_scan:
-            found = _MARKER.search(data, at)
+            found = MARKER.search(data, at)
             if not zeros_are_codes and data.find(_NEVER_WRITTEN, at, found.start() if found else None) >= 0:
                 return False
             if found is None:
@@ -121,9 +122,20 @@ def _whole_jbig2(data: bytes) -> bool | None:
         if length == 0xFFFFFFFF:
             return None
         at += 4 + length
-        if at > len(data):
+        if at > len(data) or (flags & 0x3F in _REGIONS and _lacks_lines(data[at - length : at])):
             return False
     return True
+
+
+def _lacks_lines(region: bytes) -> bool:
+    """Returns whether a generic region coded as group 4 holds fewer lines than it has. Source: ITU-T T.88, 7.4.6."""
+    if len(region) < _REGION_BYTES or not region[_REGION_BYTES - 1] & 1:
+        return False
+    width_px, height_px = struct.unpack_from(">II", region)
+    try:
+        return lacks_rows(fax_rows(region[_REGION_BYTES:], width_px), height_px)
+    except ValueError:
+        return True
 
 
 def _whole_flate(data: bytes) -> bool | None:

@@ -68,23 +68,23 @@ def zeroed(data: bytes, *, keep: int = 0) -> bytes:
 
 @cache
 def jpeg() -> bytes:
-    return _saved(scan(), "JPEG", quality=60)
+    return saved(scan(), "JPEG", quality=60)
 
 
 @cache
 def jpx() -> bytes:
-    return _saved(scan(), "JPEG2000", quality_mode="rates", quality_layers=[20])
+    return saved(scan(), "JPEG2000", quality_mode="rates", quality_layers=[20])
 
 
 @cache
 def lzw() -> bytes:
-    return _strip(scan(), "tiff_lzw")
+    return strip(scan(), "tiff_lzw")
 
 
 @cache
 def fax() -> bytes:
     """Returns the scan as CCITT group 4; 0 is black."""
-    return _strip(scan().convert("1", dither=Image.Dither.NONE), "group4")
+    return strip(scan().convert("1", dither=Image.Dither.NONE), "group4")
 
 
 def jbig2() -> bytes:
@@ -126,8 +126,8 @@ def picture_page(
     return pdf(objects)
 
 
-_BILEVEL = b"/ColorSpace /DeviceGray /BitsPerComponent 1"
-_G4 = b"/DecodeParms << /K -1 /Columns %d /Rows %d /BlackIs1 false >>" % (WIDTH_PX, HEIGHT_PX)
+BILEVEL = b"/ColorSpace /DeviceGray /BitsPerComponent 1"
+G4 = b"/DecodeParms << /K -1 /Columns %d /Rows %d /BlackIs1 false >>" % (WIDTH_PX, HEIGHT_PX)
 
 
 @cache
@@ -139,8 +139,8 @@ def sound() -> dict[str, bytes]:
         "jpx": picture_page(jpx(), b"/JPXDecode"),
         "flate": picture_page(flate, b"/FlateDecode"),
         "lzw": picture_page(lzw(), b"/LZWDecode"),
-        "jbig2": picture_page(jbig2(), b"/JBIG2Decode", _BILEVEL),
-        "ccitt": picture_page(fax(), b"/CCITTFaxDecode " + _G4, _BILEVEL),
+        "jbig2": picture_page(jbig2(), b"/JBIG2Decode", BILEVEL),
+        "ccitt": picture_page(fax(), b"/CCITTFaxDecode " + G4, BILEVEL),
     }
 
 
@@ -155,9 +155,9 @@ def lost() -> dict[str, bytes]:
         "jpx-rotten": picture_page(rotten(jpx()), b"/JPXDecode"),
         "flate-rotten": picture_page(rotten(flate), b"/FlateDecode"),
         "lzw-rotten": picture_page(rotten(lzw()), b"/LZWDecode"),
-        "jbig2-rotten": picture_page(rotten(jbig2()), b"/JBIG2Decode", _BILEVEL),
-        "jbig2-cut": picture_page(jbig2()[: len(jbig2()) // 2], b"/JBIG2Decode", _BILEVEL),
-        "ccitt-rotten": picture_page(rotten(fax()), b"/CCITTFaxDecode " + _G4, _BILEVEL),
+        "jbig2-rotten": picture_page(rotten(jbig2()), b"/JBIG2Decode", BILEVEL),
+        "jbig2-cut": picture_page(jbig2()[: len(jbig2()) // 2], b"/JBIG2Decode", BILEVEL),
+        "ccitt-rotten": picture_page(rotten(fax()), b"/CCITTFaxDecode " + G4, BILEVEL),
         "filter-unknown": picture_page(flate, b"/BrotliDecode"),
         "image-missing": picture_page(None, b""),
         "contents-missing": picture_page(jpeg(), b"/DCTDecode", content=None),
@@ -179,7 +179,7 @@ def in_part() -> dict[str, bytes]:
         "flate-half": picture_page(flate[: len(flate) // 2], b"/FlateDecode"),
         "flate-zeroed-in-silence": picture_page(zeroed(flate, keep=len(flate) // 50), b"/FlateDecode"),
         "lzw-half": picture_page(lzw()[: len(lzw()) // 2], b"/LZWDecode"),
-        "ccitt-half": picture_page(fax()[: len(fax()) // 2], b"/CCITTFaxDecode " + _G4, _BILEVEL),
+        "ccitt-half": picture_page(fax()[: len(fax()) // 2], b"/CCITTFaxDecode " + G4, BILEVEL),
         "words-on-a-lost-picture": picture_page(
             rotten(jpeg()), b"/DCTDecode", words=b"Paid on the ninth of May"
         ),
@@ -208,7 +208,7 @@ def harmless() -> dict[str, bytes]:
         "wrong-length": _page_of_text({4: b"<< /Length 5 >>\nstream\n" + lines + b"\nendstream"}),
         "no-checksum": _page_of_text({4: stream(packed[:-4], b"/Filter /FlateDecode")}),
         "wrong-checksum": _page_of_text({4: stream(packed[:-4] + b"abcd", b"/Filter /FlateDecode")}),
-        "fewer-rows": picture_page(_short_fax(), b"/CCITTFaxDecode " + _G4, _BILEVEL),
+        "fewer-rows": picture_page(_short_fax(), b"/CCITTFaxDecode " + G4, BILEVEL),
     }
 
 
@@ -217,18 +217,18 @@ def sound_images() -> dict[str, bytes]:
     """Returns file name -> the same page as a picture file, unspoilt."""
     bilevel = scan().convert("1", dither=Image.Dither.NONE)
     return {
-        "grey.bmp": _saved(scan(), "BMP"),
-        "bilevel.bmp": _saved(bilevel, "BMP"),
-        "raw.tif": _saved(scan(), "TIFF"),
-        "lzw.tif": _saved(scan(), "TIFF", compression="tiff_lzw"),
-        "jpeg.tif": _saved(scan().convert("RGB"), "TIFF", compression="jpeg"),
-        "group3.tif": _saved(bilevel, "TIFF", compression="group3"),
-        "group4.tif": _saved(bilevel, "TIFF", compression="group4"),
-        "lossy.webp": _saved(scan().convert("RGB"), "WEBP", quality=60),
-        "page.png": _saved(scan(), "PNG"),
+        "grey.bmp": saved(scan(), "BMP"),
+        "bilevel.bmp": saved(bilevel, "BMP"),
+        "raw.tif": saved(scan(), "TIFF"),
+        "lzw.tif": saved(scan(), "TIFF", compression="tiff_lzw"),
+        "jpeg.tif": saved(scan().convert("RGB"), "TIFF", compression="jpeg"),
+        "group3.tif": saved(bilevel, "TIFF", compression="group3"),
+        "group4.tif": saved(bilevel, "TIFF", compression="group4"),
+        "lossy.webp": saved(scan().convert("RGB"), "WEBP", quality=60),
+        "page.png": saved(scan(), "PNG"),
         "page.jpg": jpeg(),
         "page.jp2": jpx(),
-        "page.gif": _saved(scan(), "GIF"),
+        "page.gif": saved(scan(), "GIF"),
     }
 
 
@@ -336,18 +336,18 @@ def _stream_cut_in_half() -> bytes:
 def _short_fax() -> bytes:
     """Returns fax data that ends properly two rows before the height its page claims, as fax machines write it."""
     page = scan().convert("1", dither=Image.Dither.NONE)
-    return _strip(page.crop((0, 0, WIDTH_PX, HEIGHT_PX - 2)), "group4")
+    return strip(page.crop((0, 0, WIDTH_PX, HEIGHT_PX - 2)), "group4")
 
 
-def _saved(image: Image.Image, form: str, **options: Any) -> bytes:
+def saved(image: Image.Image, form: str, **options: Any) -> bytes:
     out = io.BytesIO()
     image.save(out, form, **options)
     return out.getvalue()
 
 
-def _strip(image: Image.Image, compression: str) -> bytes:
+def strip(image: Image.Image, compression: str) -> bytes:
     """Returns the data of a TIFF of one strip, which is the same as in a PDF."""
-    data = _saved(image, "TIFF", compression=compression, tiffinfo={278: image.height})
+    data = saved(image, "TIFF", compression=compression, tiffinfo={278: image.height})
     with Image.open(io.BytesIO(data)) as tiff:
         (start,), (length,) = tiff.tag_v2[273], tiff.tag_v2[279]
     return data[start : start + length]

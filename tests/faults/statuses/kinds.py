@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tests.faults.statuses import handwriting, patterns, scripts
+from tests.faults.statuses import damaged, handwriting, patterns, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
 Kind = Callable[[Workshop], Iterator[MadePage]]
@@ -16,4 +16,6 @@ KINDS: Mapping[str, Kind] = {
     "letterhead": handwriting.letterheads,
     "mirrored": scripts.mirrored,
     "pattern": patterns.patterns,
+    "half_lost": damaged.half_lost,
+    "whole_picture": damaged.whole,
 }
