@@ -79,6 +79,8 @@ class Layer:
     """A PDF page's own text layer, judged. text, markdown, blocks, words: as in ParsedText, boxes in page pixels.
 
     is_trustworthy: whether it may replace a reading. reason: a sentence that says why not; "" where it may.
+    is_partial: what it holds may be taken, but the page shows more than that; it is not trustworthy then.
+    parts: the markdown of each block.
     script: ISO 15924 code of the script of most of its letters, None where there are too few.
     is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
@@ -91,6 +93,8 @@ class Layer:
     script: str | None
     is_visible: bool = False
     words: tuple[Word, ...] = ()
+    is_partial: bool = False
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +209,9 @@ class DividedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPage:
-    """A page whose text layer replaces a reading, so that it has no views. width_px, height_px: the page's, at dpi.
+    """A page whose text layer replaces a reading. width_px, height_px: the page's, at dpi.
 
+    rest: the page for the line reader without what the layer holds, where it shows more than that; None where not.
     instead_of: why the page could not be drawn, None where the layer is preferred. missing: a sentence that says which
     of the page's content or pictures are unusable, so that the layer may lack them; "" where none are.
     """
@@ -219,15 +224,16 @@ class EmbeddedPage:
     seconds: Mapping[str, float]
     instead_of: PageError | None = None
     missing: str = ""
+    rest: RenderedPage | None = None
 
     @property
     def num_bytes(self) -> int:
-        """The size of its views, of which there are none."""
-        return 0
+        """The size of what is to be read of it."""
+        return 0 if self.rest is None else self.rest.num_bytes
 
     def without_views(self) -> "EmbeddedPage":
-        """Returns the page itself, which has no views."""
-        return self
+        """Returns the page without what is to be read of it."""
+        return replace(self, rest=None)
 
 
 ReadablePage = RenderedPage | DividedPage

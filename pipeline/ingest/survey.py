@@ -12,11 +12,18 @@ from pipeline.types import Kind, PageKind
 
 
 def survey(
-    path: str, kind: Kind, indices: Sequence[int], passwords: Sequence[str], *, takes_layers: bool = False
+    path: str,
+    kind: Kind,
+    indices: Sequence[int],
+    passwords: Sequence[str],
+    *,
+    takes_layers: bool = False,
+    partly: bool = False,
 ) -> Counter[PageKind]:
     """Returns how many of the pages are of each kind.
 
-    embedded: has a text layer that a run takes instead of reading the page, if takes_layers says that it takes any;
+    embedded: has a text layer that a run takes instead of reading the page, if takes_layers says that it takes any, and
+    partly that it reads beside it what else the page shows;
     digital: has another text layer, such as recognised text under a scan; scanned: shows something, but no text;
     empty: draws nothing; unknown: cannot be told, as the page is damaged. The frames of an image, and videos,
     count as scanned: only pixels tell whether one is blank. Raises: DocumentError, OSError.
@@ -24,10 +31,10 @@ def survey(
     if kind != "pdf":
         return Counter[PageKind]({"scanned": len(indices)})
     with closing(pdf.open_pdf(path, passwords)) as document:
-        return Counter(_kind(document, index, takes_layers) for index in indices)
+        return Counter(_kind(document, index, takes_layers, partly) for index in indices)
 
 
-def _kind(document: Any, index: int, takes_layers: bool) -> PageKind:
+def _kind(document: Any, index: int, takes_layers: bool, partly: bool) -> PageKind:
     try:
         drawn = {name for name, _ in pdf.drawn(document, index)}
     except PageRenderError:  # the run will say what is wrong
@@ -36,4 +43,4 @@ def _kind(document: Any, index: int, takes_layers: bool) -> PageKind:
         return "empty"
     if not any(name.endswith("-text") for name in drawn):
         return "scanned"
-    return "embedded" if takes_layers and is_trusted(document, index) else "digital"
+    return "embedded" if takes_layers and is_trusted(document, index, partly=partly) else "digital"

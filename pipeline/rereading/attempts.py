@@ -19,7 +19,7 @@ from pipeline.outcome.results import blank_result, embedded_result, failed_resul
 from pipeline.outcome.script_check import script_flag
 from pipeline.rereading.comparing import without_scrap
 from pipeline.rereading.further_steps import further_steps
-from pipeline.rereading.joining import join, readings
+from pipeline.rereading.joining import join, readings, with_rest
 from pipeline.rereading.merged_steps import merged_steps
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
 from pipeline.text_layer.agreement import agreement, layer_of
@@ -118,9 +118,8 @@ class Attempts:
         if isinstance(outcome, PageError):
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
-            embedded = embedded_result(outcome)
-            if outcome.missing:
-                embedded = doubted(embedded, outcome.missing)
+            embedded = await self._embedded(outcome)
+            dropped(outcome.num_bytes)
             if outcome.instead_of is None:
                 return [embedded]
             return [failed_result(page, outcome.instead_of), replace(embedded, rung="layer")]
@@ -132,6 +131,15 @@ class Attempts:
         dropped(num_bytes)  # including those that were kept until now for the boxes
         made, left = await self._made(outcome, results)
         return self._ended(made, left)
+
+    async def _embedded(self, outcome: EmbeddedPage) -> PageResult:
+        """Returns the result of a page that is taken from its text layer, with what is to be read beside that."""
+        if outcome.rest is None:
+            embedded = embedded_result(outcome)
+        else:
+            assert self._lines is not None, "no worker makes such pages otherwise"
+            embedded = with_rest(outcome, await asyncio.wrap_future(self._lines.read(outcome.rest)))
+        return doubted(embedded, outcome.missing) if outcome.missing else embedded
 
     async def go_on(self, put_off: PutOff) -> list[PageResult] | PutOff:
         """Takes the steps that are left of a page; returns what a call does."""

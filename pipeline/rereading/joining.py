@@ -7,15 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ocr.types import Block, ParsedText, Word
-from pipeline.outcome.doubt import NONE_READ, unread
-from pipeline.outcome.results import failed_result, render_timings
+from pipeline.outcome.doubt import NONE_READ, doubted, unread
+from pipeline.outcome.results import embedded_result, failed_result, render_timings
+from pipeline.text_layer.rest import completed
 from pipeline.timing import least_favourable
-from pipeline.types import DividedPage, PageCrop, PageResult, PageStatus, ReadablePage, RenderedPage
+from pipeline.types import (
+    DividedPage,
+    EmbeddedPage,
+    PageCrop,
+    PageResult,
+    PageStatus,
+    ReadablePage,
+    RenderedPage,
+)
 from storage.types import StageTiming
 
 # Worst first. A crop that failed leaves the text incomplete, like one that was cut short. A single crop without text
 # may be a drawing: it does not make the page doubtful as long as text was read in others.
 _WORST: tuple[PageStatus, ...] = ("truncated", "repeated", "ok", "doubtful", "blank")
+# From this share of the layer's text on, what was read beside it is not a few labels.
+_MUCH = 0.2
 _IMAGE = re.compile(r"!\[\]\(images/(\d+)_(\d+)\.jpg\)")
 
 BoxPx = tuple[int, int, int, int]
@@ -25,6 +36,22 @@ Part = TypeVar("Part", Block, Word)
 def readings(page: ReadablePage) -> Sequence[RenderedPage]:
     """Returns the images to read for a page: the page itself, or its crops in reading order."""
     return [page] if isinstance(page, RenderedPage) else [crop.rendered for crop in page.crops]
+
+
+def with_rest(page: EmbeddedPage, rest: PageResult) -> PageResult:
+    """Returns the result of a page from its layer, with what was read of the rest of it. rest: may have failed.
+
+    It is in doubt for what casts doubt on the rest, where that is more than a few labels in pictures.
+    """
+    embedded = embedded_result(page)
+    embedded = replace(embedded, timings=(*embedded.timings, *rest.timings))
+    if rest.error is not None:
+        return doubted(embedded, f"what its pictures show was not read: {rest.error.message}")
+    read = on_page(rest, page).parsed
+    assert read is not None, "a transcript or an error, never both"
+    result = replace(embedded, parsed=completed(page.layer, read))
+    is_much = len(read.text) > _MUCH * len(page.layer.text)
+    return doubted(result, rest.doubt) if rest.doubt and is_much else result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +114,7 @@ def join_crops(page: DividedPage, read: Sequence[CropResult], timings: tuple[Sta
     )
 
 
-def on_page(result: PageResult, page: DividedPage) -> PageResult:
+def on_page(result: PageResult, page: DividedPage | EmbeddedPage) -> PageResult:
     """Returns a page's result with its boxes scaled to the page at another resolution."""
     if result.parsed is None or not result.width_px or not result.height_px:
         return result

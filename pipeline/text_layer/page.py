@@ -20,8 +20,9 @@ from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
 from pipeline.text_layer.trust.verdict import (
     Evidence,
-    distrust_reason,
+    Verdict,
     distrust_reason_if_unreadable,
+    judge,
     shows_any,
 )
 from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
@@ -33,12 +34,18 @@ Part = TypeVar("Part", Block, Word)
 
 
 def embedded_page(
-    page: Page, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
+    page: Page,
+    settings: RenderSettings,
+    documents: OpenDocuments,
+    *,
+    last: bool = False,
+    partly: bool = False,
 ) -> EmbeddedPage | None:
     """Returns the page with its text layer instead of views, or None where that cannot be trusted.
 
     The page's size is that at settings.dpi, or at the 144 dpi at which pages are laid out. last: nothing else is left,
-    so that text which another program recognised under a scan is good enough. Raises: DocumentError, OSError.
+    so that text which another program recognised under a scan is good enough. partly: so is a sound layer that does
+    not hold all that the page shows. Raises: DocumentError, OSError.
     """
     start = time.perf_counter()
     if page.kind != "pdf":
@@ -47,7 +54,7 @@ def embedded_page(
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
     try:
         found = judged(document, page.page_index, dpi, last=last)
-        if found is None or not found.is_trustworthy:
+        if found is None or not (found.is_trustworthy or (partly and found.is_partial)):
             return None
         documents.check()
         missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
@@ -173,13 +180,19 @@ def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Laye
         return None
 
 
-def is_trusted(document: Any, index: int) -> bool:
-    """Returns whether a page's layer may be taken before reading: as `judged` decides, but without making its text."""
+def is_trusted(document: Any, index: int, *, partly: bool = False) -> bool:
+    """Returns whether a page's layer may be taken before reading: as `judged` decides, but without making its text.
+
+    partly: also where it does not hold all that the page shows.
+    """
     try:
         page = document.load_page(index)
         display = page.get_displaylist()
         spans = read_spans(display)
-        return any(span.glyphs for span in spans) and not distrust_reason(_evidence(page, display, spans))
+        if not any(span.glyphs for span in spans):
+            return False
+        found = judge(_evidence(page, display, spans))
+        return not found.reason or (partly and found.is_partial)
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return False
@@ -197,16 +210,19 @@ def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
     if not any(span.glyphs for span in spans):
         return None
     evidence = _evidence(page, display, spans)
-    reason = distrust_reason_if_unreadable(evidence) if last else distrust_reason(evidence)
-    structure = () if reason else (find_links(page), find_tables(page))
-    parsed = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
+    verdict = Verdict(reason=distrust_reason_if_unreadable(evidence)) if last else judge(evidence)
+    is_taken = not verdict.reason or verdict.is_partial
+    structure = (find_links(page), find_tables(page)) if is_taken else ()
+    parsed, parts = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
         text=parsed.text,
         markdown=parsed.markdown,
+        parts=parts,
         blocks=parsed.blocks,
         words=parsed.words,
-        is_trustworthy=not reason,
-        reason=reason,
+        is_trustworthy=not verdict.reason,
+        is_partial=verdict.is_partial,
+        reason=verdict.reason,
         script=main_script(parsed.text),
         is_visible=shows_any(evidence),
     )

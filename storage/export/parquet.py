@@ -56,7 +56,7 @@ def _schema() -> "pyarrow.Schema":
     import pyarrow as pa
 
     text, box = pa.string(), pa.list_(pa.int32())
-    block = [("label", text), ("box", box), ("text", text), ("confidence", pa.float64())]
+    block = [("label", text), ("box", box), ("text", text), ("confidence", pa.float64()), ("source", text)]
     word = [("text", text), ("box", box), ("confidence", pa.float64())]
     error = [("stage", text), ("category", text), ("message", text)]
     return pa.schema(

@@ -16,12 +16,16 @@ from storage.words import unpack, unpacked
 
 
 class BlockRow(TypedDict):
-    """One block. box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None."""
+    """One block. box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None. source: as the page's.
+
+    Blocks that were read in pictures beside a text layer are "ocr" on a page whose source is "layer".
+    """
 
     label: str
     box: list[int] | None
     text: str
     confidence: float | None
+    source: str
 
 
 class WordRow(TypedDict):
@@ -142,13 +146,20 @@ def shortfall(row: PageRow) -> str | None:
 
 def _blocks(db: Database, attempt: int | None) -> list[BlockRow]:
     rows = db.conn.execute(
-        "SELECT label, text, confidence, x0_px, y0_px, x1_px, y1_px FROM blocks"
-        " WHERE attempt_id = ? ORDER BY block_index",
+        # Of a text layer's page, what has a confidence was read beside the layer.
+        "SELECT label, b.text, b.confidence, iif(b.confidence IS NULL, source, 'ocr'), x0_px, y0_px, x1_px, y1_px"
+        " FROM blocks b JOIN attempts a ON a.id = attempt_id WHERE attempt_id = ? ORDER BY block_index",
         (attempt,),
     )
     return [
-        BlockRow(label=label, box=None if box[0] is None else list(box), text=text, confidence=confidence)
-        for label, text, confidence, *box in rows
+        BlockRow(
+            label=label,
+            box=None if box[0] is None else list(box),
+            text=text,
+            confidence=confidence,
+            source=source,
+        )
+        for label, text, confidence, source, *box in rows
     ]
 
 

@@ -122,7 +122,7 @@ class WorkerPool(TaskPool):
         text_layer = self.render_settings.text_layer
 
         def surveyed(file: str) -> Future[Counter[PageKind]]:
-            arguments = (file, kind, indices, self._ingest, text_layer, limit_s)
+            arguments = (file, kind, indices, self._ingest, text_layer, self._tile.lines, limit_s)
             return self._submit(
                 tasks.survey_task, arguments, limit_s, lambda error: failed_tasks.unknown(len(indices))
             )

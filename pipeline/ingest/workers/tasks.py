@@ -70,12 +70,13 @@ def survey_task(
     indices: Sequence[int],
     settings: IngestSettings,
     text_layer: LayerUse,
+    partly: bool,
     limit_s: float,
 ) -> Counter[PageKind]:
     """Returns how many pages are of each kind: calls pipeline.ingest.workers.worker.survey_task."""
     from pipeline.ingest.workers import worker
 
-    return worker.survey_task(path, kind, indices, settings, text_layer, limit_s)
+    return worker.survey_task(path, kind, indices, settings, text_layer, partly, limit_s)
 
 
 def render_task(

@@ -26,10 +26,12 @@ from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.text_layer.page import embedded_page, with_layer, with_script, with_seen
+from pipeline.text_layer.rest import without_layer
 from pipeline.types import (
     TAKEN_FIRST,
     TAKEN_LAST,
     Document,
+    EmbeddedPage,
     Kind,
     LayerUse,
     Page,
@@ -80,13 +82,14 @@ def survey_task(
     indices: Sequence[int],
     settings: IngestSettings,
     text_layer: LayerUse,
+    partly: bool,
     limit_s: float,
 ) -> Counter[PageKind]:
-    """Returns how many pages are of each kind; after a failure all are unknown."""
+    """Returns how many pages are of each kind; after a failure all are unknown. partly: see survey."""
     try:
         with _killed_if_hung(limit_s):
             takes_layers = text_layer in TAKEN_FIRST
-            return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers)
+            return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers, partly=partly)
     except Exception:  # exceptions of C parsers cannot be pickled
         return unknown(len(indices))
 
@@ -156,9 +159,9 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
     """
     first_look = not layout.fine  # a page that is cut finely was read before, so its layer had been rejected
     if settings.text_layer in TAKEN_FIRST and first_look:
-        found = embedded_page(page, settings, _DOCUMENTS)
+        found = embedded_page(page, settings, _DOCUMENTS, partly=layout.lines)
         if found is not None:
-            return found
+            return found if found.layer.is_trustworthy else _with_rest(found, settings, layout)
     try:
         images = render([page], settings, layout, _DOCUMENTS)
     except PageRenderError as error:
@@ -175,6 +178,21 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         ready = (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
     uses_layer = layout.words != "off" and settings.text_layer != "ignore"
     return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
+
+
+def _with_rest(found: EmbeddedPage, settings: RenderSettings, layout: TileSettings) -> EmbeddedPage:
+    """Returns a page that shows more than its text layer holds, with the picture of that."""
+    as_it_stands = replace(settings, orientation="off")
+    try:
+        rendered = tile(render([found.page], as_it_stands, layout, _DOCUMENTS), layout)[0]
+    except PageRenderError as error:
+        return replace(
+            found, missing=found.missing or f"what its pictures show was not read: {error.message}"
+        )
+    assert isinstance(rendered, RenderedPage), "no page for the line reader is read in crops"
+    if rendered.grey is None:
+        return found
+    return replace(found, rest=without_layer(rendered, found.layer, found.width_px))
 
 
 def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:

@@ -54,8 +54,10 @@ def as_parsed(
     size_px: tuple[int, int],
     links: Sequence[Link] = (),
     tables: Sequence[Table] = (),
-) -> ParsedText:
-    """Returns the layer's text in paragraphs. size_px: the page's width and height, to which boxes are clipped.
+) -> tuple[ParsedText, tuple[str, ...]]:
+    """Returns the layer's text in paragraphs, and the markdown of each.
+
+    size_px: the page's width and height, to which boxes are clipped.
 
     Blocks are "title" and "sub_title" by their type size, "table", "list", "code" and "text". Their texts have no
     markup and make up the text; emphasis, links and tags are only in the markdown.
@@ -73,12 +75,11 @@ def as_parsed(
         blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
         markdown.append(marked)
         words += on_page(words_among(text, list(_letters(inside))), px_per_pt, *size_px)
-    return ParsedText(
-        text=_PARAGRAPH.join(block.text for block in blocks),
-        markdown=_PARAGRAPH.join(markdown),
-        blocks=tuple(blocks),
-        words=tuple(words),
+    text = _PARAGRAPH.join(block.text for block in blocks)
+    parsed = ParsedText(
+        text=text, markdown=_PARAGRAPH.join(markdown), blocks=tuple(blocks), words=tuple(words)
     )
+    return parsed, tuple(markdown)
 
 
 def _letters(spans: Iterable[Span]) -> Iterator[tuple[str, Box]]:
@@ -128,7 +129,8 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
     lines: list[Line] = [[spans[0]]]
     is_broken: list[bool] = []
     for before, span in pairwise(spans):
-        gap = between(before.line, span.line)
+        is_apart = before.is_turned or span.is_turned  # each such line stands by itself
+        gap = _PARAGRAPH if is_apart else between(before.line, span.line)
         if "\n" in gap:
             lines.append([span])
             is_broken.append(gap == _PARAGRAPH)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pymupdf
+from PIL import Image
 
 from ocr.imaging.measures import PRINT_LEVELS
 from ocr.imaging.profiles import counts_in_windows
@@ -30,6 +31,7 @@ _LIGHT = 200
 _STEPS, _LEAST_STEPS = (1, 2, 4), 7
 # Some pages are assembled from thousands of pictures: only this many of the largest are checked.
 _MOST_PICTURES = 40
+_MOST_PIXELS = 40_000_000  # of an image that is looked at by itself: an A4 scan at 600 dpi
 _IMAGES = frozenset({"fill-image", "fill-imgmask", "clip-imgmask"})
 _TEXTS = frozenset({"fill-text", "stroke-text"})
 
@@ -49,8 +51,7 @@ class Ink:
         pixmap = display.get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
         )
-        rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
-        return cls(np.array(rows[:, : pixmap.width]), scale)
+        return cls(_rows(pixmap), scale)
 
     def is_seen(self, box: Box, grey: int) -> bool:
         """Returns whether print of a grey level can be seen in a box (points), or up to a pixel next to it.
@@ -64,10 +65,20 @@ class Ink:
         ground = float(np.median(inside))
         return grey < _LIGHT or abs(ground - grey) >= PRINT_LEVELS
 
-    def uncovered_share(self, boxes: Iterable[Box]) -> float:
-        """Returns the share of the page that looks like lines of text where no box (points) is."""
-        covered = self._filled(boxes, _AROUND_PX)
-        return float(np.mean(_looks_like_text(self.grey) & ~covered))
+    def text_shares(self, boxes: Iterable[Box]) -> tuple[float, float]:
+        """Returns the shares of the page that look like lines of text, where no box (points) is and where one is."""
+        covered, looks = self._filled(boxes, _AROUND_PX), _looks_like_text(self.grey)
+        return float(np.mean(looks & ~covered)), float(np.mean(looks & covered))
+
+    def printed_share(self, pictures: Iterable[tuple[Box, Image.Image]], boxes: Iterable[Box]) -> float:
+        """Returns the share of the boxes (points) that look like text in pictures of the page, 0 to 1."""
+        drawn = np.full(self.grey.shape, 255, np.uint8)
+        for box, picture in pictures:
+            x0, y0, x1, y1 = self._pixels(box, 0)
+            if x0 < x1 and y0 < y1:
+                drawn[y0:y1, x0:x1] = np.asarray(picture.resize((x1 - x0, y1 - y0), Image.Resampling.BOX))
+        inside = self._filled(boxes, 0)
+        return float(np.mean(_looks_like_text(drawn)[inside])) if inside.any() else 0.0
 
     def uncovered_within_pt2(self, pictures: Iterable[Box], boxes: Iterable[Box]) -> float:
         """Returns the largest area, in square points, that looks like text in a picture but is outside the boxes.
@@ -96,11 +107,6 @@ class Ink:
         """Returns the share of the page that the boxes (points) cover together."""
         return float(np.mean(self._filled(boxes, 0)))
 
-    def share_of(self, box: Box) -> float:
-        """Returns the share of the page that one box (points) covers."""
-        x0, y0, x1, y1 = self._pixels(box, 0)
-        return (x1 - x0) * (y1 - y0) / self.grey.size
-
     def _filled(self, boxes: Iterable[Box], around_px: int) -> Flags:
         filled = np.zeros(self.grey.shape, np.bool_)
         for box in boxes:
@@ -120,10 +126,14 @@ class Ink:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A page's images, in points of the page as shown. hidden_share: the share of its texts under images."""
+    """A page's images, in points of the page as shown. hidden_share: the share of its texts under images.
+
+    page: the pymupdf Page.
+    """
 
     pictures: Sequence[Box]
     hidden_share: float
+    page: Any
 
     @classmethod
     def of(cls, page: Any) -> "Drawn":
@@ -138,8 +148,39 @@ class Drawn:
             elif kind in _TEXTS:
                 num_texts += 1
                 x, y = (rectangle.x0 + rectangle.x1) / 2, (rectangle.y0 + rectangle.y1) / 2
-                num_hidden += any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in pictures)
-        return cls(pictures, num_hidden / max(num_texts, 1))
+                num_hidden += _is_in((x, y), pictures)
+        return cls(pictures, num_hidden / max(num_texts, 1), page)
+
+    def is_on_picture(self, point: tuple[float, float]) -> bool:
+        """Returns whether a point lies on one of the images."""
+        return _is_in(point, self.pictures)
+
+    def printed_share(self, ink: Ink, boxes: Iterable[Box]) -> float:
+        """Returns the share of the boxes (points) that look like text in the images themselves, 0 to 1.
+
+        It is 1 where that cannot be told: of images that are part of the page's content, too large or turned.
+        """
+        placed = []
+        for info in self.page.get_image_info(xrefs=True)[:_MOST_PICTURES]:
+            across, skewed, _, down, *_ = info["transform"]
+            is_plain = info["xref"] and across > abs(skewed) and down > 0
+            if not is_plain or info["width"] * info["height"] > _MOST_PIXELS:
+                return 1.0
+            box = tuple(pymupdf.Rect(info["bbox"]) * self.page.rotation_matrix)
+            pixmap = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.Pixmap(self.page.parent, info["xref"]))
+            placed.append((box, Image.frombytes("L", (pixmap.width, pixmap.height), _rows(pixmap).tobytes())))
+        return ink.printed_share(placed, boxes)
+
+
+def _is_in(point: tuple[float, float], boxes: Sequence[Box]) -> bool:
+    x, y = point
+    return any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in boxes)
+
+
+def _rows(pixmap: Any) -> GreyImage:
+    """Returns the grey levels [H, W] of a pixmap, the first of its channels."""
+    rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
+    return np.array(rows[:, : pixmap.width * pixmap.n : pixmap.n])
 
 
 def _looks_like_text(grey: GreyImage) -> Flags:

@@ -24,14 +24,16 @@ from pipeline.text_layer.trust.widths import width_fit
 _UNMAPPED = 0.01
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
 _UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
-_TURNED = 0.1  # the stamp next to a preprint is 2%
+_TURNED = 0.9  # axes, margins and a table's headings are fewer
 _COPIES = 8  # most copies of a text that are compared
 _STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.
-_PICTURES = 0.5  # beyond this a page is a scan, or its text may be in the picture
+_PICTURES = 0.5  # beyond this a page may be a scan, with its text in the picture
+_PRINTED = (
+    0.5  # of the text: that is on pictures; of its boxes: that look like text in the pictures themselves
+)
 _UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
 _UNCOVERED_OF_SCAN = 0.03
-_SMALL_PICTURE = 0.1  # a stamp, a logo, a letterhead
 _WORD_PT2 = 350.0  # a word of six letters in 10 pt
 _ENOUGH_LETTERS = 60
 _ONE_LETTER = 0.3  # of letters: the most common one has up to 0.17
@@ -45,6 +47,7 @@ _FOREIGN_ACCENTS = 0.5  # of letters: Vietnamese has 0.3, Cyrillic in the wrong 
 # The share of lines that are above the one before: up to 0.08 on good pages, also with columns and tables; and their
 # number up to which that is ignored.
 _BACKWARD, _FEW_COLUMNS = 0.2, 5
+_LINE = 8  # characters: shorter ones are a plot's labels, which stand in any order
 _TWICE_DECODED = re.compile("[ÂÃÄÅÐÑâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 # Placeholders that programs write for a character they do not know.
 _UNKNOWN = re.compile(r"\(cid:\d+\)|\?{3,}")
@@ -81,9 +84,23 @@ class Evidence:
         return counted / max(len(self.glyphs), 1)
 
 
-def distrust_reason(page: Evidence) -> str:
-    """Returns why a layer may not replace a reading, or "" where it may."""
-    return next(_filtered(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)), "")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a layer may replace a reading: where reason is "". Else it says why not.
+
+    is_partial: the layer is sound, but the page shows more than it holds, which is to be read beside it.
+    """
+
+    reason: str = ""
+    is_partial: bool = False
+
+
+def judge(page: Evidence) -> Verdict:
+    """Returns whether a layer may replace a reading."""
+    if reason := next(_filtered(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)), ""):
+        return Verdict(reason=reason)
+    reason = next(_filtered(page, _GAPS), "")
+    return Verdict(reason=reason, is_partial=bool(reason))
 
 
 def distrust_reason_if_unreadable(page: Evidence) -> str:
@@ -109,8 +126,20 @@ def _invisible_reason(page: Evidence) -> str:
 
 
 def _pictures_reason(page: Evidence) -> str:
+    """Returns a reason if the page is a picture with its text in it.
+
+    It is none where most of the text is beside the pictures, or on one that is only its background, as on slides.
+    """
     share = page.ink.covered_share(page.drawn.pictures)
-    return f"pictures cover {share:.0%} of the page" if share > _PICTURES else ""
+    if share <= _PICTURES:
+        return ""
+    inside = [glyph.box for glyph in page.glyphs if page.drawn.is_on_picture(glyph.middle)]
+    if len(inside) <= _PRINTED * len(page.glyphs):
+        return ""
+    shown_elsewhere, shown = page.ink.text_shares(inside)
+    if shown_elsewhere <= shown and page.drawn.printed_share(page.ink, inside) <= _PRINTED:
+        return ""
+    return f"pictures cover {share:.0%} of the page"
 
 
 def _under_pictures_reason(page: Evidence) -> str:
@@ -198,7 +227,7 @@ def _turned_reason(page: Evidence) -> str:
 
 
 def _out_of_order_reason(page: Evidence) -> str:
-    lines = [span.line for span in page.spans if span.glyphs and not span.is_turned]
+    lines = [span.line for span in page.spans if len(span.glyphs) >= _LINE and not span.is_turned]
     backward = sum(now.base < before.base - 0.5 * before.size for before, now in pairwise(lines))
     out_of_order = backward > _FEW_COLUMNS and backward > _BACKWARD * len(lines)
     return f"its lines are out of order ({backward} of {len(lines)} go back)" if out_of_order else ""
@@ -220,9 +249,8 @@ def _left_out_reason(page: Evidence) -> str:
 
 
 def _words_in_picture_reason(page: Evidence) -> str:
-    """Returns a reason if a small picture has words in it; a large one's texture may look like as much text."""
-    small = [box for box in page.drawn.pictures if page.ink.share_of(box) <= _SMALL_PICTURE]
-    has_words = page.ink.uncovered_within_pt2(small, (glyph.box for glyph in page.glyphs)) > _WORD_PT2
+    boxes = (glyph.box for glyph in page.glyphs)
+    has_words = page.ink.uncovered_within_pt2(page.drawn.pictures, boxes) > _WORD_PT2
     return "a picture on it looks like text that it does not hold" if has_words else ""
 
 
@@ -231,7 +259,7 @@ def _little_covered_reason(page: Evidence) -> str:
 
 
 def _uncovered_reason(page: Evidence, limit: float) -> str:
-    share = page.ink.uncovered_share(glyph.box for glyph in page.glyphs)
+    share, _ = page.ink.text_shares(glyph.box for glyph in page.glyphs)
     return f"{share:.1%} of the page looks like text that it does not hold" if share > limit else ""
 
 
@@ -240,13 +268,9 @@ _OF_THE_TEXT = (
     _unmapped_reason, _stacked_reason, _doubled_reason, _mojibake_reason, _unlikely_reason, _mixed_reason,
     _in_pieces_reason, _backward_reason, _turned_reason,
 )  # fmt: skip
-_OF_THE_PAGE = (
-    _mismatched_reason,
-    _out_of_order_reason,
-    _unseen_reason,
-    _left_out_reason,
-    _words_in_picture_reason,
-)
+_OF_THE_PAGE = (_mismatched_reason, _out_of_order_reason, _unseen_reason)
+# What the page shows besides.
+_GAPS = (_left_out_reason, _words_in_picture_reason)
 
 
 def _alphabets(word: str) -> frozenset[str]:

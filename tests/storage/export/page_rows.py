@@ -24,9 +24,9 @@ def a_letter() -> PageRow:
     return a_row(
         "Dear <you> & me\n\none two\nthree lost",
         blocks=[
-            BlockRow(label="title", box=[100, 100, 500, 140], text="Dear <you> & me", confidence=0.75),
-            BlockRow(label="image", box=[600, 600, 900, 900], text="", confidence=None),
-            BlockRow(label="text", box=None, text="one two\nthree lost", confidence=None),
+            BlockRow(label="title", box=[100, 100, 500, 140], text="Dear <you> & me", confidence=0.75, source="ocr"),
+            BlockRow(label="image", box=[600, 600, 900, 900], text="", confidence=None, source="ocr"),
+            BlockRow(label="text", box=None, text="one two\nthree lost", confidence=None, source="ocr"),
         ],
         words=[
             word("Dear", 100, 100, 200, 140), word("<you>", 210, 100, 300, 140), word("&", 310, 100, 330, 140),

@@ -19,7 +19,7 @@ def written(name: str, *rows: PageRow) -> str:
 
 
 def a_table() -> PageRow:
-    block = BlockRow(label="table", box=[10, 20, 300, 400], text="a b\none", confidence=None)
+    block = BlockRow(label="table", box=[10, 20, 300, 400], text="a b\none", confidence=None, source="ocr")
     return a_row("a b\none", page=2, markdown=TABLE, blocks=[block])
 
 

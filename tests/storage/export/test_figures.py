@@ -16,7 +16,7 @@ BOX = [10, 20, 30, 40]
 
 
 def block(label: str, text: str = "", box: list[int] | None = BOX) -> BlockRow:
-    return BlockRow(label=label, box=box, text=text, confidence=None)
+    return BlockRow(label=label, box=box, text=text, confidence=None, source="ocr")
 
 
 def a_page(text: str, *blocks: BlockRow, **changes: Any) -> PageRow:

@@ -1,0 +1,93 @@
+"""What a page shows besides its text layer: the picture of it that is to be read, and its place in the text.
+
+Torch-free.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median_high
+
+from ocr.types import Block, ParsedText, Word
+from pipeline.types import Layer, RenderedPage
+
+_PARAGRAPH = "\n\n"
+# What is read in a picture is kept from this confidence on, and where it is a word or a number.
+_SURE = 0.8
+_WORD = re.compile(r"[^\W\d_]{2}|\d")
+
+# Type in a picture may be large without being a heading of the page.
+_HEADINGS = ("title", "sub_title")
+
+BoxPx = tuple[int, int, int, int]
+_Part = tuple[Block, tuple[Word, ...], str]
+
+
+def without_layer(rendered: RenderedPage, layer: Layer, width_px: int) -> RenderedPage:
+    """Returns a page for the line reader with the layer's words painted over. width_px: the page's, for their boxes."""
+    assert rendered.grey is not None, "a page for the line reader"
+    grey = rendered.grey.copy()
+    height, width = grey.shape
+    scale = width / width_px
+    for word in layer.words:
+        if word.box_px is None:
+            continue
+        left, top, right, bottom = (round(edge * scale) for edge in word.box_px)
+        x0, y0, x1, y1 = max(0, left - 1), max(0, top - 1), min(width, right + 1), min(height, bottom + 1)
+        if x0 < x1 and y0 < y1:
+            corners = (grey[y, x] for y in (y0, y1 - 1) for x in (x0, x1 - 1))
+            grey[y0:y1, x0:x1] = median_high(corners)
+    return replace(rendered, grey=grey, text_layer=None)
+
+
+def completed(layer: Layer, read: ParsedText) -> ParsedText:
+    """Returns the layer's text with what was read beside it, block by block where it stands on the page.
+
+    read: with boxes in the layer's pixels. Its blocks keep their confidence, which blocks of a layer have none of.
+    """
+    found: defaultdict[int, list[_Part]] = defaultdict(list)
+    for block, words in _with_words(read):
+        if _is_text(block):
+            plain = replace(block, label="text" if block.label in _HEADINGS else block.label)
+            found[_place(block, layer.blocks)].append((plain, words, block.text))
+    parts: list[_Part] = []
+    for number, (block, words) in enumerate(_with_words(layer)):
+        parts += [*found[number], (block, words, layer.parts[number])]
+    parts += found[len(layer.blocks)]
+    return ParsedText(
+        text=_PARAGRAPH.join(block.text for block, _, _ in parts),
+        markdown=_PARAGRAPH.join(markdown for _, _, markdown in parts),
+        blocks=tuple(block for block, _, _ in parts),
+        words=tuple(word for _, words, _ in parts for word in words),
+    )
+
+
+def _with_words(text: Layer | ParsedText) -> Iterator[tuple[Block, tuple[Word, ...]]]:
+    """Yields each block with its words, which are those of text.split()."""
+    start = 0
+    for block in text.blocks:
+        end = start + len(block.text.split())
+        yield block, text.words[start:end]
+        start = end
+
+
+def _is_text(block: Block) -> bool:
+    is_sure = block.confidence is not None and block.confidence >= _SURE
+    return is_sure and block.box_px is not None and _WORD.search(block.text) is not None
+
+
+def _place(block: Block, others: Sequence[Block]) -> int:
+    """Returns the number of the layer's block before which a block belongs: next to those above and below it."""
+    assert block.box_px is not None, "only what has a place is kept"
+    x0, _, x1, _ = block.box_px
+    placed = [(number, other.box_px) for number, other in enumerate(others) if other.box_px is not None]
+    beside = [(number, box) for number, box in placed if box[0] < x1 and x0 < box[2]] or placed
+    above = [(box[3], number) for number, box in beside if _middle(box) <= _middle(block.box_px)]
+    if above:
+        return max(above)[1] + 1
+    return min(((box[1], number) for number, box in beside), default=(0, 0))[1]
+
+
+def _middle(box: BoxPx) -> float:
+    return (box[1] + box[3]) / 2
