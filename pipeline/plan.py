@@ -75,8 +75,7 @@ def plan(config: Config, stop: Stop) -> Plan:
 def _without_model(config: Config) -> Config:
     """Returns the configuration to plan with if its model is not on this machine: nothing was read with it so far."""
     layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
-    tile = config.tile.model_copy(update={"parts": "off"})
-    return config.model_copy(update={"model": SHIPPED, "tile": tile, "reader": "page", **layers})
+    return config.model_copy(update={"model": SHIPPED, "reader": "page", **layers})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Defines the values that flow through a run: Document -> Page -> RenderedPage or DividedPage -> PageResult.
+"""Defines the values that flow through a run: Document -> Page -> RenderedPage -> PageResult.
 
 Torch-free.
 """
@@ -99,19 +99,18 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
-    """A rendered page as views for the encoder; a crop of a page too, with the size of the frame it is laid on.
+    """A rendered page as views for the encoder, or in grey for the line reader.
 
     width_px, height_px: size of the rendered page before tiling. dpi: its resolution, None for an image without one.
     text_layer: the text that the PDF itself has for the page, None for an image or where there is none. It is a draft
         for the decoder to verify and does not change what is read.
-    layer: the page's text layer, judged; None where it was not asked for or does not exist, and for a crop.
+    layer: the page's text layer, judged; None where it was not asked for or does not exist.
     script: ISO 15924 code of the text layer's script, None where that cannot be told.
     rotation_deg: the clockwise rotation that made the page upright; sizes, boxes and layer are of the rotated page.
     runner_up_deg: the rotation to try instead where that one is in doubt, None where it is not.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
-    shows_print: whether its pixels show writing, so that it cannot be blank (see CropPlan).
     grey: [H, W] uint8, the page for the line reader, which may be smaller than width_px x height_px; its views are
-        empty then. None for a page or crop that the page model reads.
+        empty then. None for a page that the page model reads.
     ink: like grey, of a page that a page model reads, so that the places of its words can be found; None where they
         are not looked for, or known.
     seen: the words of its text layer with their places, where that is trusted and the words' places are looked for.
@@ -130,7 +129,6 @@ class RenderedPage:
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
-    shows_print: bool = False
     grey: UInt8Array | None = None
     ink: UInt8Array | None = None
     seen: tuple[Word, ...] = ()
@@ -151,60 +149,13 @@ class RenderedPage:
 class SeenWords:
     """Words that were seen on a page by other means than its model's, with boxes in page pixels.
 
-    seconds: how long a process of its own took to find them, 0 where none did.
+    shows_print: whether there is print on the page, readable or not. seconds: how long a process of its own took to
+    find them, 0 where none did.
     """
 
     words: tuple[Word, ...] = ()
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageCrop:
-    """One crop of a page, as views. origin_px: the upper left corner of its frame on the page, (x, y).
-
-    paragraph_break: whether its text starts a new paragraph rather than continuing the text of the crop before it.
-    within: 0-based number of the larger crop that this one was cut from; None for a crop of the page itself.
-    """
-
-    rendered: RenderedPage
-    origin_px: tuple[int, int]
-    paragraph_break: bool
-    within: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DividedPage:
-    """A page that is read in crops, which are in reading order. width_px, height_px: the page's own, at dpi.
-
-    angle_deg: how far the page was rotated about its center, counterclockwise, before it was cut.
-    layer, script, rotation_deg, runner_up_deg, missing, shows_print: see RenderedPage.
-    num_letters: letters seen on a page that has large type only (see CropPlan).
-    """
-
-    page: Page
-    crops: tuple[PageCrop, ...]
-    width_px: int
-    height_px: int
-    dpi: float | None
-    angle_deg: float
-    seconds: Mapping[str, float]
-    layer: Layer | None = None
-    script: str | None = None
-    rotation_deg: int = 0
-    runner_up_deg: int | None = None
-    missing: str = ""
     shows_print: bool = False
-    num_letters: int | None = None
-
-    @property
-    def num_bytes(self) -> int:
-        """The size of all its crops' views."""
-        return sum(crop.rendered.num_bytes for crop in self.crops)
-
-    def without_views(self) -> "DividedPage":
-        """Returns the page with the views of all its crops empty, so that the pixels can be freed."""
-        crops = (replace(crop, rendered=crop.rendered.without_views()) for crop in self.crops)
-        return replace(self, crops=tuple(crops))
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +187,7 @@ class EmbeddedPage:
         return replace(self, rest=None)
 
 
-ReadablePage = RenderedPage | DividedPage
-ReadyPage = ReadablePage | EmbeddedPage
+ReadyPage = RenderedPage | EmbeddedPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from ocr.imaging import planes
-from ocr.layout.crops import CropPlan
 from ocr.orientation.detect import Orientation, detect
 from pipeline.api.page_text import PageText, of_result
 from pipeline.documents.blank import is_blank
@@ -18,7 +17,7 @@ from pipeline.documents.settings import TileSettings
 from pipeline.outcome.results import blank_result
 from pipeline.stages.render import PageImage
 from pipeline.stages.tile import tile
-from pipeline.types import Page, RenderedPage
+from pipeline.types import Page
 
 if TYPE_CHECKING:
     from ocr.line_reader.reading import LineReader
@@ -47,11 +46,9 @@ class ImageReader:
             grid=(1, 1),
             dpi=dpi,
             blank=is_blank(pixels),
-            plan=CropPlan(),
             render_s=time.perf_counter() - start,
         )
         (rendered,) = tile([page], TileSettings(lines=True))
-        assert isinstance(rendered, RenderedPage), "the line reader reads whole pages"
         return of_result(blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines))
 
 

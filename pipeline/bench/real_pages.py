@@ -9,7 +9,6 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.walk import walk
-from pipeline.ingest.workers.worker import with_text_layers
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
@@ -46,9 +45,7 @@ def _rendered(paths: Sequence[str], layout: TileSettings) -> Generator[RenderedP
                 images = render([page], RenderSettings(), layout, documents)
             except (DocumentError, PageRenderError, OSError):
                 continue
-            ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-            if isinstance(ready, RenderedPage) and not ready.blank:
-                yield ready
+            yield from (ready for ready in tile(images, layout) if not ready.blank)
 
 
 def _pages(paths: Sequence[str]) -> Iterator[Page]:

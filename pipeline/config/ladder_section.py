@@ -1,6 +1,6 @@
 """Defines the configuration's section `ladder`: how pages that were not read well are read again."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,7 +14,6 @@ _CHANGES = (
     "ngram_window",
     "mode",
     "max_tiles",
-    "parts",
     "dpi",
     "temperature",
 )
@@ -36,7 +35,6 @@ class RetryStepConfig(Section):
     ngram_window: int | None = Field(default=None, ge=1)
     mode: Mode | None = None
     max_tiles: int | None = Field(default=None, ge=2, le=9)
-    parts: Literal["on", "off"] | None = None
     dpi: float | None = Field(default=None, gt=0, le=2400)
     temperature: float | None = Field(default=None, gt=0, le=2)
     seed: int = Field(default=0, ge=0)
@@ -48,12 +46,6 @@ class RetryStepConfig(Section):
         if size == 1:
             raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
         return size
-
-    @field_validator("parts", mode="before")
-    @classmethod
-    def _yaml_switch(cls, parts: Any) -> Any:
-        """Returns "on" or "off" for a boolean, as YAML reads a bare on or off."""
-        return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
     @model_validator(mode="after")
     def _changes_something(self) -> "RetryStepConfig":

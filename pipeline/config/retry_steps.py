@@ -50,16 +50,6 @@ def steps_of(config: Config, kind: Kind, render: RenderSettings) -> tuple[Step, 
     return first, *_anew(first, (_step(config, kind, render, change) for change in changes))
 
 
-def fine_step(first: Step) -> Step:
-    """Returns the step that repeats the first reading in smaller crops."""
-    return replace(first, tile=replace(first.tile, fine=True))
-
-
-def whole_step(first: Step) -> Step:
-    """Returns the step that repeats the first reading without crops."""
-    return replace(first, tile=replace(first.tile, crops=False))
-
-
 def turned_step(first: Step) -> Step:
     """Returns the step that repeats the first reading in the second-best orientation, for pages in doubt."""
     return replace(first, name="turn", render=replace(first.render, orientation="runner_up"))
@@ -85,7 +75,7 @@ def _plain(config: Config, kind: Kind, render: RenderSettings) -> Step:
 
 
 def _step(config: Config, kind: Kind, render: RenderSettings, change: RetryStepConfig) -> Step:
-    tile = {key: getattr(change, key) for key in ("mode", "max_tiles", "parts")}
+    tile = {key: getattr(change, key) for key in ("mode", "max_tiles")}
     changed = {key: value for key, value in tile.items() if value is not None}
     config = config.model_copy(
         update={"tile": config.tile.model_copy(update=changed), "reader": change.reader or config.reader}

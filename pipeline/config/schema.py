@@ -13,7 +13,7 @@ from ocr.errors import CheckpointError
 from ocr.families.deepseek.deepseek_family import DeepSeekFamily
 from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
 from ocr.families.registry import described, family_of, model_sha256
-from ocr.imaging.tiling import MODES, Mode
+from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import LINES, find_directory, read_json
 from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
@@ -24,6 +24,8 @@ from pipeline.documents.settings import IngestSettings, RenderSettings, TileSett
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse, WordUse
 from storage.strings.urls import is_url, objection
 
+# Keys that are gone still count, as they were by default: else finished pages would be read again.
+_GONE_TILE = {"parts": "auto", "retry_below": 0.9}
 # auto: lines for a model with a line reader.
 Reader = Literal["auto", "lines", "page"]
 
@@ -98,14 +100,6 @@ class TileConfig(Section):
 
     mode: Mode = "gundam"
     max_tiles: int = Field(default=6, ge=2, le=9)
-    parts: Literal["auto", "on", "off"] = "auto"
-    retry_below: float = Field(default=0.9, ge=0, le=1)
-
-    @field_validator("parts", mode="before")
-    @classmethod
-    def _yaml_switch(cls, parts: Any) -> Any:
-        """Returns "on" or "off" for a boolean, as YAML reads a bare on or off."""
-        return {True: "on", False: "off"}[parts] if isinstance(parts, bool) else parts
 
 
 class NgramConfig(Section):
@@ -255,10 +249,12 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         name: section.model_dump(mode="json", exclude=set(section.operational))
         for name, section in sections.items()
     }
+    settings["tile"] |= _GONE_TILE
     for rung in settings["ladder"]["rungs"]:  # keys that came later count only where they are used
         for key in ("model", "below"):
             if rung[key] is None:
                 del rung[key]
+        rung["parts"] = None
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     lines = {"reader": "lines"} if config.reader == "lines" else {}
@@ -393,7 +389,7 @@ def tile_mode(config: Config) -> Mode | None:
 
 
 def tile_settings(config: Config) -> TileSettings:
-    """Returns the workers' settings for tiles and crops, or for the line reader. Raises: CheckpointError."""
+    """Returns the workers' settings for tiles, or for the line reader. Raises: CheckpointError."""
     video = _video_maker(config) if config.ingest.video else None
     if reads_lines(config):
         return TileSettings(lines=True)
@@ -403,7 +399,6 @@ def tile_settings(config: Config) -> TileSettings:
     return TileSettings(
         mode=config.tile.mode,
         max_tiles=config.tile.max_tiles,
-        crops=_reads_crops(config),
         words="off" if _has_character_head(config.model) else config.words,
     )
 
@@ -416,14 +411,6 @@ def _video_maker(config: Config) -> VideoMaker:
             f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
         )
     return maker
-
-
-def _reads_crops(config: Config) -> bool:
-    """Returns whether dense pages are read in crops; only a mode with tiles enlarges crops beyond their page size."""
-    if config.tile.parts == "off" or not MODES[config.tile.mode].crop:
-        return False
-    # Models with a character head are as small as the shipped one; the published checkpoint can read whole pages.
-    return config.tile.parts == "on" or _has_character_head(config.model)
 
 
 def _has_character_head(model: str) -> bool:

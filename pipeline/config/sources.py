@@ -21,6 +21,15 @@ from storage.strings.urls import is_url
 Layer = tuple[str, Mapping[str, Any]]
 # The bonus for a key of the same section; small, so that the names' likeness decides first.
 _SAME_SECTION = 0.1
+# Keys that are gone, and what takes their place.
+_WHOLE = (
+    "pages are read whole; dense ones are best read line by line (reader) or in more tiles (tile.max_tiles)"
+)
+_GONE = {
+    "tile.parts": _WHOLE,
+    "ladder.rungs.parts": _WHOLE,
+    "tile.retry_below": "ladder.below, or a rung's own below, says which pages are read again",
+}
 _PATH_KEYS = (
     ("ingest", "paths"),
     ("ingest", "manifest"),
@@ -151,6 +160,8 @@ def _explain(detail: ErrorDetails, layers: Sequence[Layer]) -> str:
     key = ".".join(path)
     source = next((name for name, values in reversed(layers) if _has(values, path)), "configuration")
     if detail["type"] == "extra_forbidden":
+        if (reason := _GONE.get(".".join(part for part in path if not part.isdecimal()))) is not None:
+            return f"{source}: {key} is gone: {reason}"
         return f"{source}: unknown key {key}; did you mean {nearest_key(key)}?"
     message = detail["msg"].removeprefix("Value error, ")
     got = "" if "password" in key or "credentials" in message else f", got {detail['input']!r}"

@@ -66,8 +66,6 @@ class RenderSettings:
 class TileSettings:
     """The settings for making views of pixels: the mode, and the most tiles per page (6 in vLLM, 9 upstream).
 
-    crops: whether a page with very much or very small text is read in crops, each with tiles of its own.
-    fine: whether every page is cut into small crops, as one that was read badly is, and each crop into smaller ones.
     lines: whether the page goes to the line reader: as it was drawn, in grey, without views.
     views: makes the views of a model that has others than global ones and tiles; None for DeepSeek-OCR's.
     video: makes those of an image file of several frames as one page; None reads each frame for itself.
@@ -76,8 +74,6 @@ class TileSettings:
 
     mode: Mode = "gundam"
     max_tiles: int = 6
-    crops: bool = False
-    fine: bool = False
     lines: bool = False
     views: ViewMaker | None = None
     video: VideoMaker | None = None

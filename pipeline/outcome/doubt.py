@@ -5,7 +5,6 @@ there is something on the page. Torch-free.
 """
 
 import math
-import re
 from dataclasses import replace
 
 from ocr.model_files.locate import CONFIDENCE, find_directory
@@ -20,11 +19,8 @@ UNREADABLE = "unreadable"
 NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
 _UNFINISHED = {"repeated": "it began to repeat itself", "truncated": "it was cut short"}
-_REPEATED = re.compile(r"([^f])\1+", re.IGNORECASE)
 _NO_WORDS = "no letter and no digit among what was read"
 _SEPARATOR = "; "
-# Characters that are made of several marks.
-_MARKS_OF = {"%": 3, "=": 2, '"': 2, "\u201c": 2, "\u201d": 2, ":": 2, ";": 2}
 # The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
 # with 0.03 to 0.3 and a handwriting-like typeface with up to 0.32; of 303 images of pages in Latin script, a third of
 # them worn, none has less than 0.6. Without one the confidence is the tokens' mean probability, which tells how sure
@@ -60,29 +56,6 @@ def unread(result: PageResult) -> PageResult:
     if result.parsed.blocks and all(block.label == "image" for block in result.parsed.blocks):
         return replace(result, status="blank")  # a model that labels regions saw nothing but pictures
     return replace(doubted(result, NONE_READ), confidence=None)
-
-
-def counted(result: PageResult, num_letters: int | None) -> PageResult:
-    """Returns a reading of large type, made doubtful where the page has another number of letters.
-
-    num_letters: how many letter marks are on the page, None where they cannot be counted. The model's character head
-    cannot tell whether a letter is there once or twice, and a calibrated confidence says nothing about it. Letters may
-    touch: fewer marks than letters cast doubt only where a doubled letter in the text explains them; f does not count,
-    as ff is one mark in many typefaces.
-    """
-    if num_letters is None or result.parsed is None or not result.parsed.text.strip():
-        return result
-    text = result.parsed.text
-    most = sum(_MARKS_OF.get(letter, 1) for letter in "".join(text.split()))
-    least = _num_letters(text)
-    twice = least - _num_letters(_REPEATED.sub(r"\1", text))
-    if num_letters > most or least - twice <= num_letters < least:
-        return doubted(result, f"{least} letters were read where {num_letters} stand")
-    return result
-
-
-def _num_letters(text: str) -> int:
-    return sum(letter.isalnum() for letter in text)
 
 
 def judged(result: PageResult, *, below: float) -> PageResult:

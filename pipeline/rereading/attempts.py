@@ -7,37 +7,21 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from pipeline.config.retry_steps import Step, steps_of
-from pipeline.config.schema import Config, tile_settings
+from pipeline.config.schema import Config
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.service import ModelService
 from pipeline.device.startup.loading import rereadings
 from pipeline.documents.script import foreign_script, known_scripts
-from pipeline.documents.settings import TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, incomplete, judged
+from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, embedded_result, failed_result
 from pipeline.outcome.script_check import script_flag
-from pipeline.rereading.comparing import without_scrap
 from pipeline.rereading.further_steps import further_steps
-from pipeline.rereading.joining import join, readings, with_rest
-from pipeline.rereading.merged_steps import merged_steps
+from pipeline.rereading.joining import with_rest
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
 from pipeline.text_layer.agreement import agreement, layer_of
-from pipeline.types import (
-    DividedPage,
-    EmbeddedPage,
-    Kind,
-    Page,
-    PageResult,
-    ReadablePage,
-    ReadyPage,
-    RenderedPage,
-    SeenWords,
-)
+from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.types import PageError
-
-# Cutting a page into crops also tells whether it shows print.
-_WITH_CROPS = TileSettings(crops=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -94,16 +78,13 @@ class Attempts:
         self._lines, self._begin, self._words = lines, begin, words
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
-        self._cuts = tile_settings(config).crops
-        self._retry_below = config.tile.retry_below if self._cuts else 0.0
         tools = Tools(
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
-            read=lambda rendered, step: self._results(rendered, step=step),
+            read=lambda rendered, step: self._read(rendered, step=step),
             judge=workers.layer,
         )
         kinds: tuple[Kind, ...] = get_args(Kind)
         steps = {kind: steps_of(config, kind, workers.render_settings) for kind in kinds}
-        self._merged = {kind: merged_steps(tools, steps[kind][0], self._retry_below) for kind in kinds}
         self._further = {kind: further_steps(tools, steps[kind], config.ladder.below) for kind in kinds}
         self._rereadings: asyncio.Semaphore | None = None
 
@@ -125,11 +106,11 @@ class Attempts:
             return [failed_result(page, outcome.instead_of), replace(embedded, rung="layer")]
         if isinstance(outcome, RenderedPage) and outcome.blank:
             return [blank_result(outcome)]
-        reading, num_bytes = self._results(readings(outcome), dropped), outcome.num_bytes
+        reading, num_bytes = self._read(outcome, dropped), outcome.num_bytes
         outcome = outcome.without_views()
-        results = await reading
+        first = await reading
         dropped(num_bytes)  # including those that were kept until now for the boxes
-        made, left = await self._made(outcome, results)
+        made, left = await self._made(outcome, first)
         return self._ended(made, left)
 
     async def _embedded(self, outcome: EmbeddedPage) -> PageResult:
@@ -152,28 +133,16 @@ class Attempts:
             return PutOff(state=page, steps=left)
         return [self._stored(page.ready, attempt) for attempt in self._compared(page.ready, page.attempts)]
 
-    def _stored(self, ready: ReadablePage, made: PageResult) -> PageResult:
+    def _stored(self, ready: RenderedPage, made: PageResult) -> PageResult:
         """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives."""
-        if made.status == "blank" and ready.shows_print:
-            made = doubted(made, NONE_READ)
-        if isinstance(ready, DividedPage):
-            made = counted(made, ready.num_letters)
         made = replace(made, script=script_flag(ready, made, self._scripts))
         return incomplete(judged(made, below=self._doubtful_below), ready.missing)
 
-    async def _made(
-        self, ready: ReadablePage, results: list[PageResult]
-    ) -> tuple[PageState, Sequence[RetryStep]]:
-        """Returns a page with the attempts at it and what they told of it, and the steps that have to wait.
-
-        results: of its first readings.
-        """
-        page = PageState(ready=ready, readings=results, attempts=[join(ready, results)])
-        await self._retry(page, self._merged[ready.page.kind])
-        if not ready.shows_print:  # a page of pictures, on which a doubtful scrap is no text
-            page.attempts[0] = without_scrap(page.attempts[0], self._retry_below)
-        if page.attempts[0].status == "blank":
-            await self._look_for_print(page)
+    async def _made(self, ready: RenderedPage, first: PageResult) -> tuple[PageState, Sequence[RetryStep]]:
+        """Returns a page with the attempts at it and what they told of it, and the steps that have to wait."""
+        page = PageState(ready=ready, attempts=[first])
+        if first.status == "blank" and ready.page.kind == "pdf":
+            await self._look_for_a_layer(page)
         first = page.attempts[0]
         is_foreign = foreign_script(page.ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
@@ -203,64 +172,46 @@ class Attempts:
             self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
         return self._rereadings
 
-    async def _look_for_print(self, page: PageState) -> None:
-        """Checks a blank page for print where no worker has, and for a text layer: a visible one makes it doubtful."""
-        if not self._cuts:  # checking takes 0.1 s a page
-            async with self._again():
-                seen = await asyncio.wrap_future(self._workers.render(page.ready.page, tile=_WITH_CROPS))
-            shows_print = isinstance(seen, (RenderedPage, DividedPage)) and seen.shows_print
-            page.ready = replace(page.ready, shows_print=shows_print)
-        if page.ready.page.kind != "pdf":
-            return
+    async def _look_for_a_layer(self, page: PageState) -> None:
+        """Checks a blank page for a text layer: a visible one makes it doubtful."""
         judged_page = await asyncio.wrap_future(self._workers.layer(page.ready))
         layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
         if not isinstance(judged_page, PageError) and layer is not None and layer.is_visible:
             page.ready, page.attempts[0] = judged_page, doubted(page.attempts[0], NONE_READ)
 
-    async def _results(
+    async def _read(
         self,
-        rendered: Sequence[RenderedPage],
+        rendered: RenderedPage,
         dropped: Callable[[int], None] | None = None,
         step: Step | None = None,
-    ) -> list[PageResult]:
-        """Reads pages or crops and returns their results in order.
+    ) -> PageResult:
+        """Reads a page.
 
         dropped: called with the bytes of views that are released. step: None for the first reading; others go before
         all pages that are read for the first time, which they would otherwise have to wait for.
         """
+        if rendered.grey is not None:
+            assert self._lines is not None, "no worker makes such pages otherwise"
+            return await asyncio.wrap_future(self._lines.read(rendered))
         model = self._model if step is None or step.model is None else self._others[step.model]
         is_first = self._lines is None and model is self._model  # which has begun the page
-        if self._begin is not None and not is_first and rendered[0].grey is None:
-            await self._begin(rendered[0].page, model)
-        reading = [self._read(crop, dropped, step, model) for crop in rendered]
-        del rendered
-        return list(await asyncio.gather(*reading))
-
-    async def _read(
-        self,
-        rendered: RenderedPage,
-        dropped: Callable[[int], None] | None,
-        step: Step | None,
-        model: ModelService,
-    ) -> PageResult:
-        if rendered.grey is None:
-            if (seen := self._seen(rendered)) is None:
-                return await model.read(rendered, dropped, step, is_urgent=step is not None)
-            rendered = replace(rendered, ink=None, seen=())
-            dropped = None if dropped is None else _after(seen, dropped)
-            return await model.read(rendered, dropped, step, is_urgent=step is not None, seen=seen)
-        assert self._lines is not None, "no worker makes such pages otherwise"
-        return await asyncio.wrap_future(self._lines.read(rendered))
+        if self._begin is not None and not is_first:
+            await self._begin(rendered.page, model)
+        if (seen := self._seen(rendered)) is None:
+            return await model.read(rendered, dropped, step, is_urgent=step is not None)
+        rendered = replace(rendered, ink=None, seen=())
+        dropped = None if dropped is None else _after(seen, dropped)
+        return await model.read(rendered, dropped, step, is_urgent=step is not None, seen=seen)
 
     def _seen(self, rendered: RenderedPage) -> Future[SeenWords] | None:
         """Begins to find the page's words while a model reads it; returns None where none are looked for."""
         if rendered.seen:
             known: Future[SeenWords] = Future()
-            known.set_result(SeenWords(words=rendered.seen))
+            known.set_result(SeenWords(words=rendered.seen, shows_print=True))
             return known
         return None if rendered.ink is None or self._words is None else self._words.words(rendered)
 
-    def _compared(self, ready: ReadablePage, attempts: list[PageResult]) -> list[PageResult]:
+    def _compared(self, ready: RenderedPage, attempts: list[PageResult]) -> list[PageResult]:
         """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""
         layer = layer_of(ready)
         if self._config.text_layer != "compare" or layer is None or not layer.is_trustworthy:

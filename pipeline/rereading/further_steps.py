@@ -12,7 +12,6 @@ from dataclasses import replace
 from pipeline.config.retry_steps import Step, turned_step
 from pipeline.outcome.results import failed_result, layer_result
 from pipeline.rereading.comparing import UNFINISHED, best, is_good_enough, without_scrap
-from pipeline.rereading.joining import join, readings
 from pipeline.rereading.retry import PageState, RetryStep, Tools
 from pipeline.text_layer.agreement import layer_of
 from pipeline.timing import single
@@ -61,13 +60,11 @@ class Anew(_FurtherStep):
         if isinstance(rendered, PageError):
             self._add(page, failed_result(page.ready.page, rendered))
         elif rendered is not None:
-            reading = self._tools.read(readings(rendered), self._step)
-            rendered = rendered.without_views()
-            self._add(page, self._with_text(join(rendered, await reading), shows_print=rendered.shows_print))
+            self._add(page, self._with_text(await self._tools.read(rendered, self._step)))
 
-    def _with_text(self, result: PageResult, *, shows_print: bool) -> PageResult:
+    def _with_text(self, result: PageResult) -> PageResult:
         """Returns a reading, as failed if it has no text: the first one saw something on the page, which stays."""
-        if result.status == "ok" and not shows_print:
+        if result.status == "ok":
             result = without_scrap(result, self._below)
         text = "" if result.parsed is None else result.parsed.text.strip()
         if result.status in ("blank", "doubtful") or (result.status in UNFINISHED and not text):

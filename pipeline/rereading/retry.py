@@ -1,7 +1,6 @@
 """Reads a page again, one retry step after another, until its text is good enough.
 
-The steps of merged_steps.py belong to the first attempt, which keeps the better reading; those of further_steps.py are
-attempts of their own. `pipeline.rereading.comparing` says what is good enough, and what is better.
+The steps are those of further_steps.py. `pipeline.rereading.comparing` says what is good enough, and what is better.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from pipeline.config.retry_steps import Step
-from pipeline.types import EmbeddedPage, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.types import EmbeddedPage, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
 
 
@@ -19,13 +18,11 @@ from storage.types import PageError
 class PageState:
     """A page on its way through the retry steps, which change it.
 
-    ready: the page as known so far, without views. readings: the results of its first readings, one a crop. attempts:
-    in the order they were made; they begin with the readings' joined result. is_legible: whether the model can read
-    the page at all.
+    ready: the page as known so far, without views. attempts: in the order they were made, the first reading first.
+    is_legible: whether the model can read the page at all.
     """
 
-    ready: ReadablePage
-    readings: Sequence[PageResult]
+    ready: RenderedPage
     attempts: list[PageResult]
     is_legible: bool = True
 
@@ -34,13 +31,13 @@ class PageState:
 class Tools:
     """What retry steps work with.
 
-    render: renders a page for a step. read: returns a result for each of a page's readings. judge: returns a page with
-    its text layer judged.
+    render: renders a page for a step. read: returns the result of reading it. judge: returns a page with its text layer
+    judged.
     """
 
     render: Callable[[Page, Step], Future[ReadyPage | PageError]]
-    read: Callable[[Sequence[RenderedPage], Step], Awaitable[list[PageResult]]]
-    judge: Callable[[ReadablePage], Future[ReadablePage | PageError]]
+    read: Callable[[RenderedPage, Step], Awaitable[PageResult]]
+    judge: Callable[[RenderedPage], Future[RenderedPage | PageError]]
 
 
 class RetryStep(ABC):
@@ -62,7 +59,7 @@ class RetryStep(ABC):
     async def take(self, page: PageState) -> None:
         """Reads the page again and puts what is read among its attempts."""
 
-    async def _rendered(self, page: PageState) -> ReadablePage | PageError | None:
+    async def _rendered(self, page: PageState) -> RenderedPage | PageError | None:
         """Renders the page; returns None where there is nothing to read, being blank or taken from its text layer."""
         rendered = await asyncio.wrap_future(self._tools.render(page.ready.page, self._step))
         if isinstance(rendered, EmbeddedPage) or (isinstance(rendered, RenderedPage) and rendered.blank):

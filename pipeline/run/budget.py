@@ -5,12 +5,11 @@ import time
 from collections import deque
 
 from ocr.imaging.tiling import MODES, TILE_PX
-from ocr.layout.crops import MAX_CROPS, MAX_TILES
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
 
 
 def heaviest_page_bytes(settings: TileSettings) -> int:
-    """Returns the most bytes that the pixels of one page can take, all its crops together."""
+    """Returns the most bytes that the pixels of one page can take."""
     if settings.lines:
         return MAX_GREY_PX
     return _heaviest_views_bytes(settings) + (MAX_INK_PX if settings.words == "auto" else 0)
@@ -22,15 +21,13 @@ def _heaviest_views_bytes(settings: TileSettings) -> int:
     spec = MODES[settings.mode]
     if not spec.crop:
         return 3 * spec.base_px**2
-    if settings.crops:
-        return 3 * (MAX_CROPS * spec.base_px**2 + max(MAX_TILES, settings.max_tiles) * TILE_PX**2)
     return 3 * (spec.base_px**2 + settings.max_tiles * TILE_PX**2)
 
 
 class Budget:
     """Counts the bytes held by pages in flight and lets others wait for room, first come first served.
 
-    A page may weigh anything from 0.8 to 16 MB, and a page in crops several times that: a page in a worker counts as
+    A page may weigh anything from 0.8 to 16 MB: a page in a worker counts as
     the heaviest possible one, a rendered page as its actual size.
     """
 

@@ -16,7 +16,7 @@ from ocr.transcript import formats
 from ocr.transcript.confidence import Calibration, assess
 from ocr.transcript.seen_words import with_seen_words
 from ocr.types import OutputFormat, Transcript
-from pipeline.outcome.doubt import unread
+from pipeline.outcome.doubt import NONE_READ, doubted, unread
 from pipeline.outcome.results import STATUS_OF_FINISH, blank_result
 from pipeline.outcome.script_check import DOUBTED, UNDETERMINED
 from pipeline.timing import Stopwatch, single
@@ -76,7 +76,7 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
     if read.cells_HW is not None and wording.characters is not None:
         opinion = read_cells(read.cells_HW, wording.characters)
     if opinion is not None and opinion.is_none_of(visible(transcript.raw)):
-        return blank_result(rendered, ())
+        return _unless_print(blank_result(rendered, ()), read)
     parsed = formats.parse(
         transcript.raw,
         wording.output_format,
@@ -103,7 +103,13 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         dpi=rendered.dpi,
         rotation_deg=rendered.rotation_deg,
     )
-    return unread(_with_script(result, opinion, wording.tokenizer))
+    return _unless_print(unread(_with_script(result, opinion, wording.tokenizer)), read)
+
+
+def _unless_print(result: PageResult, read: ReadPage) -> PageResult:
+    """Returns the result, doubtful where it is blank though print was seen on the page."""
+    shows_print = read.seen is not None and read.seen.shows_print
+    return doubted(result, NONE_READ) if shows_print and result.status == "blank" else result
 
 
 def _with_script(result: PageResult, opinion: SecondOpinion | None, tokenizer: Tokenizer) -> PageResult:

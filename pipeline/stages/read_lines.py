@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from encoders.views import UInt8Array
+from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.unread_ink import unread_ink
 from ocr.types import Block, ParsedText, Word
-from pipeline.outcome.doubt import doubted, unread
+from pipeline.outcome.doubt import NONE_READ, doubted, unread
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, single
 from pipeline.types import PageResult, RenderedPage, SeenWords
@@ -30,7 +31,8 @@ _UNREAD = "most of its marks were not read: handwriting, perhaps, or a drawing"
 def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     """Returns the page's result. rendered: must have its pixels.
 
-    Without text it is blank where there is nothing on it but a picture, and doubtful where there is other ink.
+    Without text it is blank where there is nothing on it but a picture, and doubtful where there is other ink, or print
+    too large to be read.
     """
     assert rendered.grey is not None, "a page for the line reader"
     watch = Stopwatch()
@@ -42,6 +44,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         parsed, confidence = rated(page_text(lines), signals, reader.calibration)
         parsed = _on_page(parsed, rendered, rendered.grey)
         is_unread = unread_ink(rendered.grey, (line.line for line in lines)) > _MOST_UNREAD
+        is_large = not parsed.text.strip() and shows_large_print(rendered.grey, reader)
     result = PageResult(
         page=rendered.page,
         status="ok" if parsed.text.strip() else "blank",
@@ -55,6 +58,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         timings=(*render_timings(rendered), single("lines", watch.seconds)),
     )
     result = unread(result)
+    if is_large:
+        result = doubted(result, NONE_READ)
     if is_unread:
         result = doubted(result, _UNREAD)
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
@@ -69,7 +74,8 @@ def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
         darkness = darkness_of(rendered.ink)
         parsed = page_text(reader.read(darkness, reader.find(darkness)))
         words = _on_page(parsed, rendered, rendered.ink).words
-    return SeenWords(words=words, seconds=watch.seconds)
+        shows_print = bool(words) or shows_large_print(rendered.ink, reader)
+    return SeenWords(words=words, shows_print=shows_print, seconds=watch.seconds)
 
 
 def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:

@@ -1,6 +1,5 @@
 """Stage render: turns a PDF page, an image frame or a video into pixels. Runs in workers; never imports torch."""
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +9,6 @@ from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from ocr.imaging.tiling import layout
-from ocr.layout.crops import CropPlan
-from ocr.layout.split.plan import plan
 from ocr.orientation.detect import Orientation
 from pipeline.documents import images, orientation, pdf
 from pipeline.documents.blank import is_blank
@@ -20,12 +17,10 @@ from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.documents.videos.showing import Video, take
-from pipeline.text_layer.extract import drafts
+from pipeline.text_layer.extract.lines import as_text
 from pipeline.text_layer.extract.spans import read_lines
 from pipeline.types import Page
 
-# The most pixels that a page read in crops is rendered at: some 460 dpi for an A4 page.
-_MAX_CROPS_PX = 20_000_000
 # A page that takes longer to draw does not get its text layer extracted too: rendering has a time limit.
 _PATIENCE_S = 5.0
 
@@ -34,8 +29,7 @@ _PATIENCE_S = 5.0
 class PageImage:
     """A rendered page. pixels: [H, W, 3] uint8 RGB, in the memory layout of ocr.imaging.planes.
 
-    grid: (columns, rows) of its tiles; plan: how it is cut into crops.
-    text_layers: the PDF's own text for each reading (the plan's crops, or the page), None where there is none.
+    grid: (columns, rows) of its tiles. text_layer: the PDF's own text for it, None where there is none.
     rotation_deg: the clockwise rotation that made the page upright; all of the above is of the rotated page.
     runner_up_deg: the rotation to try instead where that one is in doubt.
     missing: a sentence that says what of the page could not be drawn; "" where all was.
@@ -47,9 +41,8 @@ class PageImage:
     grid: tuple[int, int]
     dpi: float | None
     blank: bool
-    plan: CropPlan
     render_s: float
-    text_layers: tuple[str | None, ...] = ()
+    text_layer: str | None = None
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
@@ -75,7 +68,7 @@ def render(
     """Returns the pixels of each page, in order.
 
     A PDF page's size at 144 dpi decides the grid. The page is rendered at the resolution that fills the grid's
-    canvas, a page in crops at the one that fills the crops', or either at settings.dpi.
+    canvas, or at settings.dpi.
     Raises: DocumentError, PageRenderError, OSError.
     """
     return [_render_page(page, settings, tile, documents) for page in pages]
@@ -105,20 +98,10 @@ def _rendered(
     if page.kind == "video" or (page.kind == "image" and images.count_frames(document) == 1):
         documents.check()
         documents.close()
-    crop_plan = (
-        plan(drawn.pixels, tile.max_tiles, drawn.grid, fine=tile.fine)
-        if tile.crops and not blank
-        else CropPlan()
-    )
-    layers: tuple[str | None, ...] = ()
-    if page.kind == "pdf" and not blank:
+    layer = None
+    if page.kind == "pdf" and not blank and time.perf_counter() - start < _PATIENCE_S:
         with pdf.turned(document, page.page_index, angle_deg):
-            if crop_plan.crops and settings.dpi is None:
-                drawn = _drawn_finely(page, document, settings, tile, drawn, crop_plan)
-                crop_plan = crop_plan.scaled(drawn.pixels.shape[1], drawn.pixels.shape[0])
-            if drawn.dpi is not None and time.perf_counter() - start < _PATIENCE_S:
-                lines = read_lines(document, page.page_index)
-                layers = drafts.texts(lines, crop_plan, drawn.dpi / pdf.POINTS_PER_INCH)
+            layer = as_text(read_lines(document, page.page_index))
     documents.check()
     return PageImage(
         page=page,
@@ -126,9 +109,8 @@ def _rendered(
         grid=drawn.grid,
         dpi=drawn.dpi,
         blank=blank,
-        plan=crop_plan,
         render_s=time.perf_counter() - start,
-        text_layers=layers,
+        text_layer=layer,
         rotation_deg=angle_deg,
         runner_up_deg=stands.runner_up_deg,
         missing=missing,
@@ -195,21 +177,6 @@ def _turned(
     return replace(drawn, pixels=pixels, grid=grid)
 
 
-def _drawn_finely(
-    page: Page,
-    document: Any,
-    settings: RenderSettings,
-    tile: TileSettings,
-    drawn: _Drawn,
-    crop_plan: CropPlan,
-) -> _Drawn:
-    """Returns a PDF page that is read in crops, drawn at the resolution that fills the crops' canvases."""
-    assert drawn.dpi is not None, "a PDF page is drawn at some resolution"
-    finer = replace(settings, dpi=drawn.dpi * _zoom(crop_plan, drawn.pixels))
-    pixels, dpi, _ = pdf.render_pdf_page(document, page.page_index, finer, tile)
-    return _Drawn(pixels, dpi, drawn.grid)
-
-
 def _check_blank(page: Page, document: Any, missing: str) -> None:
     """Raises PageRenderError where a page only looks blank. missing: what of it could not be drawn."""
     if missing:
@@ -224,10 +191,3 @@ def _check_blank(page: Page, document: Any, missing: str) -> None:
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
     if reason := page_losses.blank_reason(document, page.page_index):
         raise PageRenderError("unreadable", reason)
-
-
-def _zoom(plan_: CropPlan, pixels: UInt8Array) -> float:
-    """Returns the factor by which the resolution has to grow so that none of the page's crops is enlarged."""
-    height_px, width_px, _ = pixels.shape
-    largest = max(crop.scale for crop in plan_.crops)
-    return max(1.0, min(largest, math.sqrt(_MAX_CROPS_PX / (height_px * width_px))))

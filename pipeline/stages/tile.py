@@ -13,61 +13,14 @@ from PIL import Image
 from encoders.views import PageViews, UInt8Array
 from ocr.imaging.planes import picture_of
 from ocr.imaging.tiling import views
-from ocr.layout.split.crop_images import lay_out
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
 from pipeline.stages.render import PageImage
-from pipeline.types import DividedPage, PageCrop, ReadablePage, RenderedPage
+from pipeline.types import RenderedPage
 
 
-def tile(images: Sequence[PageImage], settings: TileSettings) -> list[ReadablePage]:
+def tile(images: Sequence[PageImage], settings: TileSettings) -> list[RenderedPage]:
     """Returns the views of each page, in order."""
-    return [
-        _tile_crops(image, settings)
-        if image.plan.crops and not settings.lines
-        else _tile_page(image, settings)
-        for image in images
-    ]
-
-
-def _tile_crops(image: PageImage, settings: TileSettings) -> DividedPage:
-    start = time.perf_counter()
-    crops = []
-    for crop, sheet in zip(image.plan.crops, lay_out(image.pixels, image.plan), strict=True):
-        left, top, right, bottom = crop.frame_px
-        rendered = RenderedPage(
-            page=image.page,
-            views=views(sheet, settings.mode, settings.max_tiles, crop.grid),
-            width_px=right - left,
-            height_px=bottom - top,
-            dpi=image.dpi,
-            blank=False,
-            seconds={},
-            rotation_deg=image.rotation_deg,
-            ink=_grey(sheet, MAX_INK_PX) if settings.words == "auto" else None,
-        )
-        crops.append(
-            PageCrop(
-                rendered=rendered,
-                origin_px=(left, top),
-                paragraph_break=crop.paragraph_break,
-                within=crop.within,
-            )
-        )
-    height_px, width_px, _ = image.pixels.shape
-    return DividedPage(
-        page=image.page,
-        crops=tuple(crops),
-        width_px=width_px,
-        height_px=height_px,
-        dpi=image.dpi,
-        angle_deg=image.plan.angle_deg,
-        rotation_deg=image.rotation_deg,
-        runner_up_deg=image.runner_up_deg,
-        missing=image.missing,
-        shows_print=image.plan.shows_print,
-        num_letters=image.plan.num_letters,
-        seconds={"render": image.render_s, "tile": time.perf_counter() - start},
-    )
+    return [_tile_page(image, settings) for image in images]
 
 
 def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
@@ -93,7 +46,7 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         rotation_deg=image.rotation_deg,
         runner_up_deg=image.runner_up_deg,
         missing=image.missing,
-        shows_print=image.plan.shows_print,
+        text_layer=image.text_layer,
         grey=grey,
         ink=_grey(image.pixels, MAX_INK_PX) if wants_words else None,
     )

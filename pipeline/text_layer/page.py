@@ -25,7 +25,7 @@ from pipeline.text_layer.trust.verdict import (
     judge,
     shows_any,
 )
-from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, ReadablePage, RenderedPage
+from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, RenderedPage
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -78,13 +78,13 @@ def _closed_if_damaged(documents: OpenDocuments) -> None:
         documents.close()
 
 
-def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+def with_script(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
     """Returns the page with the script of its text layer, if that consists of words.
 
-    It uses the drafts, which exist already. A script other than Latin is checked again: for unmapped characters a draft
-    has their codes, which may be letters of any script. Raises: DocumentError, PageRenderError, OSError.
+    A script other than Latin is checked again: for unmapped characters the text that was extracted while drawing has
+    their codes, which may be letters of any script. Raises: DocumentError, PageRenderError, OSError.
     """
-    text = _draft(ready)
+    text = ready.text_layer
     if not text:
         return ready
     script = main_script(text) if are_words(text) else None
@@ -95,14 +95,14 @@ def with_script(ready: ReadablePage, settings: RenderSettings, documents: OpenDo
     return replace(ready, script=script)
 
 
-def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+def with_layer(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
     """Returns the page with its text layer judged, and the layer's script; unchanged where there is no layer.
 
     Where layers are taken last, text that another program recognised under a scan is good enough. The page needs no
     views. Raises: DocumentError, PageRenderError, OSError.
     """
     page, last = ready.page, settings.text_layer in TAKEN_LAST
-    if not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
+    if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
         return ready
     start = time.perf_counter()
     try:
@@ -117,13 +117,13 @@ def with_layer(ready: ReadablePage, settings: RenderSettings, documents: OpenDoc
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)
 
 
-def with_seen(ready: ReadablePage, settings: RenderSettings, documents: OpenDocuments) -> ReadablePage:
+def with_seen(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
     """Returns the page with the words of its text layer where that is trusted, instead of its pixels to find them on.
 
-    A page that is read in crops is returned as it is. Raises: DocumentError, OSError.
+    Raises: DocumentError, OSError.
     """
     page = ready.page
-    if not isinstance(ready, RenderedPage) or not _draft(ready) or page.kind != "pdf" or ready.dpi is None:
+    if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
         return ready
     start = time.perf_counter()
     layer = ready.layer
@@ -139,12 +139,6 @@ def with_seen(ready: ReadablePage, settings: RenderSettings, documents: OpenDocu
     if layer is None or not layer.is_trustworthy:
         return replace(ready, seconds=seconds)
     return replace(ready, seen=layer.words, ink=None, seconds=seconds)
-
-
-def _draft(ready: ReadablePage) -> str:
-    """Returns the layer's text of all the page's readings together."""
-    readings = [ready] if isinstance(ready, RenderedPage) else [crop.rendered for crop in ready.crops]
-    return "\n".join(reading.text_layer for reading in readings if reading.text_layer)
 
 
 def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:

@@ -25,7 +25,6 @@ from ocr.decoding import decode_pages
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
 from ocr.layout.localize.blocks import placed
-from ocr.layout.split.plan import plan
 from ocr.model_files.locate import CONFIDENCE, find_directory
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
 from ocr.training.calibrate.reliability import (
@@ -71,13 +70,10 @@ class _Read:
 def read(folder: Path, model: str) -> Iterator[Reading]:
     """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
 
-    Pages that a run would read in crops are left out: the truth of a crop is not known. Pages that are returned
-    without text yield nothing: they have no confidence.
+    Pages that are returned without text yield nothing: they have no confidence.
     """
     loaded = checkpoint.load(model, device="cpu", dtype=torch.float32)
-    every = sorted((folder / "pages").iterdir())
-    files = [file for file in every if not plan(_pixels(file), _MAX_TILES).crops]
-    print(f"{len(every) - len(files)} pages left out: a run reads them in crops", flush=True)
+    files = sorted((folder / "pages").iterdir())
     for start in range(0, len(files), _BATCH):
         part = files[start : start + _BATCH]
         for number, (file, found) in enumerate(zip(part, _read_batch(loaded, part), strict=True), start):

@@ -172,7 +172,6 @@ def bench_config(
     if subject.has_modes:
         most = _vision_tokens(paths, config) + subject.prompt_words(config.decode.prompt) + output_tokens
     fixed: dict[str, Any] = {
-        "tile": {"retry_below": 0},
         "ladder": {"rungs": []},
         "text_layer": "ignore",  # in any case: a page that is not read writes no tokens
         "decode": {

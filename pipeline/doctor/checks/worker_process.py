@@ -14,7 +14,7 @@ from pipeline.doctor.finding import Finding, fail, ok
 from pipeline.doctor.sample_page import TEXT, sample_pdf
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.budget import heaviest_page_bytes
-from pipeline.types import EmbeddedPage, Page, ReadablePage, ReadyPage
+from pipeline.types import EmbeddedPage, Page, ReadyPage, RenderedPage
 from storage.types import PageError
 
 _TIMEOUT_S = 60.0
@@ -29,7 +29,7 @@ def check(config: Config) -> Iterator[Finding]:
 
 
 def _render(path: Path, config: Config) -> Iterator[Finding]:
-    tile = tile_settings(config if local_directory(config.model) else _without_crops(config))
+    tile = tile_settings(config if local_directory(config.model) else _with_shipped(config))
     page = Page(
         path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
     )
@@ -58,13 +58,9 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
 _REMEDY = "check that processes can be started here, with memory and semaphores (/dev/shm)"
 
 
-def _without_crops(config: Config) -> Config:
-    """Returns the configuration without crops or lines: only the model's files tell whether it reads pages that way.
-
-    They are not here; the shipped model's are.
-    """
-    tile = config.tile.model_copy(update={"parts": "off"})
-    return config.model_copy(update={"model": SHIPPED, "tile": tile, "reader": "page"})
+def _with_shipped(config: Config) -> Config:
+    """Returns the configuration with the shipped model, in place of one whose files are not here to be asked."""
+    return config.model_copy(update={"model": SHIPPED, "reader": "page"})
 
 
 def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) -> Finding:
@@ -78,16 +74,13 @@ def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) ->
     )
 
 
-def _fonts(page: ReadablePage) -> Finding:
+def _fonts(page: RenderedPage) -> Finding:
     """Checks that the text was drawn: a page without its typeface would be blank, or fail as illegible."""
-    from pipeline.rereading.joining import readings
-
-    layers = "".join(reading.text_layer or "" for reading in readings(page))
-    if any(reading.blank for reading in readings(page)):
+    if page.blank:
         return fail(
             "fonts", "text in a typeface that is not in the PDF is not drawn", "install pymupdf again"
         )
     found = "typefaces that are not in a PDF are drawn with MuPDF's own; no system fonts are needed"
-    if layers.split() != TEXT.split():
-        return fail("fonts", f"the text layer of the page reads {layers!r}", "install pymupdf again")
+    if (page.text_layer or "").split() != TEXT.split():
+        return fail("fonts", f"the text layer of the page reads {page.text_layer!r}", "install pymupdf again")
     return ok("fonts", found)

@@ -12,7 +12,7 @@ from pipeline.documents.videos import containers
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.download import ObjectError
 from pipeline.ingest.objects.spool import Spool
-from pipeline.types import DividedPage, Document, EmbeddedPage, Page, RenderedPage
+from pipeline.types import Document, EmbeddedPage, Page, RenderedPage
 from storage.strings.urls import name_of
 
 Result = TypeVar("Result")
@@ -44,9 +44,6 @@ def refused(url: str, reason: str, settings: IngestSettings) -> Document:
 
 def of_page(page: Page, result: Any) -> Any:
     """Returns a task's result with this page in place of its own; an error stays as it is."""
-    if isinstance(result, DividedPage):
-        crops = (replace(crop, rendered=replace(crop.rendered, page=page)) for crop in result.crops)
-        return replace(result, page=page, crops=tuple(crops))
     return replace(result, page=page) if isinstance(result, RenderedPage | EmbeddedPage) else result
 
 

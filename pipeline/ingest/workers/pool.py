@@ -19,7 +19,7 @@ from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
-from pipeline.types import Document, Kind, Page, PageKind, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, Page, PageKind, ReadyPage, RenderedPage
 from storage.strings.urls import is_url
 from storage.types import PageError
 
@@ -151,18 +151,18 @@ class WorkerPool(TaskPool):
 
         return self._of_page(page, rendered, partial(of_page, page))
 
-    def layer(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+    def layer(self, ready: RenderedPage) -> Future[RenderedPage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
 
         ready: should be without views, as it is sent to the worker and back. The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
 
-        def failed(error: BaseException) -> ReadablePage | PageError:
+        def failed(error: BaseException) -> RenderedPage | PageError:
             category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
             return PageError(stage="layer", category=category, message=f"{failed_tasks.JUDGING} {happened}")
 
-        def judged(its: Page) -> Future[ReadablePage | PageError]:
+        def judged(its: Page) -> Future[RenderedPage | PageError]:
             arguments = (of_page(its, ready), self._render, limit_s)
             return self._submit(tasks.layer_task, arguments, limit_s, failed, meter=self._rendering)
 

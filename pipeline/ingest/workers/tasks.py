@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.shared_memory import Slot
-from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadablePage, ReadyPage
+from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadyPage, RenderedPage
 from storage.types import PageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def render_task(
     return worker.render_task(page, settings, layout, limit_s, slot)
 
 
-def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+def layer_task(ready: RenderedPage, settings: RenderSettings, limit_s: float) -> RenderedPage | PageError:
     """Returns a rendered page with its text layer judged: calls pipeline.ingest.workers.worker.layer_task."""
     from pipeline.ingest.workers import worker
 

@@ -36,7 +36,6 @@ from pipeline.types import (
     LayerUse,
     Page,
     PageKind,
-    ReadablePage,
     ReadyPage,
     RenderedPage,
 )
@@ -106,7 +105,7 @@ def render_task(
     return _tried(packed, "render", RENDERING, limit_s)
 
 
-def layer_task(ready: ReadablePage, settings: RenderSettings, limit_s: float) -> ReadablePage | PageError:
+def layer_task(ready: RenderedPage, settings: RenderSettings, limit_s: float) -> RenderedPage | PageError:
     """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
     return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
 
@@ -157,8 +156,7 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
 
     Where layers are taken last, that of a page with views is only judged when it is asked for (layer_task).
     """
-    first_look = not layout.fine  # a page that is cut finely was read before, so its layer had been rejected
-    if settings.text_layer in TAKEN_FIRST and first_look:
+    if settings.text_layer in TAKEN_FIRST:
         found = embedded_page(page, settings, _DOCUMENTS, partly=layout.lines)
         if found is not None:
             return found if found.layer.is_trustworthy else _with_rest(found, settings, layout)
@@ -172,10 +170,8 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         return replace(
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
-    ready = with_text_layers(tile(images, layout)[0], images[0].text_layers)
-    if first_look:
-        is_compared = settings.text_layer == "compare"
-        ready = (with_layer if is_compared else with_script)(ready, settings, _DOCUMENTS)
+    is_compared = settings.text_layer == "compare"
+    ready = (with_layer if is_compared else with_script)(tile(images, layout)[0], settings, _DOCUMENTS)
     uses_layer = layout.words != "off" and settings.text_layer != "ignore"
     return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
 
@@ -189,23 +185,9 @@ def _with_rest(found: EmbeddedPage, settings: RenderSettings, layout: TileSettin
         return replace(
             found, missing=found.missing or f"what its pictures show was not read: {error.message}"
         )
-    assert isinstance(rendered, RenderedPage), "no page for the line reader is read in crops"
     if rendered.grey is None:
         return found
     return replace(found, rest=without_layer(rendered, found.layer, found.width_px))
-
-
-def with_text_layers(ready: ReadablePage, layers: Sequence[str | None]) -> ReadablePage:
-    """Returns the page with the text layer of each of its readings. layers: one for each, or empty."""
-    if not any(layers):
-        return ready
-    if isinstance(ready, RenderedPage):
-        return replace(ready, text_layer=layers[0])
-    crops = (
-        replace(crop, rendered=replace(crop.rendered, text_layer=layer))
-        for crop, layer in zip(ready.crops, layers, strict=True)
-    )
-    return replace(ready, crops=tuple(crops))
 
 
 def _end_with_parent() -> None:

@@ -4,9 +4,9 @@ python -m tests.benchmarks.pages.blank_figures CACHE [--each N] [--most N] [--dp
 
 Downloads manuals of Debian into CACHE (with apt, nothing is installed), none of which are in training or in the
 evaluation set. Draws up to N pages of each whose text layer has a visible letter or figure, those with the least text
-first, as losses are mostly a lone header or page number; in turn at the given resolutions. It checks what comes before
-the model: `is_blank` and, for pages with little text that are not blank, whether they show print, without which they
-would be blank if nothing were read. Empty sheets are generated (tests.benchmarks.pages.empty_sheets).
+first, as losses are mostly a lone header or page number; in turn at the given resolutions. It checks `is_blank`
+and, for pages with little text that are not blank, whether the line reader reads something or says that there is
+print. Empty sheets are generated (tests.benchmarks.pages.empty_sheets).
 """
 
 import argparse
@@ -19,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import pymupdf
+from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.layout.split.plan import plan
 from ocr.training.corpus.packages import download
+from pipeline.api.image_reader import ImageReader
 from pipeline.documents.blank import is_blank
 from pipeline.documents.pdf import shows_text
 from tests.benchmarks.pages.empty_sheets import sheets
@@ -33,7 +34,6 @@ PACKAGES = (
     "libcfitsio-doc", "libmpfr-doc", "mrbayes-doc", "music-doc", "nauty-doc", "pari-doc", "sdcc-doc", "surf-alggeo-doc",
 )  # fmt: skip
 _DPI = (100, 150, 200, 300)
-_MAX_TILES = 6
 _LITTLE = 400
 
 
@@ -69,7 +69,7 @@ def main() -> int:
     parser.add_argument("--dpi", type=int, nargs="+", default=_DPI)
     args = parser.parse_args()
     counts: Counter[str] = Counter()
-    blank_s = 0.0
+    blank_s, reader = 0.0, ImageReader()
     for name, document in documents(args.cache):
         counts["documents"] += counts["pages"] < args.most
         for number, (length, index) in enumerate(chosen(document, args.each)):
@@ -81,7 +81,7 @@ def main() -> int:
             start = time.process_time()
             blank = is_blank(pixels)
             blank_s += time.process_time() - start
-            is_print = length > _LITTLE or (not blank and plan(pixels, _MAX_TILES).shows_print)
+            is_print = length > _LITTLE or (not blank and _shows_print(reader, pixels))
             verdict = "blank" if blank else "print" if is_print else "no print seen"
             counts[verdict] += 1
             if verdict != "print":
@@ -89,19 +89,23 @@ def main() -> int:
     cost_ms = 1000 * blank_s / counts["pages"]
     print(f"{counts['pages']} pages of {counts['documents']} documents, {cost_ms:.1f} CPU ms a page")
     print(f"{counts['blank']} blank, {counts['no print seen']} on which no print is seen")
-    for kind, found in _empty().items():
+    for kind, found in _empty(reader).items():
         print(f"{kind:14} {found['blank']} blank, {found['no print']} no print, {found['print']} print")
     return int(counts["blank"] > 0)
 
 
-def _empty() -> dict[str, Counter[str]]:
+def _empty(reader: ImageReader) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for dpi in _DPI:
         for seed in range(3):
             for kind, pixels in sheets(dpi, seed).items():
-                shows = "print" if plan(pixels, _MAX_TILES).shows_print else "no print"
+                shows = "print" if _shows_print(reader, pixels) else "no print"
                 found.setdefault(kind, Counter())["blank" if is_blank(pixels) else shows] += 1
     return found
+
+
+def _shows_print(reader: ImageReader, pixels: UInt8Array) -> bool:
+    return reader.read(Image.fromarray(pixels)).status != "blank"
 
 
 def _drawn(page: pymupdf.Page, dpi: int) -> UInt8Array:

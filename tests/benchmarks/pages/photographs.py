@@ -1,12 +1,12 @@
 """Reports how photographs without print end, alone and on scanned sheets.
 
-python -m tests.benchmarks.pages.photographs CACHE [--dpi N] [--each N]     examines them, without the model
+python -m tests.benchmarks.pages.photographs CACHE [--dpi N] [--each N]     reads them with the line reader, as they are
 python -m tests.benchmarks.pages.photographs CACHE --write FOLDER [--each N]     writes them, for a run
 python -m tests.benchmarks.pages.photographs CACHE --database RUN.sqlite     reports how they ended in that run
 
 Downloads the Debian packages that hold them into CACHE (with apt, nothing is installed). All pictures were inspected:
-none has legible lettering. Without the model it shows only which are blank at once; on the others the model mostly
-reads nothing, and then they are blank too, unless something on them looks like print: those are doubtful.
+none has legible lettering. Some are blank at once; on the others mostly nothing is read, and then they are blank too,
+unless something on them looks like print: those are doubtful.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ocr.layout.split.plan import plan
 from ocr.training.corpus.packages import download
+from pipeline.api.image_reader import ImageReader
 from pipeline.documents.blank import is_blank
 from tests.benchmarks.pages.empty_sheets import black_edges, paper, punched, skewed_edges
 from tests.benchmarks.quality.readings.engines import stored
@@ -49,7 +49,6 @@ _FILES = {
 _ARCHIVES = tuple(f"explore_{name}.rcc" for name in ("farm_animals", "monuments", "world_animals"))
 _PICTURE = re.compile(rb"RIFF(.{4})WEBP|\xff\xd8\xff[\xe0\xe1]", re.DOTALL)
 _LEAST_PX = 200
-_MAX_TILES = 6
 _SHARE = 0.75  # of a sheet's width or height that a photograph takes
 _SHEETS: tuple[Callable[[float, np.random.Generator], Image.Image], ...] = (
     paper,
@@ -104,11 +103,8 @@ def on_sheet(sheet: Image.Image, photo: Image.Image) -> Image.Image:
     return sheet
 
 
-def _seen(picture: Image.Image) -> str:
-    pixels = np.asarray(picture)
-    if is_blank(pixels):
-        return "blank at once"
-    return "looks like print" if plan(pixels, _MAX_TILES).shows_print else "left to the model"
+def _seen(reader: ImageReader, picture: Image.Image) -> str:
+    return "blank at once" if is_blank(np.asarray(picture)) else reader.read(picture).status
 
 
 def _write(folder: Path, cache: Path, dpi: float, each: int) -> int:
@@ -145,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{name:40} {reading.status:10} {reading.text[:60]!r}")
         _print((name, reading.status) for name, reading in readings)
     else:
-        _print((name, _seen(picture)) for name, picture in pages(args.cache, args.dpi, args.each))
+        reader = ImageReader()
+        _print((name, _seen(reader, picture)) for name, picture in pages(args.cache, args.dpi, args.each))
     return 0
 
 

@@ -25,12 +25,10 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.ingest.workers.worker import with_text_layers
-from pipeline.rereading.joining import readings
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
-from pipeline.types import Kind, Page, ReadyPage, RenderedPage
+from pipeline.types import Kind, Page, RenderedPage
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 INDEX = "pages.json"
@@ -154,14 +152,14 @@ def build(loaded: LoadedModel, pages: Sequence[Source], folder: Path) -> None:
     for source in pages:
         file = folder / f"{source.name.replace('/', '--')}.safetensors"
         if not file.is_file():
-            rendered = [page for page in readings(_rendered(source, folder)) if not page.blank]
+            rendered = [page for page in [_rendered(source, folder)] if not page.blank]
             _write(loaded, source, rendered, file)
             print(f"{source.name}: {len(rendered)} readings", flush=True)
         names.append(file.name)
     (folder / INDEX).write_text(json.dumps(names, indent=1), encoding="utf-8")
 
 
-def _rendered(source: Source, folder: Path) -> ReadyPage:
+def _rendered(source: Source, folder: Path) -> RenderedPage:
     path = source.path
     if path.suffix == ".gz":
         path = folder / "unpacked.pdf"
@@ -170,10 +168,10 @@ def _rendered(source: Source, folder: Path) -> ReadyPage:
     assert document.sha256 is not None, f"{path}: {document.reason}"
     assert document.kind is not None
     page = Page(path=str(path), sha256=document.sha256, kind=document.kind, page_index=source.page_index)
-    layout, opened = TileSettings(crops=True), OpenDocuments()
+    layout, opened = TileSettings(), OpenDocuments()
     images = render([page], RenderSettings(), layout, opened)
     opened.close()
-    return with_text_layers(tile(images, layout)[0], images[0].text_layers)
+    return tile(images, layout)[0]
 
 
 @torch.inference_mode()

@@ -53,16 +53,8 @@ _MAX_WRONG = 0.2
 
 def pages() -> Iterator[tuple[str, str, Image.Image]]:
     """Yields name, text and picture of each page; the text is "" for one without print and "?" for a foreign one."""
-    for size_pt, word in (
-        (100, "SALE"),
-        (150, "SALE"),
-        (200, "OPEN"),
-        (330, "GO"),
-        (400, "NO"),
-        (130, "Danger"),
-    ):
-        yield f"poster-{size_pt}-{word}", word, _sheet([(word, size_pt, 0.5)])
-    for size_pt, word in ((12, "7"), (40, "II"), (40, "XIV"), (80, "3"), (200, "42"), (330, "5")):
+    yield from posters()
+    for size_pt, word in ((12, "7"), (40, "XIV")):
         yield f"number-{size_pt}-{word}", word, _sheet([(word, size_pt, 0.45)])
     for size_pt, word in ((10, "Appendix"), (14, "Notes"), (24, "Contents"), (60, "Index"), (80, "Part Two")):
         yield f"word-{size_pt}-{word.replace(' ', '')}", word, _sheet([(word, size_pt, 0.5)])
@@ -75,6 +67,21 @@ def pages() -> Iterator[tuple[str, str, Image.Image]]:
         yield f"script-{name}", "?", _set(text * 12, font)
     for kind, sheet in empty_sheets.sheets(_DPI, seed=7).items():
         yield f"sheet-{kind}-empty", "", Image.fromarray(sheet)
+
+
+def posters() -> Iterator[tuple[str, str, Image.Image]]:
+    """Yields name, text and picture of each page whose print is too large to be found as a line."""
+    for size_pt, word in (
+        (100, "SALE"),
+        (150, "SALE"),
+        (200, "OPEN"),
+        (330, "GO"),
+        (400, "NO"),
+        (130, "Danger"),
+    ):
+        yield f"poster-{size_pt}-{word}", word, _sheet([(word, size_pt, 0.5)])
+    for size_pt, word in ((40, "II"), (80, "3"), (200, "42"), (330, "5")):
+        yield f"number-{size_pt}-{word}", word, _sheet([(word, size_pt, 0.45)])
 
 
 def write(folder: Path) -> int:

@@ -39,7 +39,6 @@ OF_WORKERS = {
     "pipeline.ingest.workers.worker",
     "pipeline.documents.pdf",
     "pipeline.stages.render",
-    "ocr.layout.split.plan",
 }
 HEAVY = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL"}
 

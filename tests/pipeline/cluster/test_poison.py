@@ -63,7 +63,6 @@ def test_a_page_that_kills_its_workers_is_set_aside(tmp_path: Path) -> None:
             "dtype=float32",
             "encoder.dtype=float32",
             "ladder.rungs=[]",
-            "tile.retry_below=0",
         ]
         return load(None, sets, [("test", values)])
 

@@ -7,8 +7,8 @@ from pipeline.errors import ConfigError
 
 def test_rungs_can_be_listed_and_switched_off() -> None:
     assert load(None, ["ladder.rungs=[]"]).ladder.rungs == []
-    (rung,) = load(None, ["ladder.rungs=[{name: whole, parts: off}]"]).ladder.rungs
-    assert (rung.name, rung.parts, rung.temperature) == ("whole", "off", None)
+    (rung,) = load(None, ["ladder.rungs=[{name: tiny, mode: tiny}]"]).ladder.rungs
+    assert (rung.name, rung.mode, rung.temperature) == ("tiny", "tiny", None)
     assert [rung.name for rung in Config().ladder.rungs] == ["ngram", "mode", "temperature", "layer"]
 
 
@@ -25,6 +25,7 @@ def test_rungs_can_be_listed_and_switched_off() -> None:
         ("[{name: A b, dpi: 300}]", "pattern"),
         ("[{dpi: 300}]", "name"),
         ("[{name: a, heat: 3}]", "heat"),
+        ("[{name: a, parts: off}]", "ladder.rungs.0.parts is gone: pages are read whole"),
     ],
 )
 def test_rungs_that_make_no_sense_are_refused(rungs: str, message: str) -> None:

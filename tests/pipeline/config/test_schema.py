@@ -26,23 +26,13 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings(text_layer="auto")
-    assert tile_settings(load(None, ["reader=page", "tile.parts=off"])) == TileSettings()
+    assert tile_settings(load(None, ["reader=page"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
     config = load(None, ["ingest.include=['*.pdf']", "ingest.max_image_pixels=9", "render.dpi=72.0"])
     assert ingest_settings(config) == IngestSettings(include=("*.pdf",), max_image_pixels=9)
     assert render_settings(config) == RenderSettings(dpi=72.0, max_image_pixels=9, text_layer="auto")
-
-
-def test_only_small_models_with_tiles_read_dense_pages_in_crops(tmp_path: Path) -> None:
-    assert tile_settings(Config(reader="page")).crops
-    assert not tile_settings(load(None, ["reader=page", "tile.mode=base"])).crops
-    assert not tile_settings(load(None, ["reader=page", "tile.parts=off"])).crops
-    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
-    published = load(None, [f"model={tmp_path}"])
-    assert not tile_settings(published).crops
-    assert tile_settings(load(None, [f"model={tmp_path}", "tile.parts=on"])).crops
 
 
 def test_lines_are_read_where_the_model_has_a_line_reader(tmp_path: Path) -> None:
@@ -62,8 +52,6 @@ TEXT_KEYS = {
     "render.dpi=200",
     "tile.mode=base",
     "tile.max_tiles=9",
-    "tile.parts=off",
-    "tile.retry_below=0.5",
     "decode.prompt='<image> read'",
     "decode.max_tokens=4000",
     "decode.pdf.size=3",

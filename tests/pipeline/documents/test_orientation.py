@@ -113,7 +113,7 @@ class TestRender:
         assert image.rotation_deg == -runs % 360
         assert (image.pixels.shape, image.grid) == (upright.pixels.shape, upright.grid)
         assert np.abs(image.pixels.astype(int) - upright.pixels).mean() < 12
-        assert image.text_layers == upright.text_layers
+        assert image.text_layer == upright.text_layer
 
     def test_the_document_is_left_as_it_was(self, tmp_path):
         path = written(tmp_path / "a.pdf", runs=180)

@@ -9,14 +9,13 @@ import pytest
 
 from ocr.types import Block, ParsedText
 from pipeline.config.schema import Config
-from pipeline.outcome.doubt import NONE_READ, counted, doubted, doubtful_below, judged, unread
+from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, judged, unread
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.comparing import best
-from pipeline.rereading.joining import join
 from pipeline.types import PageResult, PageStatus
 from storage.types import PAGE_STATUSES, PageError
 from tests.pipeline.checkpoints import save_reader
-from tests.pipeline.rereading.test_joining import PAGE, divided, read
+from tests.pipeline.rereading.readings import PAGE, read
 from tests.pipeline.runs import changed
 
 BELOW = 0.35
@@ -66,31 +65,6 @@ def test_ok_never_comes_without_a_text_or_a_confidence(reading: PageResult) -> N
     assert judged(kept, below=BELOW) == kept
 
 
-@pytest.mark.parametrize(
-    ("written", "num_letters", "is_doubted"),
-    [
-        ("SALLE", 4, True),
-        ("SALE", 4, False),
-        ("HELO", 5, True),
-        ("HELLO", 5, False),
-        ("1", 2, True),
-        ("Wat", 2, False),  # two that touch
-        ("OFFEN", 4, False),  # two f do so often
-        ("50%", 3, False),
-        ("50%", 5, False),
-        ("SALE!", 5, False),
-        ("SALLE", None, False),
-        ("", 4, False),
-    ],
-)
-def test_letters_too_many_or_too_few_in_large_type_are_doubted(
-    written: str, num_letters: int | None, is_doubted: bool
-) -> None:
-    made = counted(read(written, confidence=0.98), num_letters)
-    assert made.status == ("doubtful" if is_doubted else "ok")
-    assert not is_doubted or (made.doubt or "").endswith(f"letters were read where {num_letters} stand")
-
-
 def test_of_any_two_readings_the_one_kept_is_sound_and_hides_no_text() -> None:
     for pair in product(READINGS, READINGS):
         kept = best([judged(reading, below=BELOW) for reading in pair])
@@ -101,21 +75,6 @@ def test_of_any_two_readings_the_one_kept_is_sound_and_hides_no_text() -> None:
             and kept.status != "blank"
         ):
             assert text(kept), "a reading of nothing took the place of one with a text"
-
-
-def test_of_any_two_parts_the_page_is_sound_and_has_the_text_of_both() -> None:
-    page = divided((0, 0), (0, 500))
-    for pair in product(READINGS, READINGS):
-        joined = judged(join(page, pair), below=BELOW)
-        assert is_sound(joined)
-        assert text(joined).split() == " ".join(map(text, pair)).split()
-
-
-def test_parts_without_a_text_make_a_page_doubtful_only_if_none_has_one() -> None:
-    page, blank, empty = divided((0, 0), (0, 500)), read("", "blank", confidence=None), unread(read(""))
-    assert join(page, [empty, blank]).doubt == NONE_READ
-    assert join(page, [empty, read("some text")]).status == "ok"
-    assert join(page, [blank, blank]).status == "blank"
 
 
 def test_a_page_of_which_nothing_was_read_says_so() -> None:

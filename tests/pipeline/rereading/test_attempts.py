@@ -9,32 +9,24 @@ import numpy as np
 import pytest
 
 from pipeline.config.schema import Config, render_settings
-from pipeline.documents.settings import TileSettings
-from pipeline.outcome.doubt import NONE_READ
-from pipeline.outcome.results import blank_result
 from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.rereading.comparing import best
-from pipeline.types import EmbeddedPage, Layer, PageResult, ReadablePage, ReadyPage, RenderedPage, SeenWords
+from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.types import PageError
+from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 from tests.pipeline.rereading.test_further_steps import LAYER
-from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
 
 
 class Workers:
-    def __init__(self, config: Config, found: Layer | None = None, seen: ReadyPage | None = None) -> None:
-        self.render_settings, self.found, self.seen = render_settings(config), found, seen
+    def __init__(self, config: Config, found: Layer | None = None) -> None:
+        self.render_settings, self.found = render_settings(config), found
 
-    def render(self, *_: Any, tile: TileSettings | None = None, **__: Any) -> Any:
-        assert self.seen is not None, "nothing is to be rendered again"
-        assert tile is not None
-        assert tile.crops
-        future: Future[ReadyPage] = Future()
-        future.set_result(self.seen)
-        return future
+    def render(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing is to be rendered again")
 
-    def layer(self, ready: ReadablePage) -> Future[ReadablePage]:
+    def layer(self, ready: RenderedPage) -> Future[RenderedPage]:
         assert ready.num_bytes == 0, "no views go to a worker"
-        future: Future[ReadablePage] = Future()
+        future: Future[RenderedPage] = Future()
         future.set_result(replace(ready, layer=self.found))
         return future
 
@@ -54,18 +46,14 @@ def attempts(
     outcome: ReadyPage | PageError,
     *results: PageResult,
     found: Layer | None = None,
-    seen: ReadyPage | None = None,
     kept: list[PageResult] | None = None,
     **keys: Any,
 ) -> list[PageResult]:
-    """found: what the page's text layer is judged to be, seen: what it is when rendered anew, once somebody asks.
-
-    kept: gets the readings that are stored while a better one is tried.
-    """
+    """found: what the page's text layer is judged to be. kept: gets readings that are stored first."""
     config, model = Config(reader="page", **keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        workers: Any = Workers(config, found, seen)
+        workers: Any = Workers(config, found)
         keep = [].append if kept is None else kept.append
         made_at = Attempts(config, workers, model, keep)  # type: ignore[arg-type]
         return await made_at(PAGE, outcome, lambda num_bytes: None)
@@ -88,41 +76,6 @@ def test_what_needs_no_reading_is_not_read() -> None:
     assert made.parsed.text == LAYER.text
     assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
     assert needs_model(rendered())
-    assert needs_model(divided((0, 0), (0, 500)))
-
-
-@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
-def test_a_page_of_print_of_which_nothing_was_read_is_doubtful(shows_print: bool, status: str) -> None:
-    ready = replace(rendered(), shows_print=shows_print)
-    (made,) = attempts(ready, blank_result(ready))
-    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
-
-
-@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
-def test_where_no_page_is_read_in_crops_print_is_looked_for_once_nothing_was_read(
-    shows_print: bool, status: str
-) -> None:
-    seen = replace(rendered(), shows_print=shows_print)
-    (made,) = attempts(rendered(), nothing(), seen=seen, tile={"parts": "off"})
-    assert (made.status, made.doubt) == (status, NONE_READ if shows_print else None)
-    (made,) = attempts(rendered(), read("as printed", confidence=0.95), tile={"parts": "off"})
-    assert made.status == "ok"
-
-
-def test_large_type_with_a_letter_too_many_is_doubtful() -> None:
-    poster = replace(divided((0, 0)), num_letters=4)
-    (made,) = attempts(poster, read("SALLE", confidence=0.98))
-    assert (made.status, made.doubt) == ("doubtful", "5 letters were read where 4 stand")
-    (made,) = attempts(poster, read("SALE", confidence=0.98))
-    assert (made.status, made.doubt) == ("ok", None)
-
-
-def test_a_good_page_is_one_attempt_and_its_crops_one_text() -> None:
-    (made,) = attempts(
-        divided((0, 0), (0, 500)), read("upper", confidence=0.95), read("lower", confidence=0.95)
-    )
-    assert made.parsed is not None
-    assert (made.parsed.text, made.rung) == ("upper\n\nlower", None)
 
 
 @pytest.mark.parametrize(("use", "expected"), [("compare", 1.0), ("fallback", None), ("ignore", None)])
@@ -166,7 +119,7 @@ def test_no_page_is_blank_whose_text_layer_can_be_seen_on_it(
 
 def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_again() -> None:
     ready = replace(rendered(), script="Thai")
-    (made,) = attempts(ready, read("no text at all", confidence=None), tile={"retry_below": 0.0})
+    (made,) = attempts(ready, read("no text at all", confidence=None))
     assert made.script == "Thai"
     (made,) = attempts(ready, broken())
     assert (made.status, made.script) == ("failed", "Thai")
@@ -178,14 +131,14 @@ def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
 ) -> None:
     layer = replace(LAYER, is_trustworthy=not reason, reason=reason)
     first = read("x" * 500, confidence=0.1)
-    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    alone: dict[str, Any] = {"ladder": {"rungs": []}}
     made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
     assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
     assert made[0].script == flag
 
 
 def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
-    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    alone: dict[str, Any] = {"ladder": {"rungs": []}}
     kept: list[PageResult] = []
     half = replace(rendered(), missing="a picture is lost")
     (made,) = attempts(half, read("half a page", confidence=0.1), kept=kept, **alone)
@@ -195,7 +148,7 @@ def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
 
 
 def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
-    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}, "text_layer": "ignore"}
+    alone: dict[str, Any] = {"ladder": {"rungs": []}, "text_layer": "ignore"}
     (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), **alone)
     assert made.parsed is not None
     assert (made.status, made.parsed.text, made.doubt) == (
@@ -212,7 +165,7 @@ def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
 
 
 def test_a_doubtful_reading_is_replaced_by_a_layer_that_can_be_trusted() -> None:
-    alone: dict[str, Any] = {"ladder": {"rungs": []}, "tile": {"retry_below": 0.0}}
+    alone: dict[str, Any] = {"ladder": {"rungs": []}}
     made = attempts(rendered(), read("Pycckuu", confidence=0.1), found=LAYER, **alone)
     assert [attempt.status for attempt in made] == ["doubtful", "embedded"]
 

@@ -12,9 +12,9 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.comparing import best
 from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.retry import PageState, Tools, retry
-from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadablePage, ReadyPage, RenderedPage
+from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError, StageTiming
-from tests.pipeline.rereading.test_joining import PAGE, broken, divided, read, rendered
+from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 
 LAYER = Layer(
     text="as printed", markdown="as printed", blocks=(), is_trustworthy=True, reason="", script="Latn"
@@ -36,15 +36,15 @@ class Model:
     def __init__(
         self,
         layer: Layer | PageError | None = None,
-        **results: PageResult | PageError | Sequence[PageResult],
+        **results: PageResult | PageError,
     ) -> None:
         self.layer, self.results = layer, results
         self.steps: list[str] = []
         self.num_judged = 0
 
-    def judge(self, ready: ReadablePage) -> Future[ReadablePage | PageError]:
+    def judge(self, ready: RenderedPage) -> Future[RenderedPage | PageError]:
         self.num_judged += 1
-        future: Future[ReadablePage | PageError] = Future()
+        future: Future[RenderedPage | PageError] = Future()
         judged = replace(ready, layer=self.layer, seconds={**ready.seconds, "layer": 0.25})  # type: ignore[arg-type]
         future.set_result(self.layer if isinstance(self.layer, PageError) else judged)
         return future
@@ -55,26 +55,21 @@ class Model:
         self.steps.append(step.name)
         answer = self.results[step.name]
         future: Future[ReadyPage | PageError] = Future()
-        if isinstance(answer, PageResult | PageError):
-            future.set_result(answer if isinstance(answer, PageError) else rendered())
-        else:
-            future.set_result(divided(*((0, 500 * number) for number in range(len(answer)))))
+        future.set_result(answer if isinstance(answer, PageError) else rendered())
         return future
 
-    async def read(self, crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+    async def read(self, page: RenderedPage, step: Step) -> PageResult:
         await asyncio.sleep(0)
         assert step.name is not None
         answer = self.results[step.name]
-        found = [answer] if isinstance(answer, PageResult) else answer
-        assert not isinstance(found, PageError)
-        assert len(found) == len(crops)
-        return list(found)
+        assert isinstance(answer, PageResult)
+        return answer
 
     def retried(
         self, first: PageResult, ready: RenderedPage | None = None, **keys: object
     ) -> list[PageResult]:
         tools = Tools(render=self.render, read=self.read, judge=self.judge)
-        page = PageState(ready=ready or rendered(), readings=[first], attempts=[first])
+        page = PageState(ready=ready or rendered(), attempts=[first])
         asyncio.run(retry(page, further_steps(tools, steps(**keys), below=0.5)))
         self.ready = page.ready
         return page.attempts
@@ -162,14 +157,6 @@ def test_a_layer_that_cannot_be_judged_is_a_failed_attempt() -> None:
     assert best(attempts) is first
 
 
-def test_a_step_reads_all_crops_of_a_page_and_keeps_its_own_time() -> None:
-    crops = [read("upper", confidence=0.9), read("lower", confidence=0.9)]
-    attempts = Model(ngram=crops).retried(read("lo lo", "repeated"))
-    assert attempts[1].parsed is not None
-    assert attempts[1].parsed.text == "upper\n\nlower"
-    assert {timing.stage: timing.share_s for timing in attempts[1].timings}["encode_global"] == 2.0
-
-
 def test_a_step_that_fails_is_an_attempt_too() -> None:
     attempts = Model(ngram=GONE, mode=broken(), temperature=read("all", confidence=0.9)).retried(broken())
     assert seen(attempts) == [
@@ -230,7 +217,7 @@ def test_a_page_that_turns_out_to_need_no_reading_ends_no_retry() -> None:
 def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
     tools = Tools(render=never, read=nothing, judge=Model(LAYER).judge)
     ready, first = replace(rendered(), runner_up_deg=90), read("?", confidence=0.1)
-    page = PageState(ready=ready, readings=[first], attempts=[first], is_legible=False)
+    page = PageState(ready=ready, attempts=[first], is_legible=False)
     asyncio.run(retry(page, further_steps(tools, steps(), below=0.5)))
     assert seen(page.attempts) == [(None, "ok"), ("layer", "embedded")]
 
@@ -239,5 +226,5 @@ def never(page: Page, step: Step) -> Future[ReadyPage | PageError]:
     raise AssertionError("nothing is to be rendered")
 
 
-async def nothing(crops: Sequence[RenderedPage], step: Step) -> list[PageResult]:
+async def nothing(page: RenderedPage, step: Step) -> PageResult:
     raise AssertionError("nothing is to be read")

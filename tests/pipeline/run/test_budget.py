@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.layout.split.plan import MAX_CROPS, MAX_TILES
 from pipeline.documents.settings import MAX_INK_PX, TileSettings
 from pipeline.run.budget import Budget, Share, heaviest_page_bytes
 
@@ -138,8 +137,6 @@ def test_the_heaviest_page() -> None:
     words = heaviest_page_bytes(TileSettings(mode="tiny", words="auto"))
     assert words == 3 * 512**2 + MAX_INK_PX
     assert heaviest_page_bytes(TileSettings(mode="tiny", words="layer")) == 3 * 512**2
-    in_crops = heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6, crops=True))
-    assert in_crops == 3 * (MAX_CROPS * 1024**2 + MAX_TILES * 640**2)
 
 
 def test_a_share_gives_back_what_it_holds_and_no_more() -> None:

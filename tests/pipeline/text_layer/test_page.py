@@ -15,7 +15,7 @@ from pipeline.text_layer import page as layer_page
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.page import judged
 from pipeline.text_layer.trust.widths import width_fit
-from pipeline.types import DividedPage, EmbeddedPage, Layer, LayerUse, Page, ReadablePage, RenderedPage
+from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, RenderedPage
 from storage.types import PageError
 
 TESTS = Path(__file__).parents[2]
@@ -36,9 +36,9 @@ def ready(path: Path, use: LayerUse) -> object:
     return render_task(page_of(path), render, TileSettings(mode="tiny"), 60.0)
 
 
-def asked(found: object) -> ReadablePage | PageError:
+def asked(found: object) -> RenderedPage | PageError:
     """Returns the outcome for a rendered page whose layer is asked for afterwards."""
-    assert isinstance(found, RenderedPage | DividedPage)
+    assert isinstance(found, RenderedPage)
     assert (found.layer, "layer" in found.seconds) == (None, False), "nobody asked before"
     return layer_task(found.without_views(), RenderSettings(text_layer="fallback"), 60.0)
 
@@ -148,7 +148,7 @@ def test_a_page_that_is_read_brings_its_layer_at_once_or_when_asked(use: LayerUs
     found = ready(SAMPLES / "report.pdf", use)
     if use == "fallback":
         found = asked(found)
-    assert isinstance(found, RenderedPage | DividedPage)
+    assert isinstance(found, RenderedPage)
     assert found.layer is not None
     assert found.layer.is_trustworthy
     assert "layer" in found.seconds
@@ -250,7 +250,7 @@ def test_a_script_other_than_latin_is_told(tmp_path: Path) -> None:
 
 def test_by_default_nothing_is_judged_but_the_script_is_told(tmp_path: Path) -> None:
     found = ready(SAMPLES / "report.pdf", "ignore")
-    assert isinstance(found, RenderedPage | DividedPage)
+    assert isinstance(found, RenderedPage)
     assert found.layer is None
     assert found.script == "Latn"
     assert "layer" not in found.seconds

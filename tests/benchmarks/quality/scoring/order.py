@@ -1,9 +1,10 @@
 """Measures whether the lines of a page were read in order."""
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import numpy as np
 from rapidfuzz import fuzz, process
-
-from tests.articles.order import kendall_tau
 
 _SAME = 80.0  # per cent alike: the same line, read with a few errors
 _MIN_CHARS = 12  # shorter lines occur more than once
@@ -32,3 +33,10 @@ def line_tau(truth: str, text: str) -> float | None:
 def _lines(text: str) -> list[str]:
     squeezed = (" ".join(line.split()) for line in text.splitlines())
     return [line for line in squeezed if len(line) >= _MIN_CHARS]
+
+
+def kendall_tau(places: Sequence[int]) -> float:
+    """Returns 1 for places that never fall, -1 for such as always do; 1 for fewer than two."""
+    pairs = len(places) * (len(places) - 1) // 2
+    inverted = sum(first > second for first, second in combinations(places, 2))
+    return 1 - 2 * inverted / pairs if pairs else 1.0

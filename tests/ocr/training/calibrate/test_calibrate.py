@@ -11,7 +11,6 @@ from PIL import Image
 from ocr.training.calibrate.__main__ import Reading, main, read, report
 from ocr.training.calibrate.reliability import Rated
 from ocr.transcript.confidence import Calibration
-from tests.ocr.layout import pages as drawn
 from tests.pipeline.checkpoints import save_reader
 
 
@@ -66,13 +65,3 @@ def test_pages_are_read_and_rated(tmp_path: Path) -> None:
     (block,) = (reading for reading in found if not reading.is_page and reading.kind == "real")
     assert block.rated.weight > 100
     assert block.rated.group == pages["real"].rated.group
-
-
-def test_pages_that_a_run_reads_in_parts_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = save_reader(tmp_path / "model")
-    (tmp_path / "pages").mkdir()
-    Image.fromarray(drawn.small_print()).save(tmp_path / "pages" / "real-0.png")
-    assert list(read(tmp_path, str(model))) == []
-    assert "1 pages left out" in capsys.readouterr().out

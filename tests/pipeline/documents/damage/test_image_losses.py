@@ -27,7 +27,7 @@ BLOCK = 4096
 
 def _drawn(path: Path, index: int = 0) -> PageImage:
     page = Page(path=str(path), sha256="0" * 64, kind="image", page_index=index)
-    return render([page], RenderSettings(), TileSettings(crops=False), OpenDocuments())[0]
+    return render([page], RenderSettings(), TileSettings(), OpenDocuments())[0]
 
 
 def _lacking(path: Path) -> str:

@@ -113,7 +113,7 @@ def test_without_such_memory_there_is_no_arena(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def pools():
-    layout = TileSettings(mode="gundam", crops=True)
+    layout = TileSettings(mode="gundam")
     settings = {"ingest": IngestSettings(), "render": RenderSettings(), "tile": layout}
     with (
         WorkerPool(max_workers=1, **settings) as piped,
