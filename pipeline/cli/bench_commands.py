@@ -210,43 +210,6 @@ def bench_pipeline(
     _show(run_report.lines(result), result, output_json)
 
 
-@bench.command("public")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--db",
-    "database",
-    metavar="FILE",
-    default="ocrbatch-bench.db",
-    show_default=True,
-    help="Where the pages are read to, or were read to.",
-)
-@click.option("--score-only", is_flag=True, help="Score what the database has; read nothing.")
-@click.option("--model", metavar="M", default="small", show_default=True, help="As in `ocrbatch run`.")
-@device_option
-@output_json_option
-@verbose_option
-def bench_public(
-    folder: Path,
-    database: str,
-    score_only: bool,
-    model: str,
-    device: str,
-    output_json: str | None,
-    verbose: bool,
-) -> None:
-    """Read and score the pages of olmOCR-bench or OmniDocBench, from a folder with its files as published."""
-    start_logging(verbose)
-    from pipeline.bench.public import public_bench, public_report
-
-    pages = public_bench.pages_folder(folder)
-    if not score_only:
-        from pipeline.api.read_files import run
-
-        run(pages, db=database, config={"model": model, "device": device})
-    result = public_bench.score(folder, database)
-    _show(public_report.lines(result), result, output_json)
-
-
 class _Result(Protocol):
     def to_json(self) -> Any: ...
 
