@@ -1,5 +1,6 @@
 """The documents agree with the program."""
 
+import json
 import os
 import re
 import shlex
@@ -19,6 +20,7 @@ from pipeline.config.schema import Config
 from pipeline.errors import ExitCode
 from pipeline.types import DocumentStatus, PageStatus
 from storage.export.rows import PageRow
+from tests.benchmarks import headline
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("pipeline", "ocr", "encoders", "storage", "configs", "tests")
@@ -246,3 +248,16 @@ def test_default_yaml_explains_every_key() -> None:
 
 def test_configs_are_package_data() -> None:
     assert resources.files("configs").joinpath("default.yaml").is_file()
+
+
+def figure_cells(document: str) -> list[str]:
+    """Returns the cells of a document's tables that are a figure, from left to right and top to bottom."""
+    rows = [line.strip("|").split("|") for line in TEXTS[document].splitlines() if line.startswith("|")]
+    return [cell.strip() for row in rows for cell in row if re.fullmatch(r"[\d,]*\.?\d+%?", cell.strip())]
+
+
+def test_the_tables_hold_the_figures_that_were_measured() -> None:
+    """`python -m tests.benchmarks.headline` makes them; a cell holds one figure."""
+    figures = json.loads(headline.FILE.read_text(encoding="utf-8"))
+    assert figure_cells("README.md") == headline.shown(figures, headline.README)
+    assert figure_cells("ocr/families/MODELS.md") == headline.shown(figures, headline.MODELS)

@@ -172,7 +172,7 @@ def _read(
 
     crew = _crew(config)
     if crew is None and is_sure_to_read(config) and num_replicas(config) == 1:
-        import_ahead()
+        import_ahead(config.device)
     with _progress(quiet) as progress, _delivery(config, roots):
         with first_import("pipeline.run.runner"):
             from pipeline.run.reported_run import reported_run

@@ -60,7 +60,7 @@ def serve(connection: Connection, config: Config, level: int, number: int) -> No
     replica = _Replica(connection, config, number)
     LOGGER.handlers[:], LOGGER.propagate = [_Handler(replica)], False
     LOGGER.setLevel(level)
-    import_ahead()
+    import_ahead(config.device)
     replica.run()
 
 

@@ -20,6 +20,7 @@ _LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
 _OF_CUDA = "libtorch_cuda.so"
 
 _COUNTING = threading.Lock()
+_MODEL_CODE = threading.RLock()
 # Blocks of first_import that have not ended, and whether to switch the collector on again after the last of them.
 _in_progress: list[str] = []
 _collects = False
@@ -41,6 +42,17 @@ def first_import(name: str) -> Iterator[None]:
         yield
     finally:
         _end(name)
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Has one thread import what models need (torch, Triton, encoders, ocr), while others wait; for any thread.
+
+    Where two threads import modules of one package in different orders, each waits for the other; Python breaks this
+    by failing an import: 3 of 26 starts with a GPU died of "cannot import name 'grid_attention'" or KeyError('triton').
+    """
+    with _MODEL_CODE:
+        yield
 
 
 def is_importing() -> bool:

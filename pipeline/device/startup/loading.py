@@ -1,5 +1,6 @@
 """Loads the model onto its device. Imports torch, but only when there is something to read."""
 
+import functools
 import importlib
 import logging
 import os
@@ -11,7 +12,7 @@ from ocr.families.family import NumberFormat
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.schema import Config
 from pipeline.device.sizes import decode_slots, inflight_mb
-from pipeline.device.startup.imports import first_import
+from pipeline.device.startup.imports import first_import, one_at_a_time
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.ingest.workers.limits import keep_freed_memory
 
@@ -40,18 +41,19 @@ def load_model(config: Config) -> "PageModel":
     device that this machine does not have.
     """
     calm_threads()
-    from ocr.families.registry import family_of
     from ocr.model_files.locate import find_directory, read_ahead, weight_files
 
     directory = find_directory(config.model)
     read_ahead(weight_files(directory))
-    with first_import("ocr.checkpoints.checkpoint"):
+    with one_at_a_time(), first_import("ocr.checkpoints.checkpoint"):
         import torch
 
         device = choose_device(config.device)
-        if device == "cuda":  # in parallel to the remaining imports
-            threading.Thread(target=wake_device, args=(torch.device(device),), daemon=True).start()
+        if device == "cuda":
+            begin_waking()
+            importlib.import_module("ocr.decoding.gpu.reader")  # which the decoder's thread needs
         importlib.import_module("ocr.checkpoints.checkpoint")
+        from ocr.families.registry import family_of
 
     torch.set_num_threads(config.threads or available_cpus())
     dtype = choose_dtype(config.dtype, device)
@@ -121,18 +123,26 @@ def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
         return None
 
 
+@functools.cache
+def begin_waking() -> None:
+    """Begins to wake the GPU, in a thread, in parallel to imports; call it once torch is imported."""
+    import torch
+
+    threading.Thread(target=wake_device, args=(torch.device("cuda"),), daemon=True).start()
+
+
 def wake_device(device: "torch.device") -> None:
-    """Creates a GPU's context and loads its libraries ahead: it takes a second, in parallel to imports.
+    """Creates a GPU's context and loads its libraries ahead: it takes a second.
 
     It also wakes Triton, which hashes all of its own files before its first kernel.
     """
     import torch
 
-    from encoders.pointwise import add_norm
-
     try:
         square = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
         (square @ square).sum().item()
+        with one_at_a_time():
+            from encoders.pointwise import add_norm
         with torch.inference_mode():
             add_norm(square, None, torch.nn.LayerNorm(64, dtype=square.dtype, device=device))
     except RuntimeError as error:  # the first real use of the device meets the error too and explains it

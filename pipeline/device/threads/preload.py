@@ -3,26 +3,36 @@
 import contextlib
 import threading
 
-from pipeline.device.startup.imports import IMPORTING, first_import, is_importing, load_libraries
-from pipeline.device.startup.loading import _may_have_gpu, calm_threads
+from pipeline.device.startup.imports import (
+    IMPORTING,
+    first_import,
+    is_importing,
+    load_libraries,
+    one_at_a_time,
+)
+from pipeline.device.startup.loading import _may_have_gpu, begin_waking, calm_threads
 
 
-def import_ahead() -> None:
+def import_ahead(device: str) -> None:
     """Begins to import what a model needs, in a thread, while workers start and probe the first files.
 
-    For runs that will almost certainly read something: it takes a second or two of CPU time. Calling it twice is
-    harmless.
+    For runs that will almost certainly read something: it takes a second or two of CPU time. A GPU is woken beside it,
+    unless the device that was configured is "cpu". Calling it twice is harmless.
     """
     if is_importing():
         return
     calm_threads()
-    threading.Thread(target=_import_all, name=IMPORTING, daemon=True).start()
+    threading.Thread(target=_import_all, args=(device,), name=IMPORTING, daemon=True).start()
 
 
-def _import_all() -> None:
+def _import_all(device: str) -> None:
     # A failing import is tried again where it is needed, and reported there.
-    with contextlib.suppress(Exception), first_import("pipeline.device.run_encoder"):
+    with contextlib.suppress(Exception), one_at_a_time(), first_import("pipeline.device.run_encoder"):
         load_libraries()
+        import torch
+
+        if device != "cpu" and _may_have_gpu() and torch.cuda.is_available():
+            begin_waking()
         import pipeline.device.run_encoder
         import pipeline.device.threads.decoder_thread
         import pipeline.device.threads.encoder_thread  # noqa: F401

@@ -12,6 +12,7 @@ from pipeline.config.schema import Config
 from pipeline.device.faults import before_any_page, lost_pages
 from pipeline.device.memory import free_memory
 from pipeline.device.service import ModelService
+from pipeline.device.startup.imports import one_at_a_time
 from pipeline.device.threads.gate import Gate
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preload import import_ahead
@@ -66,7 +67,7 @@ class Model(ModelService):
 
     def prepare(self) -> None:
         """Begins to import what the model needs, in a thread."""
-        import_ahead()
+        import_ahead(self._config.device)
 
     def start(self) -> None:
         """Begins to load the model if it has not been started: a run with nothing to read never loads it."""
@@ -156,10 +157,11 @@ class Model(ModelService):
 
     def _run(self) -> None:
         """Runs the encoder's thread, which also loads the model and ends the decoder's thread."""
-        from pipeline.device.gpu_meter import GpuMeter
-        from pipeline.device.startup.loading import open_encoder, threads_each
-        from pipeline.device.threads.streams import quick_turns, share_cpus
-        from pipeline.stages.decode import wording_of
+        with one_at_a_time():
+            from pipeline.device.gpu_meter import GpuMeter
+            from pipeline.device.startup.loading import open_encoder, threads_each
+            from pipeline.device.threads.streams import quick_turns, share_cpus
+            from pipeline.stages.decode import wording_of
 
         watch = Stopwatch()
         with watch.measure(), before_any_page():

@@ -101,7 +101,7 @@ def test_a_new_run_imports_the_model_s_libraries_first(tmp_path: Path) -> None:
 import sys
 from pipeline.device.threads import preload
 from pipeline.cli.main import main
-preload.import_ahead = lambda: print("pipeline.run.runner" in sys.modules)
+preload.import_ahead = lambda device: print("pipeline.run.runner" in sys.modules)
 main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}])
 """
     assert run_python(code) == ["False"]
@@ -109,9 +109,9 @@ main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db"
 
 def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(preload, "_import_all", lambda: begun.append("once"))
+    monkeypatch.setattr(preload, "_import_all", lambda device: begun.append("once"))
     monkeypatch.setattr(preload, "is_importing", lambda: True)
-    preload.import_ahead()
+    preload.import_ahead("cpu")
     assert begun == []
 
 
@@ -133,7 +133,7 @@ from pipeline.device.startup.imports import IMPORTING
 from pipeline.device.startup.loading import load_model
 from pipeline.device.threads.preload import import_ahead
 import threading
-import_ahead()
+import_ahead("cpu")
 [thread.join() for thread in threading.enumerate() if thread.name == IMPORTING]
 from pipeline.config.schema import Config
 load_model(Config(device="cpu"))
@@ -141,3 +141,50 @@ print(sorted(seen), gc.isenabled())
 """
     expected = [(name, False) for name in ("ocr.checkpoints.checkpoint", "pipeline.run.runner", "torch")]
     assert " ".join(run_python(code)) == f"{expected} True"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="without it there are no kernels to import"
+)
+def test_one_thread_at_a_time_imports_what_a_model_needs() -> None:
+    """With a GPU three threads want the same packages; here each module takes long, so that they would meet."""
+    code = """
+import importlib.machinery, sys, threading, time
+at_work, together = [], set()
+class Slowly(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        at_work.append(threading.get_ident())
+        time.sleep(0.01)
+        together.update([module.__name__] if len(set(at_work)) > 1 else [])
+        super().exec_module(module)
+        at_work.remove(threading.get_ident())
+class HasCuda(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        super().exec_module(module)
+        module.is_available = lambda: True
+class Finder:
+    def find_spec(self, name, path, _=None):
+        is_ours = name.partition(".")[0] in ("encoders", "ocr", "triton")
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if is_ours or name == "torch.cuda" else None
+        if spec and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = (Slowly if is_ours else HasCuda)(name, spec.origin)
+        return spec
+sys.meta_path.insert(0, Finder())
+from pipeline.config.schema import Config
+from pipeline.device.startup import loading
+from pipeline.device.threads import preload, threaded_model
+loading._may_have_gpu = preload._may_have_gpu = lambda: True
+wake, woken = loading.wake_device, threading.Event()
+def waking(device):
+    wake(sys.modules["torch"].device("cpu"))
+    woken.set()
+loading.wake_device = waking
+model = threaded_model.Model(Config(device="cuda"), loading.load_model)
+model.prepare()
+model.start()
+print(type(model.failed.exception()).__name__)  # as there is no GPU, or it holds no more
+woken.wait()
+print("triton" in sys.modules, sorted(together))
+"""
+    assert run_python(code)[1:] == ["True", "[]"]
