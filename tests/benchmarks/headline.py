@@ -1,0 +1,258 @@
+"""Makes every figure of the tables in README.md and ocr/families/MODELS.md, and compares them with those before.
+
+    python -m tests.benchmarks.headline cpu --data DIR
+    python -m tests.benchmarks.headline gpu --documents DIR
+
+DIR: the sets that `python -m tests.benchmarks.quality build-unseen` builds; documents to read on a GPU. Figures go
+into headline.json beside this file, each with its commit, machine, spread and the yardsticks of its run; one that is
+not made keeps its last. Ends with 1 where one is more than 10% worse than the last on the same kind of machine, beside
+the yardstick (Tesseract's CPU seconds; a matrix product's and a copy's rate), and with 2 where a command fails or a set
+is missing. Quality is of all pages, costs are of a few. The first time on the CPU Tesseract has to read all the sets (8
+minutes more); its texts are kept in DIR.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_suffix(".json")
+ROOT = Path(__file__).parents[2]
+WORSE = 1.10
+_QUALITY = "python -m tests.benchmarks.quality measure {data} --json {out}"
+_PIPELINE = "python -m ocrbatch bench pipeline {documents} --output-json {out}"
+_FULL_SIZE = "--model random --dtype bfloat16 --output-tokens 1000 --no-drafts --set decode.pdf.size=0"
+_RATES = (
+    "import json, sys, torch; from pipeline.bench.roofline.rates import measure_rates as rates; "
+    "found = rates(torch.device('cuda' * torch.cuda.is_available() or 'cpu'), torch.bfloat16); "
+    "json.dump({'matrix': found.matrix_flops_s, 'copy': found.copy_bytes_s} if found else {}, open(sys.argv[1], 'w'))"
+)
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A command that makes figures. part: "cpu" or "gpu". needs: the folder in DIR without which it is left out.
+
+    parse: returns figures by their keys from the JSON that the command wrote. repeats: how often it is run; the median
+    counts. is_cold: without Triton's compiled kernels.
+    """
+
+    part: str
+    command: str
+    parse: Callable[[Any], Figures]
+    needs: str | None = None
+    repeats: int = 1
+    is_cold: bool = False
+
+
+def _quality(written: Any) -> Figures:
+    found = {}
+    for its in written["sets"]:
+        for row in its["rows"]:
+            kind = its["set_name"] if row["category"] == "all" else f"{its['set_name']}.{row['category']}"
+            for name in ("cer", "median_cer", "f1"):
+                found[f"{kind}.{name}.{its['engine']}"] = row[name]
+    return found
+
+
+def _costs(written: Any) -> Figures:
+    return {f"{its['set_name']}.cpu_s.{its['engine']}": its["cpu_s"] for its in written["sets"]}
+
+
+def _speed(key: str) -> Callable[[Any], Figures]:
+    def speed(written: Any) -> Figures:
+        (since,) = (its for its in written["speeds"] if its["name"] == "since the model was loaded")
+        return {f"{key}.pages_s": since["pages_s"]}
+
+    return speed
+
+
+MEASUREMENTS = (
+    *(
+        Measurement(
+            part="cpu",
+            needs=name,
+            command=f"{_QUALITY} --sets {name} --tesseract-cache {{data}}/tesseract",
+            parse=_quality,
+        )
+        for name in ("digital", "scans", "composed")
+    ),
+    *(
+        Measurement(
+            part="cpu", needs=name, command=f"{_QUALITY} --sets {name} --limit 24", parse=_costs, repeats=2
+        )
+        for name in ("digital", "scans")
+    ),
+    Measurement(
+        part="gpu",
+        command=f"{_PIPELINE} --num-pages {{pages}}",
+        parse=_speed("small_cold"),
+        is_cold=True,
+    ),
+    Measurement(
+        part="gpu",
+        command=f"{_PIPELINE} --num-pages {{pages}}",
+        parse=_speed("small"),
+        repeats=2,
+    ),
+    Measurement(
+        part="gpu", command=f"{_PIPELINE} {_FULL_SIZE} --num-pages {{full_pages}}", parse=_speed("full_size")
+    ),
+)
+# The figures of the tables, cell by cell in their order, each with how it is shown.
+_PERCENT, _TENTHS, _SHARE = "{:.0%}", "{:.1%}", "{:.3f}"
+_ENGINES = ("ocrbatch", "tesseract")
+README: tuple[tuple[str, str], ...] = tuple(
+    (f"{key}.{engine}", shown)
+    for key, shown in (
+        *(
+            (f"{name}.{what}", shown)
+            for name in ("digital", "scans", "composed")
+            for what, shown in (("cer", _TENTHS), ("median_cer", _TENTHS), ("f1", _SHARE))
+        ),
+        ("composed.receipt.f1", _SHARE),
+        ("composed.newspaper.cer", _PERCENT),
+        ("digital.cpu_s", "{:.1f}"),
+        ("scans.cpu_s", "{:.1f}"),
+    )
+    for engine in _ENGINES
+)
+MODELS = tuple((f"{key}.pages_s", "{:.1f}") for key in ("small", "small_cold", "full_size"))
+
+
+def shown(figures: Mapping[str, Mapping[str, Any]], cells: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns the tables' cells as the documents have them: shares without their zero."""
+    return [
+        form.format(figures[key]["value"]).removeprefix("0" if form == _SHARE else "-") for key, form in cells
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=("cpu", "gpu"))
+    parser.add_argument("--data", type=Path, help="folder of the unseen sets")
+    parser.add_argument("--documents", type=Path, default=ROOT / "tests" / "samples", help="read on the GPU")
+    parser.add_argument("--pages", type=int, default=900, help="copied from them for the shipped page model")
+    parser.add_argument("--full-pages", type=int, default=3000, help="for the model of full size")
+    parser.add_argument("--only", default="", help="only measurements whose command has this text")
+    parser.add_argument("--file", type=Path, default=FILE, help="where figures are kept")
+    options = parser.parse_args()
+    kept = json.loads(options.file.read_text(encoding="utf-8")) if options.file.exists() else {}
+    faults: list[str] = []
+    made = dict(_measure(options, faults))
+    faults += worse(kept, made)
+    options.file.write_text(json.dumps(kept | made, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    for key, figure in sorted(made.items()):
+        print(
+            f"{key}: {kept.get(key, {}).get('value')} -> {figure['value']:.4g} (spread {figure['spread']:.2g})"
+        )
+    print(*(faults or ["no figure is worse"]), sep="\n")
+    return 2 if any(fault.startswith("not made") for fault in faults) else int(bool(faults))
+
+
+def worse(kept: Mapping[str, Mapping[str, Any]], made: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns a line for each figure that is more than 10% worse than the one kept of the same kind of machine.
+
+    Figures of speed are held against it as the yardsticks of their runs tell: their ratios' median.
+    """
+    lines = []
+    for key, new in made.items():
+        old = kept.get(key)
+        if old is None or old["machine"] != new["machine"]:
+            continue
+        is_cost, is_rate = ".cpu_s." in key, key.endswith(".pages_s")
+        ratio = new["value"] / max(old["value"], 1e-9)
+        if is_cost or is_rate:
+            steps = [new["yardsticks"][name] / rate for name, rate in old["yardsticks"].items()]
+            ratio /= statistics.median(steps or [1.0])
+        if (1 / max(ratio, 1e-9) if is_rate or ".f1." in key else ratio) > WORSE:
+            lines.append(f"worse: {key} {old['value']:.4g} at {old['commit']}, now {new['value']:.4g}")
+    return lines
+
+
+def _measure(options: argparse.Namespace, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the figures of a part; what cannot be made is added to the faults.
+
+    On a CPU two commands run at once, each on one thread; on a GPU one after the other.
+    """
+    chosen = [one for one in MEASUREMENTS if one.part == options.part and options.only in one.command]
+    yardsticks = _yardsticks(options)
+    about = {"commit": _commit(), "machine": _machine(options.part), "yardsticks": yardsticks}
+
+    def run(one: Measurement) -> list[Figures] | str:
+        if one.needs and not (options.data and (options.data / one.needs).is_dir()):
+            return (
+                f"not made: {one.needs}: --data DIR with python -m tests.benchmarks.quality build-unseen DIR"
+            )
+        try:
+            return [one.parse(_written(one.command, options, one.is_cold)) for _ in range(one.repeats)]
+        except subprocess.CalledProcessError as error:
+            return f"not made: {shlex.join(error.cmd)}: {error.stderr[-800:]}"
+
+    with ThreadPoolExecutor(2 if options.part == "cpu" else 1) as at_once:
+        for one, runs in zip(chosen, at_once.map(run, chosen), strict=True):
+            if isinstance(runs, str):
+                faults.append(runs)
+                continue
+            for key in sorted(runs[0].keys() & {cell for cell, _ in (*README, *MODELS)}):
+                values = [run[key] for run in runs]
+                figure = {"value": statistics.median(values), "spread": max(values) - min(values)}
+                yield key, {**figure, "command": one.command, **about}
+
+
+def _written(command: str, options: argparse.Namespace, is_cold: bool = False) -> Any:
+    """Returns the JSON that a command writes. Raises: CalledProcessError."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        words = [word.format(out=out, **vars(options)) for word in shlex.split(command)]
+        words = [sys.executable if word == "python" else word for word in words]
+        cold = {"TRITON_CACHE_DIR": f"{folder}/kernels"} if is_cold else {}
+        subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT, env=os.environ | cold)
+        return json.loads(out.read_text(encoding="utf-8"))
+
+
+def _yardsticks(options: argparse.Namespace) -> dict[str, float]:
+    """Returns what the machine reaches now: a GPU's rates, or Tesseract's speed on the samples."""
+    if options.part == "gpu":
+        found = _written(
+            f"python -c {shlex.quote(_RATES.replace('{', '{{').replace('}', '}}'))} {{out}}", options
+        )
+        return dict(found)
+    from tests.benchmarks.quality.readings.engines import tesseract
+
+    samples = [ROOT / "tests" / "samples" / name for name in ("letter.png", "photo.jpg", "fax.tiff")]
+    spent = [tesseract(samples).cpu_s or 0.0 for _ in range(3)]
+    return {"tesseract_cpu_s": statistics.median(spent)}
+
+
+def _commit() -> str:
+    """Returns the commit, or where git knows none what the environment says."""
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or os.environ.get("OCRBATCH_COMMIT", "unknown")
+
+
+def _machine(part: str) -> str:
+    import torch
+
+    from pipeline.bench.machine import describe
+
+    found = describe(torch.device("cuda" if part == "gpu" and torch.cuda.is_available() else "cpu"))
+    return f"{found.get('gpu', found['cpu'])}, {found['cpus']} CPUs"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
