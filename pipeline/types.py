@@ -36,7 +36,9 @@ class Document:
 
     path: absolute (pipeline.ingest.walk.canonical). given: as the user named it, None where that is not known.
     sha256: None where the file could not be read. num_pages: pages or frames found, 0 unless status is "ok".
-    reason: why status is not "ok". seconds: how long probing took. stamp: the file's state when sha256 was computed.
+    reason: why status is not "ok", or what of the file is left out. is_told: whether a run's end says that too; its
+    words are the same for all such files. seconds: how long probing took. stamp: the file's state when sha256 was
+    computed.
     frames: the names of a video's frames, in order, where path is their folder.
     """
 
@@ -47,6 +49,7 @@ class Document:
     num_pages: int
     status: DocumentStatus
     reason: str | None = None
+    is_told: bool = False
     seconds: float = 0.0
     stamp: FileStamp | None = None
     given: str | None = None

@@ -32,11 +32,12 @@ def text(file: str, format_name: str, pages: str | None, model: str | None, verb
     shown = document.markdown if format_name == "md" else "\n\f".join(page.text for page in document.pages)
     on_screen(sys.stdout).write(shown.rstrip("\n") + "\n")
     told = [] if document.status == "ok" else [f"{file}: {document.status}: {document.reason}"]
+    left_out = [f"{file}: {document.reason}"] if document.status == "ok" and document.reason else []
     told += [
         f"{file}, page {page.number}: {page.status}{f': {page.problem}' if page.problem else ''}"
         for page in document.pages
         if page.status not in FINE_STATUSES
     ]
-    if told:
-        say(told, err=True)
+    if told or left_out:
+        say([*left_out, *told], err=True)
     return ExitCode.INCOMPLETE if told else ExitCode.OK

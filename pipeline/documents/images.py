@@ -1,20 +1,24 @@
 """Reads frames of image files as 8-bit RGB, upright, on white.
 
-Every frame of a TIFF is a page. The frames of an animation (GIF, WebP, APNG) and the extra pictures that some cameras
-append to a JPEG are not pages: of those files the first picture is read.
+Every frame of a TIFF is a page, but for thumbnails. The later frames of an animation (GIF, WebP, APNG, AVIF) or of a
+collection (HEIC), and the extra pictures that some cameras append to a JPEG, are not pages: of those files the first
+picture is read, and the document's row says of the former that others were left out.
 """
 
 import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 
 from encoders.views import UInt8Array
 from ocr.imaging import planes
+from pipeline.documents import pam
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.rare_jpegs import loaded
 from pipeline.documents.sniff import Format
@@ -22,6 +26,9 @@ from pipeline.documents.sniff import Format
 # Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
 Image.MAX_IMAGE_PIXELS = None
 
+_LEFT_OUT = "its first frame is read, and the others are left out; save them as a PDF or TIFF to have all of them read"
+# The tag that says of a TIFF's frame that it is a smaller copy of another, and where it keeps which frames are pages.
+_SUBFILE, _PAGES = 254, "ocrbatch pages"
 _DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
 # The value that cameras, and Pillow for them, give where the resolution is not known.
 _UNDECLARED_DPI = 72
@@ -42,6 +49,7 @@ DECODE_ERRORS = (
 
 def open_image(path: str, kind: Format) -> Image.Image:
     """Returns the opened file, its pixels not yet decoded. Raises: DocumentError."""
+    learn(kind)
     try:
         return Image.open(path, formats=(kind,))
     except UnidentifiedImageError:
@@ -50,12 +58,54 @@ def open_image(path: str, kind: Format) -> Image.Image:
         raise DocumentError("broken", f"not a readable {kind} image: {_words(error)}") from None
 
 
+def learn(kind: Format) -> None:
+    """Makes Pillow know a format that it knows by a plugin alone; libheif is loaded only where it is needed."""
+    if kind == "HEIF":
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    elif kind == "PAM":
+        pam.register()
+
+
 def count_frames(image: Image.Image) -> int:
-    """Returns how many pages the file has: the frames of a TIFF, else 1. Raises: DocumentError."""
+    """Returns how many pages the file has: a TIFF's frames that are no thumbnails, else 1. Raises: DocumentError."""
+    return len(_page_frames(image))
+
+
+def left_out(image: Image.Image) -> str:
+    """Returns a sentence on the frames that are no pages, the same for every file; "" where there are none.
+
+    The extra pictures that cameras append to a JPEG, and a TIFF's thumbnails, show nothing else.
+    """
     try:
-        return max(1, getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
-    except DECODE_ERRORS as error:
-        raise DocumentError("broken", f"the list of frames is damaged: {_words(error)}") from None
+        several = image.format not in ("TIFF", "MPO", "JPEG") and getattr(image, "n_frames", 1) > 1
+    except DECODE_ERRORS:
+        several = True
+    return _LEFT_OUT if several else ""
+
+
+def _page_frames(image: Image.Image) -> list[int]:
+    """Returns the numbers of the frames that are pages. A TIFF keeps them, as counting them reads all its directories.
+
+    Raises: DocumentError.
+    """
+    if image.format != "TIFF":
+        return [0]
+    if _PAGES not in image.info:
+        try:
+            frames = range(max(1, getattr(image, "n_frames", 1)))
+            pages = [number for number in frames if len(frames) == 1 or not _is_thumbnail(image, number)]
+        except DECODE_ERRORS as error:
+            raise DocumentError("broken", f"the list of frames is damaged: {_words(error)}") from None
+        image.info[_PAGES] = pages or list(frames)
+    found: list[int] = image.info[_PAGES]
+    return found
+
+
+def _is_thumbnail(image: Image.Image, number: int) -> bool:
+    image.seek(number)
+    return bool(int(cast(TiffImageFile, image).tag_v2.get(_SUBFILE, 0)) & 1)
 
 
 def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array, float | None]:
@@ -64,7 +114,7 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
     The frame is [H, W, 3] uint8 RGB as ocr.imaging.planes lays it out. Raises: PageRenderError.
     """
     with _as_page_errors():
-        image.seek(index)
+        image.seek(_page_frames(image)[index] if image.format == "TIFF" else index)
         check_pixels(image.width, image.height, max_px)
         dpi = _declared_dpi(image)
         # Later frames need the file as it is; a single one may be rotated in place.

@@ -11,6 +11,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from ocr.imaging.tiling import layout
+from pipeline.documents import gzipped
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.file_names import utf8_name
@@ -34,11 +35,15 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
 def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
-    """Opens a document, if need be with the first password that fits. Raises: DocumentError, OSError."""
+    """Opens a document, gzipped or not, if need be with a password. Raises: DocumentError, OSError."""
     # Opened here too, as MuPDF does not distinguish a missing file from a damaged one.
     with utf8_name(path) as name:
+        with open(path, "rb") as file:
+            is_packed = file.read(len(gzipped.MAGIC)) == gzipped.MAGIC
+            file.seek(0)
+            data = gzipped.unpacked(file) if is_packed else None
         try:
-            document = pymupdf.open(name, filetype="pdf")
+            document = pymupdf.open(name if data is None else None, data, filetype="pdf")
         except _ERRORS:
             raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
     if document.needs_pass and not _unlocked(document, passwords):

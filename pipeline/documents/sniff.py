@@ -1,11 +1,15 @@
-"""Recognises a file's format by its first bytes; its name is only a claim. Uses the standard library only."""
+"""Recognises a file's format by its first bytes; its name is only a claim. Needs the standard library only."""
 
+import re
 from pathlib import PurePath
 from typing import Literal
 
+from pipeline.documents import gzipped
+
 HEAD_BYTES = 1024
 
-Format = Literal["PDF", "PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000"]
+# As Pillow calls the pictures; PPM are all portable maps but PAM.
+Format = Literal["PDF", "PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000", "HEIF", "AVIF", "PPM", "PAM"]
 
 _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".pdf",), "PDF"),
@@ -15,6 +19,10 @@ _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".webp",), "WEBP"),
     **dict.fromkeys((".bmp", ".dib"), "BMP"),
     **dict.fromkeys((".gif",), "GIF"),
+    **dict.fromkeys((".heic", ".heif", ".hif"), "HEIF"),
+    **dict.fromkeys((".avif",), "AVIF"),
+    **dict.fromkeys((".pbm", ".pgm", ".ppm", ".pnm"), "PPM"),
+    **dict.fromkeys((".pam",), "PAM"),
     **dict.fromkeys((".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"), "JPEG2000"),
 }
 
@@ -30,6 +38,14 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "JPEG2000"),
     (b"\xff\x4f\xff\x51", "JPEG2000"),
 )
+# Brands of ISO media files that hold pictures; those of AVIF come first, as they are HEIF too.
+_BRANDS: tuple[tuple[frozenset[bytes], Format], ...] = (
+    (frozenset({b"avif", b"avis"}), "AVIF"),
+    (frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}), "HEIF"),
+)
+# A portable map's header; prose may begin with "P1 ", but not with such numbers after it.
+_PNM = re.compile(rb"P[1-6](?:\s+(?:#[^\n]*\n)*)\s*\d{1,9}\s+(?:#[^\n]*\n)*\d{1,9}\s")
+_GZIPPED = ".gz"
 _BMP_HEADER_SIZES = (12, 16, 40, 52, 56, 64, 108, 124)
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # PRAGMA application_id of this program's databases: "ocrb".
@@ -38,13 +54,17 @@ _APPLICATION_ID = b"ocrb"
 
 def by_name(path: str) -> Format | None:
     """Returns the format that the file's name claims; None if that is not one we read."""
-    return _SUFFIXES.get(PurePath(path).suffix.lower())
+    ending = PurePath(path).suffix.lower()
+    if ending == _GZIPPED:
+        return "PDF" if PurePath(path).stem.lower().endswith(".pdf") else None
+    return _SUFFIXES.get(ending)
 
 
 def by_content(head: bytes, name: str) -> Format | None:
     """Returns the format that a file's first HEAD_BYTES show; None if it is not one we read.
 
-    A PDF may begin with junk, but then only a file named .pdf is taken for one: texts quote "%PDF-" too.
+    A PDF may begin with junk, but then only a file named .pdf is taken for one: texts quote "%PDF-" too. It may be
+    gzipped.
     """
     for magic, kind in _MAGIC:
         if head.startswith(magic):
@@ -53,6 +73,15 @@ def by_content(head: bytes, name: str) -> Format | None:
         return "WEBP"
     if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADER_SIZES:
         return "BMP"
+    if head[4:8] == b"ftyp":
+        brands = {head[at : at + 4] for at in range(8, min(int.from_bytes(head[:4]), len(head)), 4)}
+        return next((kind for known, kind in _BRANDS if head[8:12] in known or known & brands), None)
+    if _PNM.match(head):
+        return "PPM"
+    if head.startswith(b"P7\n") and b"\nENDHDR\n" in head:
+        return "PAM"
+    if head.startswith(gzipped.MAGIC):
+        return "PDF" if by_content(gzipped.start_of(head), name.removesuffix(_GZIPPED)) == "PDF" else None
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"%PDF-") or (b"%PDF-" in head and by_name(name) == "PDF"):
         return "PDF"
@@ -64,11 +93,15 @@ def is_own_database(head: bytes) -> bool:
     return head.startswith(_SQLITE_MAGIC) and head[68:72] == _APPLICATION_ID
 
 
+def is_web_page(head: bytes) -> bool:
+    """Returns whether a file begins as HTML does."""
+    return head[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
 def describe(head: bytes) -> str:
     """Returns a few words on how a file begins whose content is not what its name claims."""
     if not head.strip(b"\x00"):
         return "nothing but zero bytes"
-    lowered = head[:256].lstrip().lower()
-    if lowered.startswith((b"<!doctype html", b"<html")):
+    if is_web_page(head):
         return "a web page (a failed download?)"
     return repr(head[:16])[1:]

@@ -1,11 +1,12 @@
 """Makes a searchable PDF in a worker process: the file is untrusted, as when it was read. Torch-free."""
 
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.documents import sniff
+from pipeline.documents import gzipped, sniff
 from pipeline.documents.searchable.archival_pdf import NotArchivalError, archival
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.searchable.searchable_pdf import NotSearchableError, searchable
@@ -36,6 +37,8 @@ def searchable_task(
         kind = sniff.by_content(data[: sniff.HEAD_BYTES], path)
         if kind is None:
             return "is no PDF and no picture"
+        if data.startswith(gzipped.MAGIC):
+            data = gzipped.unpacked(io.BytesIO(data))
         made = searchable(data, kind, pages)
         return archival_task(made) if is_archival else made
     except NotSearchableError as error:

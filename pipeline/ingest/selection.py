@@ -31,7 +31,7 @@ class InputCounts:
     documents, without copies; the other numbers are of these. num_left_out: over the limit per document. num_to_read:
     to read in this run. num_done_before: read before with the same settings. num_doubtful_before: the doubtful ones of
     these. num_given_up: not read well in as many earlier runs as are allowed. num_kept: not read well either, but with
-    a text read with other settings instead.
+    a text read with other settings instead. told: what a run's end says of files, with what to do -> files.
     """
 
     documents: Counter[str] = field(default_factory=Counter)
@@ -43,6 +43,7 @@ class InputCounts:
     num_doubtful_before: int = 0
     num_given_up: int = 0
     num_kept: int = 0
+    told: Counter[str] = field(default_factory=Counter)
 
 
 class Selection:
@@ -70,6 +71,8 @@ class Selection:
         """
         counts = InputCounts() if again else self._counts
         counts.documents[document.status] += 1
+        if document.is_told and document.reason:
+            counts.told[document.reason] += 1
         if document.status != "ok":
             return _NOTHING
         assert document.sha256 is not None

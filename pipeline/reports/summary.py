@@ -182,6 +182,7 @@ class RunSummary(InputCounts):
             lines.append(f"pages quarantined: {self.num_quarantined}; read them again with --retry-failed")
             lines += [f"  {page_name(path, number)}" for path, number in self.quarantined]
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
+        lines += [f"  {count} of them: {what}" for what, count in sorted(self.told.items())]
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
         lines += self.warnings()

@@ -15,6 +15,7 @@ from typing import cast, get_args
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers, frame_folders
 from pipeline.documents.videos.opening import open_video
@@ -52,13 +53,15 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
     sha256: str | None = None
     status: DocumentStatus = "ok"
     reason: str | None = None
+    is_told = False
     try:
         head, stamp = _head(path)
         if _is_input(head, path, settings):
             sha256 = _sha256(path)
-        num_pages = _count_pages(path, _recognise(head, path, settings), settings)
+        num_pages, reason = _count_pages(path, _recognise(head, path, settings), settings)
+        is_told = reason is not None
     except DocumentError as error:
-        status, reason = error.status, error.reason
+        status, reason, is_told = error.status, error.reason, error.is_told
         sha256 = None if status == "skipped" else sha256
     except OSError as error:
         status = "broken" if _claimed(path, settings) else "skipped"
@@ -71,6 +74,7 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
         num_pages=num_pages,
         status=status,
         reason=reason,
+        is_told=is_told,
         stamp=stamp,
     )
     return document, stamp
@@ -150,10 +154,19 @@ def _recognise(head: bytes, path: str, settings: IngestSettings) -> _Format:
         return form
     if claimed is None:
         is_video = containers.by_content(head) is not None and containers.by_name(path) is not None
+        if head and not is_video and (other := _other(path)):
+            raise DocumentError("skipped", other, is_told=True)
         raise DocumentError("skipped", (_VIDEO if is_video else _OTHER) if head else "an empty file")
     if not head:
         raise DocumentError("broken", f"named as a {claimed} file, but empty (0 bytes)")
+    if not sniff.is_web_page(head) and (other := _other(path)):
+        raise DocumentError("broken", f"named as a {claimed} file, but is {other}")
     raise DocumentError("broken", f"named as a {claimed} file, but begins with {sniff.describe(head)}")
+
+
+def _other(path: str) -> str:
+    with open(path, "rb") as file:
+        return other_document(file)
 
 
 def _sha256(path: str) -> str:
@@ -161,18 +174,21 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _count_pages(path: str, form: _Format, settings: IngestSettings) -> int:
-    """Returns the number of pages of a PDF or of frames of an image; 1 for a video. Raises: DocumentError, OSError."""
+def _count_pages(path: str, form: _Format, settings: IngestSettings) -> tuple[int, str | None]:
+    """Returns the number of pages of a PDF or of frames of an image, 1 for a video, and what of it is left out, if any.
+
+    Raises: DocumentError, OSError.
+    """
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
-            return pdf.count_pages(document)
+            return pdf.count_pages(document), None
     if form in get_args(containers.Container):
         with closing(open_video(path)) as video:
             _check_size(video.width_px, video.height_px, settings)
-            return 1
+            return 1, None
     with closing(images.open_image(path, cast(sniff.Format, form))) as image:
         _check_size(image.width, image.height, settings)
-        return 1 if settings.video else images.count_frames(image)
+        return (1, None) if settings.video else (images.count_frames(image), images.left_out(image) or None)
 
 
 def _check_size(width_px: int, height_px: int, settings: IngestSettings) -> None:

@@ -4,12 +4,13 @@ from pipeline.types import DocumentStatus
 
 
 class DocumentError(Exception):
-    """A file cannot be read. status: for its row; the message is the reason."""
+    """A file cannot be read. status: for its row; the message is the reason. is_told: see Document."""
 
-    def __init__(self, status: DocumentStatus, reason: str) -> None:
+    def __init__(self, status: DocumentStatus, reason: str, *, is_told: bool = False) -> None:
         super().__init__(status, reason)
         self.status = status
         self.reason = reason
+        self.is_told = is_told
 
     def __str__(self) -> str:
         return self.reason

@@ -122,15 +122,21 @@ def _as_pdf(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
         try:
             with pymupdf.open(_BY_MUPDF[kind], data) as pictures:
                 made: bytes = pictures.convert_to_pdf()
-                if pictures.page_count > max((page.page_index for page in pages), default=-1):
-                    return made
+                with _opened(data, kind) as picture:
+                    if pictures.page_count == images.count_frames(picture):
+                        return made
         except Exception:  # C parsers raise anything, and Pillow reads more
             pass
     return _by_pillow(data, kind)
 
 
+def _opened(data: bytes, kind: Format) -> Image.Image:
+    images.learn(kind)
+    return Image.open(io.BytesIO(data), formats=(kind,))
+
+
 def _by_pillow(data: bytes, kind: Format) -> bytes:
-    with Image.open(io.BytesIO(data), formats=(kind,)) as picture, pymupdf.open() as document:
+    with _opened(data, kind) as picture, pymupdf.open() as document:
         for index in range(images.count_frames(picture)):
             pixels, dpi = images.read_frame(picture, index, _MOST_PX)
             height, width = pixels.shape[:2]

@@ -14,6 +14,7 @@ import numpy as np
 import pymupdf
 from PIL import Image
 
+from pipeline.documents import images
 from tests.faults.doubt.lost_pictures import (
     BILEVEL,
     G4,
@@ -83,6 +84,7 @@ def sound() -> dict[str, bytes]:
         **{f"bmp-{mode}.bmp": saved(scan().convert(mode), "BMP") for mode in ("1", "L", "RGB")},
         "bmp-runs.bmp": _bmp_of_runs(1),
         **{f"webp-{name}.webp": data for name, data in _webps().items()},
+        **_others(),
         "flate.pdf": picture_page(zlib.compress(pixels), b"/FlateDecode"),
         "hex.pdf": picture_page(pixels.hex().encode() + b">", b"/ASCIIHexDecode"),
         "lzw.pdf": picture_page(strip(scan(), "tiff_lzw"), b"/LZWDecode"),
@@ -139,6 +141,7 @@ def lost() -> dict[str, bytes]:
             f"jpeg-{share}.tif": _one_strip(cut_and_ended(_jpegs()["baseline"], share), compression=7),
             f"old-jpeg-{share}.tif": _old_jpeg(cut_and_ended(_jpegs()["baseline"], share)),
         }  # fmt: skip
+        made |= {f"cut-{share}-{name}": data[: int(len(data) * share)] for name, data in _others().items()}
     made["jbig2-cut.pdf"] = picture_page(_jbig2(fax()[: len(fax()) // 2]), b"/JBIG2Decode", BILEVEL)
     made["jbig2-rotten.pdf"] = picture_page(
         _jbig2(rotten(fax(), keep=len(fax()) // 3)), b"/JBIG2Decode", BILEVEL
@@ -203,6 +206,17 @@ def _webps() -> dict[str, bytes]:
         "lossless": saved(page, "WEBP", lossless=True),
         "lossy": saved(page, "WEBP", quality=70),
         "clear": saved(page.convert("RGBA"), "WEBP", quality=70),
+    }
+
+
+@cache
+def _others() -> dict[str, bytes]:
+    """Returns pictures in formats that are spoilt by cutting the file alone."""
+    images.learn("HEIF")
+    return {
+        "page.heic": saved(scan().convert("RGB"), "HEIF", quality=60),
+        "page.avif": saved(scan().convert("RGB"), "AVIF", quality=60),
+        **{f"page-{mode}.pnm": saved(scan().convert(mode), "PPM") for mode in ("1", "L", "RGB")},
     }
 
 

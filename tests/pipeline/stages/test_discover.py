@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 import os
 import struct
@@ -7,8 +8,11 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from PIL import Image
+from PIL import Image, TiffImagePlugin
 
+from pipeline.documents import gzipped
+from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.images import learn, open_image, read_frame
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
 from tests.pipeline.documents.videos.made_videos import noise, save_frames, save_video
@@ -49,8 +53,11 @@ def test_samples(name, kind, pages):
     assert document.seconds > 0
 
 
-@pytest.mark.parametrize("form", ["PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000"])
+@pytest.mark.parametrize(
+    "form", ["PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000", "HEIF", "AVIF", "PPM"]
+)
 def test_images_are_recognised_by_content_whatever_their_name(tmp_path, form):
+    learn(form)
     for name in ("scan", "scan.pdf", "scan.txt"):
         Image.new("RGB", (60, 40), "white").save(tmp_path / name, form)
         document = look(tmp_path / name)
@@ -146,11 +153,69 @@ def test_pixel_bomb_is_refused_by_its_header(tmp_path):
     assert look(tmp_path / "a.png", IngestSettings(max_image_pixels=2999)).status == "broken"
 
 
-def test_frames_of_an_animation_are_not_pages(tmp_path):
+def test_frames_of_an_animation_are_said_to_be_left_out(tmp_path):
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("white", "red", "blue")]
-    for form in ("GIF", "WEBP", "PNG", "TIFF"):
+    learn("HEIF")
+    for form in ("GIF", "WEBP", "PNG", "AVIF", "HEIF", "TIFF", "MPO"):
         frames[0].save(tmp_path / form, form, save_all=True, append_images=frames[1:])
-        assert look(tmp_path / form).num_pages == (3 if form == "TIFF" else 1)
+        found = look(tmp_path / form)
+        is_animation = form not in ("TIFF", "MPO")
+        assert (found.status, found.num_pages) == ("ok", 3 if form == "TIFF" else 1)
+        assert (found.is_told, "first frame" in str(found.reason)) == (is_animation, is_animation)
+        frames[0].save(tmp_path / f"one-{form}", form)
+        assert look(tmp_path / f"one-{form}").reason is None
+
+
+def test_thumbnails_in_a_tiff_are_not_pages(tmp_path):
+    with TiffImagePlugin.AppendingTiffWriter(str(tmp_path / "a.tif"), True) as file:
+        for size, kind in (((400, 300), 0), ((40, 30), 1), ((200, 300), 0), ((20, 30), 1)):
+            Image.new("L", size).save(file, "TIFF", tiffinfo={254: kind})
+            file.newFrame()
+    assert look(tmp_path / "a.tif").num_pages == 2
+    with open_image(str(tmp_path / "a.tif"), "TIFF") as image:
+        assert [read_frame(image, index, 10**6)[0].shape[:2] for index in (0, 1)] == [(300, 400), (300, 200)]
+
+
+def test_a_gzipped_pdf_is_read_to_a_limit(tmp_path, monkeypatch):
+    content = save_pdf(tmp_path / "a.pdf", 2).read_bytes()
+    for name, data in (
+        ("a.pdf.gz", gzip.compress(content)), ("cut.pdf.gz", gzip.compress(content)[:-9]),
+        ("junk.pdf.gz", b"\x1f\x8b\x08junk"), ("text.gz", gzip.compress(b"prose")), ("a", gzip.compress(content)),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+    assert (look(tmp_path / "a.pdf.gz").num_pages, look(tmp_path / "a").num_pages) == (2, 2)
+    assert "cannot be unpacked" in str(look(tmp_path / "cut.pdf.gz").reason)
+    assert look(tmp_path / "junk.pdf.gz").status == "broken"
+    assert look(tmp_path / "text.gz").status == "skipped"
+    monkeypatch.setattr(gzipped, "_MOST_BYTES", len(content) - 1)
+    assert (look(tmp_path / "a.pdf.gz").status, "unpacks to more" in str(look(tmp_path / "a").reason)) == (
+        "broken",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "channels", "most"),
+    [(b"P4 9 2 ", 0, 0), (b"P5\n# made\n9 2\n255\n", 1, 255), (b"P6 9 2 255\n", 3, 255), (b"P7", 1, 1), (b"P7", 1, 255),
+     (b"P7", 2, 255), (b"P7", 3, 65535), (b"P7", 4, 255)],
+)  # fmt: skip
+def test_portable_maps_are_read(tmp_path, head, channels, most):
+    if head == b"P7":
+        head = b"P7\n# made\nWIDTH 9\nHEIGHT 2\nDEPTH %d\nMAXVAL %d\nENDHDR\n" % (channels, most)
+    num_bytes = 9 * 2 * channels * (2 if most > 255 else 1) or 4
+    # White all over: in P4 a bit that is not set is white.
+    (tmp_path / "a").write_bytes(
+        head + (bytes([1 if most == 1 else 255]) * num_bytes if channels else bytes(4))
+    )
+    found = look(tmp_path / "a")
+    assert (found.status, found.kind, found.num_pages) == ("ok", "image", 1)
+    with open_image(str(tmp_path / "a"), "PAM" if head.startswith(b"P7") else "PPM") as image:
+        pixels, _ = read_frame(image, 0, 10**6)
+    assert (pixels.shape, int(pixels.min())) == ((2, 9, 3), 255)
+    (tmp_path / "cut").write_bytes((tmp_path / "a").read_bytes()[:-3])
+    cut = open_image(str(tmp_path / "cut"), "PAM" if head.startswith(b"P7") else "PPM")
+    with pytest.raises(PageRenderError), cut:
+        read_frame(cut, 0, 10**6)
 
 
 def test_vanished_and_special_files_are_rows(tmp_path):
