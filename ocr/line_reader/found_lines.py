@@ -56,10 +56,11 @@ class LineWord:
 class ReadLine:
     """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read.
 
-    words: those of text.split(), in its order.
+    words: those of text.split(), in its order. is_rule: it is a rule, printed or typed, and has no text.
     """
 
     line: TextLine
     text: str
     confidence: float
     words: tuple[LineWord, ...] = ()
+    is_rule: bool = False

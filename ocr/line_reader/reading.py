@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -23,6 +23,7 @@ from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, nor
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
 from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.line_reader.rule_lines import Marks, marks_of, rules_among
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
 
@@ -104,7 +105,7 @@ class LineReader:
         return lines_of(cells, scale, width)
 
     def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
-        """Returns the lines with their texts, in the order given."""
+        """Returns the lines with their texts, in the order given; what is a rule and no text has none."""
         images = [
             _Piece(number, normalised(part))
             for number, line in enumerate(lines)
@@ -124,7 +125,7 @@ class LineReader:
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
             starts[line] += piece.image.shape[1]
-        return [
+        found = [
             ReadLine(
                 line=line,
                 text=" ".join(filter(None, map(str.strip, texts[number]))),
@@ -133,6 +134,9 @@ class LineReader:
             )
             for number, line in enumerate(lines)
         ]
+        for number in rules_among(found, _marks(images, lines)):
+            found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
+        return found
 
     @torch.inference_mode()
     def _read(self, images: Sequence[Tensor]) -> list[list[Letter]]:
@@ -161,6 +165,16 @@ class LineReader:
             middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
+
+
+def _marks(images: Sequence[_Piece], lines: Sequence[TextLine]) -> list[Marks | None]:
+    """Returns what marks each line shows at its end, None where it has letters anywhere."""
+    size_px = HEIGHT_PX / (ABOVE + BELOW)
+    found: dict[int, Marks | None] = {}
+    for piece in images:
+        own = marks_of(piece.image.numpy(), size_px)
+        found[piece.line] = own if found.get(piece.line, own) is not None else None
+    return [found[number] for number in range(len(lines))]
 
 
 def _words(image: Tensor, letters: Sequence[Letter], line: TextLine, start: int) -> Iterator[LineWord]:

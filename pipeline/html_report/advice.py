@@ -110,6 +110,7 @@ DOUBTFUL = (
     ),
     ("without a confidence", "Read without a confidence", "Compare the text with the page"),
     ("no letter and no digit", "Only marks without letters or digits were read", "Look at the page"),
+    ("mostly marks", "Mostly marks of rules, borders or leaders were read", "Look at the page"),
 )
 
 _CUT = {

@@ -5,6 +5,7 @@ there is something on the page. Torch-free.
 """
 
 import math
+import re
 from dataclasses import replace
 
 from ocr.model_files.locate import CONFIDENCE, find_directory
@@ -20,6 +21,10 @@ NONE_READ = "print seen, none read"
 _NO_CONFIDENCE = "read without a confidence"
 _UNFINISHED = {"repeated": "it began to repeat itself", "truncated": "it was cut short"}
 _NO_WORDS = "no letter and no digit among what was read"
+_MOSTLY_MARKS = "mostly marks of rules, borders or leaders, few letters"
+# A leader is one mark, however long: a contents page is no page of marks.
+_FILLED = re.compile(r"([-._=~*·•])(?:\s*\1){3,}")
+_FEWEST_LETTERS = 0.4  # of the marks that are no spaces
 _SEPARATOR = "; "
 # The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
 # with 0.03 to 0.3 and a handwriting-like typeface with up to 0.32; of 303 images of pages in Latin script, a third of
@@ -71,8 +76,9 @@ def judged(result: PageResult, *, below: float) -> PageResult:
         return replace(doubted(result, NONE_READ), confidence=None)
     if result.source == "layer":
         return result
-    if not any(letter.isalnum() for letter in result.parsed.text):
-        result = doubted(result, _NO_WORDS)
+    share = _letter_share(result.parsed.text)
+    if share < _FEWEST_LETTERS:
+        result = doubted(result, _MOSTLY_MARKS if share else _NO_WORDS)
     if result.confidence is None:
         result = doubted(result, _NO_CONFIDENCE)
     elif result.confidence < below:
@@ -82,6 +88,11 @@ def judged(result: PageResult, *, below: float) -> PageResult:
     if result.script is not None:
         result = _nonsense(result, _foreign(result.script))
     return result
+
+
+def _letter_share(text: str) -> float:
+    marks = "".join(_FILLED.sub(r"\1", text).split())
+    return sum(map(str.isalnum, marks)) / len(marks)
 
 
 def _nonsense(result: PageResult, reason: str) -> PageResult:

@@ -40,10 +40,12 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         darkness = darkness_of(rendered.grey)
         found = reader.read(darkness, reader.find(darkness))
         lines = lines_of_text(found)
-        signals = line_signals(lines, num_left_out=len(found) - len(lines))
+        rules = [read for read in found if read.is_rule]
+        signals = line_signals(lines, num_left_out=len(found) - len(lines) - len(rules))
         parsed, confidence = rated(page_text(lines), signals, reader.calibration)
         parsed = _on_page(parsed, rendered, rendered.grey)
-        is_unread = unread_ink(rendered.grey, (line.line for line in lines)) > _MOST_UNREAD
+        seen = [*lines, *rules] if lines else []
+        is_unread = unread_ink(rendered.grey, (line.line for line in seen)) > _MOST_UNREAD
         is_large = not parsed.text.strip() and shows_large_print(rendered.grey, reader)
     result = PageResult(
         page=rendered.page,

@@ -37,7 +37,7 @@ def read(folders: Sequence[Path], reader: LineReader) -> Iterator[Reading]:
         kept = lines_of_text(found)
         if not kept:
             continue
-        signals = line_signals(kept, num_left_out=len(found) - len(kept))
+        signals = line_signals(kept, num_left_out=sum(not read.is_rule for read in found) - len(kept))
         rated = Rated(
             features=page_features(signals), accuracy=page_accuracy(parsed.text, truth), group=number
         )

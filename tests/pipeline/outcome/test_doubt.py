@@ -117,3 +117,16 @@ def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
     other = Config(model=str(save_reader(tmp_path / "reader")))
     assert doubtful_below(other) == 0.2
     assert doubtful_below(changed(other, store={"doubtful_below": 0.1})) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ok"),
+    [
+        ("- - -- . Name\n-- -.- - --\n.. -- . .-", False),
+        ("Introduction " + 90 * ". " + "7", True),
+        ("Tea 3.10\n" + 42 * "-" + "\nMilk 1.20", True),
+        ("x = (a + b) / 2", True),
+    ],
+)
+def test_a_text_of_marks_is_doubtful_and_a_leader_is_one_mark(text: str, is_ok: bool) -> None:
+    assert judged(read(text, confidence=0.9), below=BELOW).status == ("ok" if is_ok else "doubtful")

@@ -33,6 +33,7 @@ _FOLDED = str.maketrans(
     }
 )
 _LEADERS = re.compile(r"\s*(?:\.\s*){4,}")
+_RULES = re.compile(r"^[^\S\n]*(?:[-\u2010-\u2015−_=~*.·•…][^\S\n]*){5,}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,11 @@ class Score:
 
 
 def score(name: str, category: str, truth: str, reading: Reading, *, any_case: bool = False) -> Score:
-    """Returns the score of a page's reading against its truth. any_case: capitals are as good as small letters."""
+    """Returns the score of a page's reading against its truth. any_case: capitals are as good as small letters.
+
+    Lines that are nothing but a typed rule are no text, neither in the truth nor in the reading.
+    """
+    truth, reading = _RULES.sub("", truth), replace(reading, text=_RULES.sub("", reading.text))
     if any_case:
         truth, reading = truth.lower(), replace(reading, text=reading.text.lower())
     skips, loops = _breaks(normalise(fold(truth)), normalise(fold(reading.text)))

@@ -61,6 +61,13 @@ def test_missing_leaders_are_no_skip() -> None:
     assert not _score("1 Usage 2", truth="1 Usage" + 60 * " ." + " 2").broken
 
 
+@pytest.mark.parametrize("rule", ["-" * 32, "- " * 20, "=====", ". . . . . ."])
+def test_a_line_that_is_a_rule_is_no_text(rule: str) -> None:
+    assert _score("Till 4\nTea 3.10", truth=f"Till 4\n{rule}\nTea 3.10").characters.num_edits == 0
+    assert _score(f"Till 4\n{rule}\nTea 3.10", truth="Till 4\nTea 3.10").characters.num_edits == 0
+    assert _score("Tea 3.10", truth="Tea -- 3.10").characters.num_edits == 3
+
+
 def test_words_count_as_often_as_both_have_them() -> None:
     result = _score("a a b x", truth="a b b c")
     assert (result.bag.shared, result.bag.in_truth, result.bag.in_text) == (2, 4, 4)

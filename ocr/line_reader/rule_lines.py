@@ -1,0 +1,134 @@
+"""Tells printed rules from text: dashes, dots, stars in a row that the finder took for a line. Numpy only.
+
+A line that is nothing but a rule has no characters, typed or drawn: how many marks it has says nothing, and a reader
+miscounts them or takes them for letters. Dots or strokes that lead from a word to the next are its line's characters.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.measures import ONE_ROW
+from ocr.line_reader.found_lines import Floats, ReadLine
+
+_MARKS = re.compile(r"[-\u2010-\u2015−_=~∼*★·•∙⋅‧.…:'`,|+#\s]+")
+_BORDER = re.compile(r"\w?\s?[-\u2010-\u2015_~∼][-\u2010-\u2015_~∼.,'\s]{20,}\w?")  # strokes at its corners
+_LEADER = re.compile(r"[._…·\s]+")
+_LEAST_MARKS, _LEAST_PIECES = 5, 3  # fewer are an ellipsis, asterisks between sections, a dash in a cell
+_LEADS = 1.5  # in type sizes: dots so near a word lead from it or to it
+_UNSURE = 0.8  # marks are read as letters with less confidence than letters are
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+# Of a row of marks, measured on some 900 lines of text and 400 of rules: how high it is at most, in sizes of the page's
+# type, and how high where it was read without confidence, as stars are; how like itself it is, a period on.
+_LOW, _STARS, _EVEN = 0.36, 0.6, 0.9
+# Of the ink near the densest rows, so many type sizes above and below: the share that is in them; and how many columns,
+# in type sizes, have more ink beside them, which is a letter.
+_NEAR, _ALONE, _TALL = 0.26, 0.85, 0.1
+_EDGE = 0.2  # of the densest row: rows with less are not the marks'
+_INK = 0.3
+_LONGEST = 0.25  # of the line: a period
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a line shows if it has nothing but low ink. height: of its ink, in the line's type sizes.
+
+    likeness: the correlation with itself, a mark on.
+    """
+
+    height: float
+    likeness: float
+
+
+def marks_of(image: Floats, size_px: float) -> Marks | None:
+    """Returns the marks that an image of a line shows, None where it has letters.
+
+    image: [H, W], normalised, ink about 1. size_px: the line's type size in its pixels.
+    """
+    ink = np.clip(image, 0, 1)
+    rows = ink.mean(1)
+    top, end = _band(rows)
+    near = slice(max(0, top - round(_NEAR * size_px)), end + round(_NEAR * size_px))
+    if rows[top:end].sum() < _ALONE * rows[near].sum():
+        return None
+    profile = ink[top:end].max(0)
+    inked = np.flatnonzero(profile > _INK)
+    tall = np.count_nonzero(ink[near].max(0) > np.maximum(profile, _INK))
+    if not len(inked) or tall > _TALL * size_px:
+        return None
+    return Marks((end - top) / size_px, _likeness(profile[inked[0] : inked[-1] + 1]))
+
+
+def _band(rows: Floats) -> tuple[int, int]:
+    """Returns the rows around the densest one that hold its marks: the first, and the one behind the last."""
+    peak = int(rows.argmax())
+    empty = np.flatnonzero(rows <= _EDGE * rows[peak])
+    above, below = empty[empty < peak], empty[empty > peak]
+    return int(above[-1]) + 1 if len(above) else 0, int(below[0]) if len(below) else len(rows)
+
+
+def _likeness(profile: Floats) -> float:
+    """Returns the best correlation of a row of marks with itself, moved by more than a mark; 0 for one mark."""
+    moved = profile - profile.mean()
+    length = len(moved)
+    found = np.fft.rfft(moved, 2 * length)
+    products = np.fft.irfft(found * found.conj())[:length]
+    sums = np.concatenate([[0.0], np.cumsum(moved * moved)])
+    lags = np.arange(int(_LONGEST * length))
+    norms = np.sqrt((sums[-1] - sums[lags]) * sums[length - lags])
+    alike: npt.NDArray[np.float64] = products[lags] / np.maximum(norms, 1e-6)
+    beyond = np.flatnonzero(alike < _INK)
+    return float(alike[beyond[0] :].max()) if len(beyond) else 0.0
+
+
+def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Iterator[int]:
+    """Yields the numbers of the lines that are rules or pieces of one. marks: what each of them shows."""
+    usual = _usual_size(lines)
+    pairs = list(zip(lines, marks, strict=True))
+    even = {
+        number
+        for number, (read, own) in enumerate(pairs)
+        if own is not None and own.likeness > _EVEN and _is_low(read, own, usual)
+    }
+    low = [n for n, (read, own) in enumerate(pairs) if n in even or _is_low_mark(read, own, usual)]
+    words = [read for n, read in enumerate(lines) if n not in set(low) and read.text.strip()]
+    for number in low:
+        read = lines[number]
+        beside = [other for other in words if _in_row(read, other)]
+        if _LEADER.fullmatch(read.text) and any(_apart(read, other) < _LEADS for other in beside):
+            continue
+        row = [number] if beside else [other for other in low if _in_row(read, lines[other])]
+        many = sum(len("".join(lines[other].text.split())) for other in row) >= _LEAST_MARKS
+        if many or len(row) >= _LEAST_PIECES or even.intersection(row):
+            yield number
+
+
+def _usual_size(lines: Sequence[ReadLine]) -> float:
+    """Returns the type size of the page's words; that of its largest line where there are none."""
+    words = [read.line.size for read in lines if read.confidence > _UNSURE and _LETTERS.search(read.text)]
+    return median(words) if words else max((read.line.size for read in lines), default=0.0)
+
+
+def _is_low(read: ReadLine, marks: Marks, usual: float) -> bool:
+    return marks.height * read.line.size < usual * (_LOW if read.confidence > _UNSURE else _STARS)
+
+
+def _is_low_mark(read: ReadLine, marks: Marks | None, usual: float) -> bool:
+    """Returns whether a line is read as marks, or so unsurely that low ink is none."""
+    if _MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text):
+        return True
+    return marks is not None and read.confidence < _UNSURE and marks.height * read.line.size < _LOW * usual
+
+
+def _in_row(read: ReadLine, other: ReadLine) -> bool:
+    return abs(read.line.middle - other.line.middle) < ONE_ROW * max(read.line.size, other.line.size)
+
+
+def _apart(read: ReadLine, other: ReadLine) -> float:
+    """Returns the white between two lines of a row, in type sizes."""
+    white = max(read.line.left, other.line.left) - min(read.line.right, other.line.right)
+    return white / max(read.line.size, other.line.size)

@@ -1,0 +1,99 @@
+"""Rules give no characters, drawn or typed, and what only resembles them is text: with the shipped networks."""
+
+import numpy as np
+import pymupdf
+import pytest
+
+from ocr.line_reader.page_text import page_text
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.model_files.locate import LINES, find_directory
+from ocr.types import ParsedText
+
+ABOVE, BELOW = "Minutes of the harbour board", "Three tenders were opened"
+X0, X1 = 40.0, 380.0
+
+
+@pytest.fixture(scope="module")
+def reader() -> LineReader:
+    return LineReader.load(find_directory("small") / LINES)
+
+
+def page() -> pymupdf.Page:
+    """Returns a page with a line above the middle and one below."""
+    sheet = pymupdf.open().new_page(width=420, height=160)
+    for y, text in ((60, ABOVE), (110, BELOW)):
+        sheet.insert_text((X0, y), text, fontsize=11, fontname="tiro")
+    return sheet
+
+
+def read(reader: LineReader, sheet: pymupdf.Page, dpi: int = 200) -> ParsedText:
+    pixels = sheet.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
+    darkness = darkness_of(np.frombuffer(pixels.samples, np.uint8).reshape(pixels.height, pixels.width))
+    return page_text(reader.read(darkness, reader.find(darkness)))
+
+
+@pytest.mark.parametrize("dpi", [120, 200])
+@pytest.mark.parametrize(
+    ("width", "dashes"),
+    [
+        (1, "[3 2] 0"),
+        (1, "[1 2] 0"),
+        (1.5, "[1.5 3] 0"),
+        (1, "[6 2 1 2] 0"),
+        (0.7, "[2 1] 0"),
+        (1, "[5 4] 0"),
+    ],
+)
+def test_drawn_rules_are_no_text(reader: LineReader, width: float, dashes: str, dpi: int) -> None:
+    sheet = page()
+    for y in (20, 85, 130):
+        sheet.draw_line((X0, y), (X1, y), width=width, dashes=dashes)
+    assert read(reader, sheet, dpi).text.split("\n\n") == [ABOVE, BELOW]
+
+
+@pytest.mark.parametrize("mark", ["-", "=", "*", "_", "~", "#", "- ", "* "])
+@pytest.mark.parametrize("font", ["cour", "helv", "tiro"])
+def test_typed_rules_are_no_text(reader: LineReader, mark: str, font: str) -> None:
+    sheet = page()
+    count = int((X1 - X0) / pymupdf.get_text_length(mark, font, 11))
+    sheet.insert_text((X0, 86), mark * count, fontsize=11, fontname=font)
+    assert read(reader, sheet).text.split("\n\n") == [ABOVE, BELOW]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+        "1 1 1 1 1 1 1 1 1 1 1 1",
+        "No. 0000000000",
+        "* * *",
+        "Wait ...",
+        "nnnnnnnnnnnnnnnn",
+    ],
+)
+def test_even_text_is_text(reader: LineReader, text: str) -> None:
+    sheet = page()
+    sheet.insert_text((X0, 86), text, fontsize=11, fontname="cour")
+    found = "".join(read(reader, sheet).text.split())
+    assert found == "".join((ABOVE + text + BELOW).split())
+
+
+def test_dots_between_a_title_and_its_page_stay(reader: LineReader) -> None:
+    sheet = page()
+    sheet.insert_text((X0, 86), "Dredging" + 60 * " ." + " 14", fontsize=11, fontname="tiro")
+    assert [line.count(".") > 40 for line in read(reader, sheet).text.split("\n\n")] == [False, True, False]
+
+
+def test_words_keep_their_places_beside_a_rule(reader: LineReader) -> None:
+    sheet = page()
+    sheet.draw_line((X0, 85), (X1, 85), dashes="[3 2] 0")
+    parsed = read(reader, sheet)
+    assert [word.text for word in parsed.words] == parsed.text.split()
+
+
+def test_a_dashed_frame_leaves_what_stands_in_it(reader: LineReader) -> None:
+    sheet = page()
+    sheet.draw_rect((X0 - 12, 92, X1, 120), width=0.7, dashes="[2 2] 0")
+    text = read(reader, sheet).text
+    assert not set(text) & set("-–—_.,·")
+    assert [word for word in text.split() if len(word) > 1] == [*ABOVE.split(), *BELOW.split()]
