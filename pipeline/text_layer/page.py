@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,12 +11,14 @@ from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
+from pipeline.text_layer.extract.accents import composed
 from pipeline.text_layer.extract.links import find_links
 from pipeline.text_layer.extract.ruled_tables import find_tables
-from pipeline.text_layer.extract.spans import Span, read_spans, read_text
+from pipeline.text_layer.extract.spans import read_spans, read_text
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
+from pipeline.text_layer.trust.unmapped import mapped
 from pipeline.text_layer.trust.verdict import (
     Evidence,
     Verdict,
@@ -181,11 +182,8 @@ def is_trusted(document: Any, index: int, *, partly: bool = False) -> bool:
     """
     try:
         page = document.load_page(index)
-        display = page.get_displaylist()
-        spans = read_spans(display)
-        if not any(span.glyphs for span in spans):
-            return False
-        found = judge(_evidence(page, display, spans))
+        evidence = _evidence(page)
+        found = Verdict(reason="none") if evidence is None else judge(evidence)
         return not found.reason or (partly and found.is_partial)
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
@@ -194,20 +192,30 @@ def is_trusted(document: Any, index: int, *, partly: bool = False) -> bool:
         complaints.forget()
 
 
-def _evidence(page: Any, display: Any, spans: Sequence[Span]) -> Evidence:
-    return Evidence(spans=spans, ink=Ink.of(display), drawn=Drawn.of(page))
+def _evidence(page: Any) -> Evidence | None:
+    """Returns what a page's layer holds and what the page shows; None where there is no layer."""
+    display = page.get_displaylist()
+    spans = composed(read_spans(display))
+    if not any(span.glyphs for span in spans):
+        return None
+    kept, num_unmapped, num_lost = mapped(spans)
+    return Evidence(
+        spans=kept or spans,
+        ink=Ink.of(display),
+        drawn=Drawn.of(page),
+        num_unmapped=num_unmapped,
+        num_lost=num_lost if kept else 0,
+    )
 
 
 def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
-    display = page.get_displaylist()
-    spans = read_spans(display)
-    if not any(span.glyphs for span in spans):
+    evidence = _evidence(page)
+    if evidence is None:
         return None
-    evidence = _evidence(page, display, spans)
     verdict = Verdict(reason=distrust_reason_if_unreadable(evidence)) if last else judge(evidence)
     is_taken = not verdict.reason or verdict.is_partial
     structure = (find_links(page), find_tables(page)) if is_taken else ()
-    parsed, parts = as_parsed(spans, px_per_pt, _size_px(page, px_per_pt), *structure)
+    parsed, parts = as_parsed(evidence.spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
         text=parsed.text,
         markdown=parsed.markdown,

@@ -5,8 +5,9 @@ A draft only proposes text; the page is read from its pixels. A layer that is ju
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ import pymupdf
 
 from pipeline.documents.text_page import is_drawn, open_text, text_spans
 from pipeline.text_layer.extract.lines import LayerLine, clean
+from pipeline.text_layer.extract.symbols import understand
 
 LOGGER = logging.getLogger("ocrbatch")
 MAX_CHARS = 50_000
@@ -101,8 +103,15 @@ def read_spans(display: Any) -> tuple[Span, ...]:
 
     At most MAX_CHARS characters. Raises: whatever MuPDF does.
     """
-    found = text_spans(open_text(display), with_chars=True)
+    found = list(text_spans(open_text(display), with_chars=True))
+    understand((span for _, span in found), cache(lambda: _codes(display)))
     return tuple(_limited((_span(line, span), len(span["chars"])) for line, span in found if span["chars"]))
+
+
+def _codes(display: Any) -> Mapping[Any, str]:
+    """Returns a page's characters by their boxes, with the code of each that maps to none."""
+    found = text_spans(open_text(display, codes_for_unmapped=True), with_chars=True)
+    return {tuple(char["bbox"]): char["c"] for _, span in found for char in span["chars"]}
 
 
 def read_text(document: Any, index: int) -> str:

@@ -21,7 +21,7 @@ from pipeline.text_layer.trust.letters import are_words, bits_per_letter
 from pipeline.text_layer.trust.widths import width_fit
 
 # Shares of a page's characters. Formulas have a few brackets that map to no character.
-_UNMAPPED = 0.01
+_UNMAPPED, _UNMAPPED_AT_ALL = 0.01, 0.5
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
 _UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
 _TURNED = 0.9  # axes, margins and a table's headings are fewer
@@ -56,11 +56,17 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A page's text layer and its drawing, as evidence for the verdict."""
+    """A page's text layer and its drawing, as evidence for the verdict.
+
+    num_unmapped: characters without a meaning. num_lost: those, and others of the words they were in, which the spans
+    do not hold any more.
+    """
 
     spans: Sequence[Span]
     ink: Ink
     drawn: Drawn
+    num_unmapped: int = 0
+    num_lost: int = 0
 
     @cached_property
     def glyphs(self) -> list[Glyph]:
@@ -108,7 +114,8 @@ def distrust_reason_if_unreadable(page: Evidence) -> str:
 
     Here text that another program recognised under a scan is good enough, if it looks like text and covers the page.
     """
-    return next(_filtered(page, (*_OF_THE_TEXT, _out_of_order_reason, _little_covered_reason)), "")
+    tests = (*_OF_THE_TEXT, _lost_reason, _out_of_order_reason, _little_covered_reason)
+    return next(_filtered(page, tests), "")
 
 
 def shows_any(page: Evidence) -> bool:
@@ -148,11 +155,18 @@ def _under_pictures_reason(page: Evidence) -> str:
 
 
 def _unmapped_reason(page: Evidence) -> str:
-    unmapped = sum(unicodedata.category(glyph.text[0]) in ("Co", "Cn", "Cc", "Cs") for glyph in page.glyphs)
-    unmapped += sum(glyph.text[0] == "\ufffd" for glyph in page.glyphs)
-    unmapped += sum(len(match[0]) for match in _UNKNOWN.finditer(page.text))
-    limit = _UNMAPPED * len(page.glyphs) + 1
-    return f"{unmapped} of {len(page.glyphs)} characters have no meaning" if unmapped > limit else ""
+    total = len(page.glyphs) + page.num_lost
+    unmapped = sum(len(match[0]) for match in _UNKNOWN.finditer(page.text))
+    if unmapped > _UNMAPPED * total + 1 or page.num_unmapped > _UNMAPPED_AT_ALL * total:
+        return f"{unmapped + page.num_unmapped} of {total} characters have no meaning"
+    return ""
+
+
+def _lost_reason(page: Evidence) -> str:
+    """Returns a reason if words are not held because characters in them have no meaning; lone symbols matter less."""
+    total = len(page.glyphs) + page.num_lost
+    is_much = page.num_lost > page.num_unmapped or page.num_unmapped > _UNMAPPED * total + 1
+    return f"{page.num_unmapped} of {total} characters have no meaning" if is_much else ""
 
 
 def _stacked_reason(page: Evidence) -> str:
@@ -270,7 +284,7 @@ _OF_THE_TEXT = (
 )  # fmt: skip
 _OF_THE_PAGE = (_mismatched_reason, _out_of_order_reason, _unseen_reason)
 # What the page shows besides.
-_GAPS = (_left_out_reason, _words_in_picture_reason)
+_GAPS = (_lost_reason, _left_out_reason, _words_in_picture_reason)
 
 
 def _alphabets(word: str) -> frozenset[str]:
