@@ -23,7 +23,9 @@ from pipeline.config.schema import (
 )
 from pipeline.device.startup.loading import render_workers
 from pipeline.errors import ConfigError
+from pipeline.ingest.found import Candidate
 from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.known_files import document_of, known_by
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.walk import walk
 from pipeline.ingest.workers.pool import WorkerPool
@@ -32,7 +34,7 @@ from pipeline.stop import Stop
 from pipeline.types import Document
 from storage.database import open_for_reading
 from storage.queries.pace import pace
-from storage.records import page_plans
+from storage.records import files, page_plans
 from storage.types import PagePlan
 
 if TYPE_CHECKING:
@@ -104,15 +106,23 @@ class _Planner:
         self, config: Config, settings_hash: str, db: "Database | None", workers: WorkerPool
     ) -> None:
         self._config, self._db, self._workers = config, db, workers
+        self._ingest = ingest_settings(config)
         self._plan = Plan(database=config.store.database, is_new=db is None)
         self._selection = Selection(config, settings_hash, self._plan, self._foreseen)
         self._refused: dict[int, Refused] = {}
         self._room = asyncio.Semaphore(_SURVEYS_AHEAD)
 
     async def run(self, inputs: Inputs) -> Plan:
-        await probe_all(inputs, self._workers, self._take)
+        await probe_all(inputs, self._workers, self._take, self._known)
         self._plan.refused = [refused for _, refused in sorted(self._refused.items(), key=itemgetter(0))]
         return self._plan
+
+    async def _known(self, found: Candidate) -> Document | None:
+        """Returns a file that a run looked into and that has not changed since."""
+        if self._db is None or found.stamp is None:
+            return None
+        known = files.known(self._db.conn, found.path, known_by(found.stamp, self._ingest))
+        return None if known is None else document_of(found, known)
 
     async def _take(self, number: int, document: Document) -> None:
         """Counts a document and the kinds of its pages that are to be read."""

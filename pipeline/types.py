@@ -38,8 +38,9 @@ class Document:
     sha256: None where the file could not be read. num_pages: pages or frames found, 0 unless status is "ok".
     reason: why status is not "ok", or what of the file is left out. is_told: whether a run's end says that too; its
     words are the same for all such files. seconds: how long probing took. stamp: the file's state when sha256 was
-    computed.
-    frames: the names of a video's frames, in order, where path is their folder.
+    computed. frames: the names of a video's frames, in order, where path is their folder. is_known: whether it was
+    probed by an earlier run, and not by this one. probed_ns: when probing began, as times of files are told; 0 where it
+    was not.
     """
 
     path: str
@@ -54,6 +55,8 @@ class Document:
     stamp: FileStamp | None = None
     given: str | None = None
     frames: tuple[str, ...] = ()
+    is_known: bool = False
+    probed_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

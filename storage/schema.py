@@ -9,7 +9,7 @@ before to the same.
 """
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
-VERSION = 9
+VERSION = 10
 
 _TABLES = """
 CREATE TABLE runs (
@@ -44,7 +44,8 @@ CREATE TABLE files (
     status TEXT NOT NULL CHECK (status IN ('ok', 'skipped', 'encrypted', 'broken', 'left_out', 'missing')),
     reason TEXT,
     first_run_id INTEGER NOT NULL REFERENCES runs(id),
-    last_run_id INTEGER NOT NULL REFERENCES runs(id)    -- the last one that found it
+    last_run_id INTEGER NOT NULL REFERENCES runs(id),   -- the last one that found it
+    stamp TEXT                           -- the file's state when its content was looked into; null: look again
 );
 CREATE INDEX files_document ON files(document_id);
 CREATE TABLE pages (

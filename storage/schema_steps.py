@@ -183,6 +183,11 @@ _ATTEMPTS_OF_PAGES = """
 CREATE INDEX pages_attempt ON pages(current_attempt_id);
 """
 
+# A file that has not changed is known without being opened.
+_STAMPS = """
+ALTER TABLE files ADD COLUMN stamp TEXT;
+"""
+
 # Version -> the step that leads to the next one.
-STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS, 8: _ATTEMPTS_OF_PAGES}
+STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS, 8: _ATTEMPTS_OF_PAGES, 9: _STAMPS}
 OLDEST = min(STEPS)

@@ -37,7 +37,8 @@ class FileRecord:
 
     sha256: of the whole content; None where the file could not be read.
     status: one of DOCUMENT_STATUSES. num_pages: pages or frames found. reason: why it is not "ok".
-    given: the path as it was named, which a row of an earlier version may use; None if unknown.
+    given: the path as it was named, which a row of an earlier version may use; None if unknown. stamp: stands for the
+    file's state, so that a later run knows it again without opening it; None where that is not certain.
     """
 
     path: str
@@ -48,6 +49,17 @@ class FileRecord:
     num_pages: int = 0
     reason: str | None = None
     given: str | None = None
+    stamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFile:
+    """What an earlier run found out about a readable file that has not changed since; as in FileRecord."""
+
+    sha256: str
+    kind: str
+    num_pages: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from pipeline.cluster.worker_messages import (
     Request,
     Take,
 )
-from pipeline.ingest.walk import Found
+from pipeline.ingest.walk import Candidate, Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
 from pipeline.reports.summary import Phase
@@ -158,6 +158,10 @@ class RemotePlanner:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+
+    async def known(self, found: Candidate) -> Document | None:
+        """Returns None: the run's database is elsewhere, and asking it takes as long as looking into the file."""
+        return None
 
     async def plan(self, document: Document) -> PagePlan:
         """Returns the run's plan of a document: the pages that this worker is to read."""

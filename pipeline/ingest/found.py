@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pipeline.types import Document
+from pipeline.types import Document, FileStamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,13 +10,15 @@ class Candidate:
     """A regular file, or an object, to probe. relative: its path below the folder being read, with "/".
 
     given: its path with the folder as the user named it, which is how earlier versions stored it. frames: the names of
-    a video's frames, in order, where path is their folder.
+    a video's frames, in order, where path is their folder. stamp: of the file as it was found; None where it is not
+    known, as of an object.
     """
 
     path: str
     relative: str
     given: str | None = None
     frames: tuple[str, ...] = ()
+    stamp: FileStamp | None = None
 
 
 Found = Candidate | Document

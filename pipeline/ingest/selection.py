@@ -13,7 +13,7 @@ from pipeline.config.page_selection import select_pages
 from pipeline.config.schema import Config
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.seen_names import SeenNames
-from pipeline.ingest.walk import Found
+from pipeline.ingest.walk import Candidate, Found
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Document
 from storage.types import PagePlan
@@ -101,9 +101,12 @@ class Selection:
 
 
 async def probe_all(
-    inputs: InputFiles, workers: WorkerPool, take: Callable[[int, Document], Awaitable[None]]
+    inputs: InputFiles,
+    workers: WorkerPool,
+    take: Callable[[int, Document], Awaitable[None]],
+    known: Callable[[Candidate], Awaitable[Document | None]],
 ) -> None:
-    """Probes all inputs and awaits take(number, document) for each, as soon as it is probed.
+    """Probes all inputs that are not known and awaits take(number, document) for each, as soon as it is probed.
 
     Files are probed in the order they were found, which their numbers say; at most PROBES_AHEAD are being probed or
     taken at a time. Raises: what the workers or take() raised first.
@@ -112,7 +115,7 @@ async def probe_all(
 
     async def look_into(number: int, found: Found) -> None:
         try:
-            await take(number, await _probed(found, workers))
+            await take(number, await _probed(found, workers, known))
         finally:
             room.release()
 
@@ -125,8 +128,12 @@ async def probe_all(
         raise errors.exceptions[0] from None
 
 
-async def _probed(found: Found, workers: WorkerPool) -> Document:
+async def _probed(
+    found: Found, workers: WorkerPool, known: Callable[[Candidate], Awaitable[Document | None]]
+) -> Document:
     if isinstance(found, Document):
         return found
+    if found.stamp is not None and (document := await known(found)) is not None:
+        return document
     document = await asyncio.wrap_future(workers.probe(found.path, found.frames))
     return dataclasses.replace(document, given=found.given)

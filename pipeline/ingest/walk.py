@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from pipeline.documents import sniff
+from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers
 from pipeline.documents.videos.frame_folders import NO_FRAMES, is_frame, natural_order
@@ -193,11 +194,12 @@ class _Walk:
         if self._is_database(path) or not self._files.add(path):
             return
         try:
-            mode = os.stat(path).st_mode
-            if not stat.S_ISREG(mode):
-                yield unreadable(path, "skipped", f"not a regular file but {_kind_of_special_file(mode)}")
+            found = os.stat(path)
+            if not stat.S_ISREG(found.st_mode):
+                kind = _kind_of_special_file(found.st_mode)
+                yield unreadable(path, "skipped", f"not a regular file but {kind}")
             elif not sniff.is_own_database(_head(path)):
-                yield Candidate(path=path, relative=relative, given=given)
+                yield Candidate(path=path, relative=relative, given=given, stamp=stamp_of(found))
         except OSError as error:
             yield unreadable(path, self._status(path), f"cannot be read: {error.strerror}")
 

@@ -17,6 +17,8 @@ _WORDS: Mapping[PageKind, str] = {
     "empty": "empty",
     "unknown": "of an unknown kind",
 }
+# Of these the run makes rows all the same: text layers, and blank pages.
+_UNREAD: tuple[PageKind, ...] = ("embedded", "empty")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,7 @@ class Refused:
 
 @dataclass(slots=True, kw_only=True)
 class Plan(InputCounts):
-    """The counts of what a run would do. Mutable: the planner adds to it.
+    """The counts of what a run would do. Mutable: the planner adds to it. num_to_read includes num_unread.
 
     skipped_types: suffixes of the files that are not PDFs or images. refused: in the order of the files. kinds: of the
     pages to read. pace: of earlier runs; None without any. model_to_fetch: the model if it is not on this machine, so
@@ -47,8 +49,8 @@ class Plan(InputCounts):
 
     @property
     def num_unread(self) -> int:
-        """The number of pages whose text layers are taken without reading."""
-        return self.kinds["embedded"]
+        """The number of pages that need no reading: their text layers are taken, or nothing is on them."""
+        return sum(self.kinds[kind] for kind in _UNREAD)
 
     @property
     def estimated_s(self) -> float | None:
@@ -71,7 +73,7 @@ class Plan(InputCounts):
             "num_given_up": self.num_given_up,
             "num_kept": self.num_kept,
             "num_left_out": self.num_left_out,
-            "num_to_read": self.num_to_read,
+            "num_to_read": self.num_to_read - self.num_unread,
             "kinds": dict(self.kinds),
             "pace": None if self.pace is None else asdict(self.pace),
             "model_to_fetch": self.model_to_fetch,
@@ -93,16 +95,19 @@ class Plan(InputCounts):
             lines.append(f"skipped, by ending: {_listed(self.skipped_types)}")
         lines.append(f"pages: {self.num_found}")
         lines += passed_over(self)
-        kinds = Counter({_WORDS[kind]: count for kind, count in self.kinds.items()})
-        lines.append(f"pages to read: {self.num_to_read}{_in_brackets(kinds)}")
+        lines.append(f"pages to read: {self.num_to_read - self.num_unread}{self._kinds(are_read=True)}")
         if self.num_unread:
-            lines.append(f"pages that need no reading, as their text layers are taken: {self.num_unread}")
+            lines.append(f"pages that need no reading: {self.num_unread}{self._kinds(are_read=False)}")
         lines.append(f"time: {self._time()}")
         refused, more = cut(self.refused)
         lines += [refusal(one.path, one.status, one.reason) for one in refused]
         if more:
             lines.append(f"{more} that cannot be read; --json has all")
         return lines
+
+    def _kinds(self, *, are_read: bool) -> str:
+        kinds = {_WORDS[kind]: count for kind, count in self.kinds.items() if (kind in _UNREAD) != are_read}
+        return _in_brackets(kinds)
 
     def _time(self) -> str:
         if self.num_to_read == self.num_unread:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from pipeline.config.schema import layer_use
+from pipeline.config.schema import ingest_settings, layer_use
+from pipeline.ingest.found import Candidate
 from pipeline.ingest.inputs import InputFiles
+from pipeline.ingest.known_files import document_of, kept_stamp, known_by
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.ledger import Ledger
@@ -19,6 +21,9 @@ from storage.types import PagePlan
 
 class Planner(Protocol):
     """Decides which pages are read, and by whom."""
+
+    async def known(self, found: Candidate) -> Document | None:
+        """Returns a file that an earlier run looked into and that has not changed since; None: it must be probed."""
 
     async def plan(self, document: Document) -> PagePlan:
         """Records a document and returns which of its pages to read."""
@@ -34,9 +39,18 @@ class _Planning:
         self._ledger = ledger
         ask = partial(ledger.call, Store.plan_pages)
         self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
+        self._ingest = ingest_settings(ledger.config)
+
+    async def known(self, found: Candidate) -> Document | None:
+        assert found.stamp is not None
+        stamp = known_by(found.stamp, self._ingest)
+        known = await self._ledger.call(Store.find_known, self._ledger.run_id, found.path, stamp)
+        return None if known is None else document_of(found, known)
 
     async def plan(self, document: Document) -> PagePlan:
-        await self._ledger.call(store_document, self._ledger.run_id, document)
+        if not document.is_known:
+            stamp = kept_stamp(document, self._ingest)
+            await self._ledger.call(store_document, self._ledger.run_id, document, stamp)
         return await self._selection.plan(document)
 
     async def claim(self, page: Page) -> bool:
@@ -71,7 +85,7 @@ class Discovery:
             for page in await self._pages(document):
                 await pages.put(page)
 
-        await probe_all(inputs, self._workers, take)
+        await probe_all(inputs, self._workers, take, self._planner.known)
         await pages.put(None)
 
     async def claim(self, page: Page) -> bool:

@@ -19,7 +19,7 @@ from storage.records.store import Store
 
 R = TypeVar("R")
 # What a run calls for each page and file. All they do is undone with their transaction.
-SHARED = (store_page, store_first, store_document, Store.plan_pages, Store.put_off)
+SHARED = (store_page, store_first, store_document, Store.find_known, Store.plan_pages, Store.put_off)
 # A transaction takes no further call after so long: marks wait for it, and those whose pages are in it.
 _MOST_S = 0.02
 

@@ -35,7 +35,7 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
 
     A file that is being written meanwhile is probed once more, and is broken if that goes on.
     """
-    start = time.perf_counter()
+    start, probed_ns = time.perf_counter(), time.time_ns()
     is_folder = bool(frames) or os.path.isdir(path)
     for _ in range(_LOOKS):
         document, before = _look_into(path, frames) if is_folder else _look(path, settings)
@@ -43,7 +43,7 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
             break  # skipped, never opened, unchanged, or gone: the probe saw a complete file
     else:
         document = replace(document, sha256=None, num_pages=0, status="broken", reason=_UNSTEADY, stamp=None)
-    return replace(document, seconds=time.perf_counter() - start)
+    return replace(document, seconds=time.perf_counter() - start, probed_ns=probed_ns)
 
 
 def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | None]:

@@ -26,9 +26,9 @@ def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult
     store.record_first(run_id, page_record(first, settings_hash))
 
 
-def store_document(store: Store, run_id: int, document: Document) -> None:
-    """Writes the record of an input file."""
-    store.record_file(run_id, file_record(document))
+def store_document(store: Store, run_id: int, document: Document, stamp: str | None = None) -> None:
+    """Writes the record of an input file. stamp: what to know it by, as in FileRecord."""
+    store.record_file(run_id, replace(file_record(document), stamp=stamp))
 
 
 def page_record(result: PageResult, settings_hash: str) -> PageRecord:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from storage.strings.text import real_path, storable, stored_path
 from storage.strings.urls import is_url
-from storage.types import FileRecord
+from storage.types import FileRecord, KnownFile
 
 
 def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
@@ -22,10 +22,11 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
     known = None if row is None else int(row[0])
     document = _document(conn, file, reason, known)
     conn.execute(
-        "INSERT INTO files (path, document_id, status, reason, first_run_id, last_run_id)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET document_id = excluded.document_id,"
-        " status = excluded.status, reason = excluded.reason, last_run_id = excluded.last_run_id",
-        (path, document, file.status, reason, run_id, run_id),
+        "INSERT INTO files (path, document_id, status, reason, first_run_id, last_run_id, stamp)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET document_id = excluded.document_id,"
+        " status = excluded.status, reason = excluded.reason, last_run_id = excluded.last_run_id,"
+        " stamp = excluded.stamp",
+        (path, document, file.status, reason, run_id, run_id, file.stamp),
     )
     _make_pages(conn, document)
     conn.execute("DELETE FROM superseded WHERE path = ? AND document_id = ?", (path, document))
@@ -37,6 +38,21 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
         )
         # A document without content belongs to one file only, which no longer needs it once it is readable.
         conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
+
+
+def known(conn: sqlite3.Connection, path: str, stamp: str) -> KnownFile | None:
+    """Returns what is known of the readable file at a path if it had this stamp when it was last looked into."""
+    row = conn.execute(
+        "SELECT d.sha256, d.kind, d.num_pages, d.size_bytes FROM files f JOIN documents d ON d.id = f.document_id"
+        " WHERE f.path = ? AND f.stamp = ? AND f.status = 'ok' AND d.status = 'ok' AND d.sha256 IS NOT NULL",
+        (stored_path(path), stamp),
+    ).fetchone()
+    return None if row is None else KnownFile(sha256=row[0], kind=row[1], num_pages=row[2], size_bytes=row[3])
+
+
+def found_again(conn: sqlite3.Connection, run_id: int, path: str) -> None:
+    """Notes that a run found a known file, inside the caller's transaction."""
+    conn.execute("UPDATE files SET last_run_id = ? WHERE path = ?", (run_id, stored_path(path)))
 
 
 def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:

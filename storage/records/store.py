@@ -17,7 +17,7 @@ from storage.records import attempts, files, lost_workers, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.masking import mask_secrets
-from storage.types import FileRecord, PagePlan, PageRecord, RunRecord
+from storage.types import FileRecord, KnownFile, PagePlan, PageRecord, RunRecord
 
 
 class Store:
@@ -93,6 +93,13 @@ class Store:
         run_id = int(cursor.lastrowid or 0)
         self._started[run_id] = time.monotonic()
         return run_id
+
+    def find_known(self, run_id: int, path: str, stamp: str) -> KnownFile | None:
+        """Returns what is known of an unchanged file, which the run then has found; None where it must be recorded."""
+        with self._transaction() as conn:
+            if (known := files.known(conn, path, stamp)) is not None:
+                files.found_again(conn, run_id, path)
+            return known
 
     def lose_worker(self, run_id: int, pages: Sequence[tuple[str, int]]) -> None:
         """Blames the pages (sha256, page_index) that a worker of a run was reading when it was lost, as start_run does.

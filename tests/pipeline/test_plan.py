@@ -85,8 +85,10 @@ def test_pages_that_need_no_reading_are_told_and_take_no_time(
     taking = config.model_copy(update={"text_layer": "prefer"})
     found = plan(taking, Stop())
     assert found.kinds == {"embedded": 5, "scanned": 2}
-    assert (found.num_to_read, found.num_unread, found.to_json()["num_unread"]) == (7, 5, 5)
-    assert "pages that need no reading, as their text layers are taken: 5" in found.lines()
+    printed = found.to_json()
+    assert (found.num_to_read, printed["num_to_read"], printed["num_unread"]) == (7, 2, 5)
+    assert "pages to read: 2 (2 scanned)" in found.lines()
+    assert "pages that need no reading: 5 (5 with a text layer that is taken)" in found.lines()
     assert found.pace is not None
     assert found.estimated_s == pytest.approx(2 * found.pace.seconds_per_page)
     summary = run_quietly(taking)
@@ -184,11 +186,13 @@ def test_the_command_prints_it(
     arguments = ["run", str(mixed), "--db", database, "--model", str(reader), "--plan"]
     assert main(arguments) == ExitCode.OK
     text = capsys.readouterr().out
-    assert "pages to read: 5 (2 digital (with a text layer), 2 scanned, 1 empty)" in text
+    assert "pages to read: 4 (2 digital (with a text layer), 2 scanned)" in text
+    assert "pages that need no reading: 1 (1 empty)" in text
     assert "no estimate" in text
     assert main([*arguments, "--json"]) == ExitCode.OK
     found = json.loads(capsys.readouterr().out)
-    assert (found["num_files"], found["num_to_read"], found["estimated_s"]) == (9, 5, None)
+    assert (found["num_files"], found["num_to_read"], found["num_unread"]) == (9, 4, 1)
+    assert found["estimated_s"] is None
     assert found["kinds"] == {"digital": 2, "empty": 1, "scanned": 2}
     assert {one["status"] for one in found["refused"]} == {"encrypted", "broken"}
     assert not Path(database).exists()

@@ -34,6 +34,7 @@ def test_no_landed_step_was_edited() -> None:
         6: "99d2cfa2926e4db4a32096a1c28d75346cb7272cbbedb0401d50fbbd9d2133b5",
         7: "594285faf487c5ea4bc68182ddd5e57a30835a6d174fe1e6d3fd0c5e7ce3c3e1",
         8: "596dfa40f16d4575c6c4f36d4cb16d40a7a804ac068de5528669e1b5e95d6a78",
+        9: "63a0b095bf968be00ec14f30ba5cdf9058ced0befff7eeb78a49bf06fd8f4d93",
     }
     assert {
         version: hashlib.sha256(step.encode()).hexdigest() for version, step in schema_steps.STEPS.items()
@@ -58,7 +59,7 @@ def test_the_oldest_leads_to_what_a_new_one_is(tmp_path: Path) -> None:
 def test_a_reader_says_how_an_older_one_is_updated(path: Path) -> None:
     oldest_database(path)
     with pytest.raises(
-        DatabaseVersionError, match=r"version 6 is older.*\(9\); update it with `ocrbatch run"
+        DatabaseVersionError, match=r"version 6 is older.*\(10\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
 

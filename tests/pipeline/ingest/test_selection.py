@@ -89,6 +89,10 @@ class Workers:
         return self.probes[-1][1]
 
 
+async def unknown(found: Candidate) -> Document | None:
+    return None
+
+
 def files(number: int) -> Iterator[Found]:
     yield from (Candidate(path=f"{n}.pdf", relative=f"{n}.pdf", given=f"./{n}.pdf") for n in range(number))
 
@@ -102,7 +106,7 @@ def test_few_files_are_probed_at_a_time_and_each_is_taken_at_once() -> None:
     async def probe() -> None:
         workers: Any = Workers()
         with closing(Inputs(files(PROBES_AHEAD + 1))) as inputs:
-            probing = asyncio.create_task(probe_all(inputs, workers, take))
+            probing = asyncio.create_task(probe_all(inputs, workers, take, unknown))
             while len(workers.probes) < PROBES_AHEAD:
                 await asyncio.sleep(0.001)
             assert [path for path, _ in workers.probes] == [f"{n}.pdf" for n in range(PROBES_AHEAD)]
@@ -125,7 +129,7 @@ def test_what_ends_the_probing_is_raised_itself() -> None:
     async def probe() -> None:
         workers: Any = Workers()
         with closing(Inputs(iter([document("1")]))) as inputs:
-            await probe_all(inputs, workers, take)
+            await probe_all(inputs, workers, take, unknown)
 
     with pytest.raises(RuntimeError, match="no worker"):
         asyncio.run(probe())

@@ -1,0 +1,42 @@
+"""Knows files that have not changed since an earlier run looked into them, without opening them."""
+
+from typing import cast
+
+from pipeline.documents.settings import IngestSettings
+from pipeline.ingest.found import Candidate
+from pipeline.types import Document, FileStamp, Kind
+from storage.types import KnownFile
+
+# Raised when the same file is to be looked into again: it has another kind, or another number of pages by now.
+_RULES = 1
+# A file that changes twice within a tick of its file system's clock has one stamp for two contents.
+_SETTLED_NS = 2_000_000_000
+
+
+def known_by(stamp: FileStamp, settings: IngestSettings) -> str:
+    """Returns what stands for a file's state, and for the settings that decide what is found in it."""
+    return ":".join(map(str, (_RULES, int(settings.video), settings.max_image_pixels, *stamp)))
+
+
+def kept_stamp(document: Document, settings: IngestSettings) -> str | None:
+    """Returns what to know a document by from now on; None where it may still be changing unseen."""
+    stamp = document.stamp
+    if stamp is None or document.frames or document.status != "ok" or document.reason is not None:
+        return None
+    return known_by(stamp, settings) if document.probed_ns - max(stamp[3:]) > _SETTLED_NS else None
+
+
+def document_of(found: Candidate, known: KnownFile) -> Document:
+    """Returns the document of a file that has not changed."""
+    return Document(
+        path=found.path,
+        sha256=known.sha256,
+        size_bytes=known.size_bytes,
+        kind=cast(Kind, known.kind),
+        num_pages=known.num_pages,
+        status="ok",
+        reason=None,
+        stamp=found.stamp,
+        given=found.given,
+        is_known=True,
+    )
