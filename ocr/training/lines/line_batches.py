@@ -1,5 +1,6 @@
 """Batches of line images of like width, mixed from many pages."""
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from ocr.training.lines.worn_pages import worn_darkness
 WIDTHS_PX = (96, 160, 256, 384, 512, 704, 960, 1280, 1664, MAX_WIDTH_PX)
 _CUT_PX = 1_500_000  # pixels of width that are cut at once
 _FEWEST, _MOST = 16, 768  # lines in a batch
+_KEPT = 24  # batches that may be given again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +58,26 @@ def cut_lines(
 class LineShelves:
     """Lines kept by width until there are enough to mix.
 
-    fetch: returns the lines of some more pages. batch_px: pixels of width in a batch.
+    fetch: returns the lines of some more pages. batch_px: pixels of width in a batch. again: how often one of the last
+    batches is given in place of a new one, for a network so small that cutting lines takes longer than learning them.
     """
 
     fetch: Callable[[], Iterator[Lines]]
     batch_px: int
+    again: float = 0.0
     _shelves: dict[int, list[Lines]] = field(default_factory=dict)
     _ready: deque[Lines] = field(default_factory=deque)
+    _given: deque[Lines] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def draw(self) -> Lines:
         """Returns the next batch: from twice as many lines as it holds, chosen at random."""
+        if random.random() < self.again and self._given:
+            return random.choice(self._given)
         while not self._ready:
             for lines in self.fetch():
                 self._put(lines)
-        return self._ready.popleft()
+        self._given.append(self._ready.popleft())
+        return self._given[-1]
 
     def _put(self, lines: Lines) -> None:
         width = lines.images.shape[3]

@@ -37,7 +37,10 @@ _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
 _BLANK = 0
-_FRAMES_A_CHARACTER = 4.0  # about: both losses count by the character
+_SEEN, _NEAR = (
+    -0.7,
+    2,
+)  # log-probability of the blank under which a frame holds a letter; frames to either side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,7 @@ class Shape:
         return net
 
 
-# The student is small enough for every line on a CPU. Its frames are shorter than its teacher's, so that none is lost.
+# The student is small enough for every line on a CPU. Its frames are no longer than its teacher's: letters in narrow type.
 SHAPES = {
     "full": Shape(),
     "student": Shape(height=32, frames=3, width=144, layers=4, stem=(16, 48, 96)),
@@ -75,56 +78,62 @@ SHAPES = {
 
 
 def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
-    """Returns the losses of a batch, each per character."""
+    """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them."""
     log_probs, frames = _read(net, lines)
-    found = {"ctc": ctc_loss(log_probs, frames, lines.labels)}
-    if teacher:
-        with torch.no_grad():
-            taught, _ = _read(teacher, lines)
-        share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
-        found["teacher"] = teacher_loss(log_probs, frames, taught, share)
-    return found
+    if teacher is None:
+        return {"ctc": ctc_loss(log_probs, frames, lines.labels)}
+    with torch.no_grad():
+        taught, counted = _read(teacher, lines)
+    best = taught.argmax(-1).cpu()
+    labels = [
+        _spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
+        for row, count, label in zip(best, counted.tolist(), lines.labels, strict=True)
+    ]
+    share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
+    return {
+        "ctc": ctc_loss(log_probs, frames, labels),
+        "teacher": teacher_loss(log_probs, taught, counted, share),
+    }
 
 
-def teacher_loss(log_probs: Tensor, frames: Tensor, taught: Tensor, share: float) -> Tensor:
-    """Returns how far frames are from a teacher's at the same places of the lines, the Kullback-Leibler divergence.
+def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor, share: float) -> Tensor:
+    """Returns how far letters are from a teacher's: the Kullback-Leibler divergence of what each may be.
 
-    log_probs: [N, T, C], of which `frames` [N] count. taught: [N, T', C]. share: one frame's length in frames of the
-    teacher.
-    Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
+    A frame in which the teacher sees a letter is compared with the one nearby in which the reader is surest of seeing
+    one: when to tell a letter is the reader's own affair. Taught frame by frame it told half of each in two frames.
+    log_probs: [N, T, C]. taught: [N, T', C], of which `counted` [N] count. share: one frame's length in frames of the
+    teacher. Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
     """
-    number = torch.arange(log_probs.shape[1], device=log_probs.device)
-    beside = ((number + 0.5) * share).long().clamp(max=taught.shape[1] - 1)
-    apart = F.kl_div(log_probs, taught[:, beside], reduction="none", log_target=True).sum(-1)
-    inside = number[None] < frames[:, None].to(number.device)
-    return _FRAMES_A_CHARACTER * (apart * inside).sum() / inside.sum()
+    inside = torch.arange(taught.shape[1], device=taught.device)[None] < counted[:, None]
+    line, frame = (inside & (taught[..., _BLANK] < _SEEN)).nonzero(as_tuple=True)
+    near = ((frame + 0.5) / share).long()[:, None] + torch.arange(-_NEAR, _NEAR + 1, device=frame.device)
+    near = near.clamp(0, log_probs.shape[1] - 1)
+    surest = log_probs[line[:, None], near, _BLANK].argmin(1, keepdim=True)
+    own, goal = log_probs[line, near.gather(1, surest)[:, 0], 1:], taught[line, frame, 1:]
+    apart = F.kl_div(own.log_softmax(-1), goal.log_softmax(-1), reduction="sum", log_target=True)
+    return apart / max(1, len(line))
 
 
 def ctc_loss(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
     """Returns the loss per character; lines without text count as one, those too narrow for their text nothing.
 
-    log_probs: [N, T, C], of which `frames` [N] count. Lines without a label count nothing.
+    log_probs: [N, T, C], of which `frames` [N] count.
     """
-    text = torch.cat(labels)
     lengths = torch.tensor([len(label) for label in labels])
-    known = torch.ones(len(labels), dtype=torch.bool)
-    known[torch.arange(len(labels)).repeat_interleave(lengths)[text == UNKNOWN]] = False
-    text, lengths = text[text != UNKNOWN], lengths * known
     device = log_probs.device
-    frames, counted = frames.to(device), known.to(device)
-    if not len(text):  # not every CTC takes a batch without any text
-        inside = torch.arange(log_probs.shape[1], device=device)[None] < (frames * counted)[:, None]
+    if not int(lengths.sum()):  # not every CTC takes a batch without any text
+        inside = torch.arange(log_probs.shape[1], device=device)[None] < frames[:, None].to(device)
         return -(log_probs[..., _BLANK] * inside).sum() / len(lengths)
     loss = F.ctc_loss(
         log_probs.transpose(0, 1),
-        text.to(device),
+        torch.cat(labels).to(device),
         frames,
         lengths.to(device),
         blank=_BLANK,
         reduction="none",
         zero_infinity=True,
     )
-    return (loss * counted).sum() / (lengths.clamp(min=1) * known).sum().to(device)
+    return loss.sum() / lengths.clamp(min=1).sum().to(device)
 
 
 @torch.no_grad()
@@ -149,8 +158,13 @@ def _readings(
         log_probs, frames = _read(net, lines)
         best = log_probs.argmax(-1).cpu()
         for row, count, label in zip(best, frames.tolist(), lines.labels, strict=True):
-            found = torch.unique_consecutive(row[:count])
-            yield found[found != _BLANK].tolist(), label.tolist()
+            yield _spelled(row[:count]).tolist(), label.tolist()
+
+
+def _spelled(classes: Tensor) -> Tensor:
+    """Returns the characters' classes that frames spell."""
+    found: Tensor = torch.unique_consecutive(classes)
+    return found[found != _BLANK]
 
 
 def _read(net: ReaderNet, lines: Lines) -> tuple[Tensor, Tensor]:
@@ -191,7 +205,9 @@ class ReaderTraining:
             held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
         pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, args.uses)
         shelves = LineShelves(
-            fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)), batch_px=args.batch_px
+            fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)),
+            batch_px=args.batch_px,
+            again=args.again,
         )
 
         def next_losses() -> Losses:
@@ -229,7 +245,8 @@ class ReaderTraining:
     def score(self, held_out: dict[str, list[LineBatch]]) -> str:
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""
         told = []
-        with self.mean.in_place():
+        # Every batch has another shape here, and cuDNN would plan each of its convolutions anew.
+        with self.mean.in_place(), torch.backends.cudnn.flags(enabled=False):
             for kind, batches_ in held_out.items():
                 for strength in _CHECKED:
                     rates = [error_rate(self.net, batch, self.device, strength) for batch in batches_]
@@ -251,7 +268,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made.add_argument(
         "--shape", choices=SHAPES, default="full", help="of the network, where --weights says none"
     )
-    made.add_argument("--teacher", type=Path, help="folder of a reader whose frames are learned, too")
+    made.add_argument("--again", type=float, default=0.0, help="share of steps that take a late batch again")
+    made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
     made.add_argument("--uses", type=float, default=6.0, help="how often each page is used on average")
     return made.parse_args(given)
 
