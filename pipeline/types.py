@@ -23,7 +23,7 @@ PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 FileStamp = tuple[int, int, int, int, int]
 # Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
 # line reader, layer in its text layer alone, off nowhere.
-WordUse = Literal["auto", "layer", "off"]
+WordUse = Literal["auto", "lines", "layer", "off"]
 # auto: prefer and fallback together.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
 # The uses that take a page's text layer before it is read, and those that take it where reading failed.

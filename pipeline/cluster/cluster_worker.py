@@ -11,6 +11,7 @@ from pipeline.cluster.line import Line, RemoteInputs, RemotePlanner, RemoteProgr
 from pipeline.cluster.worker_messages import Failed, Finished, Report, Said, Started
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
+from pipeline.device.startup.loading import with_word_use
 from pipeline.errors import StopRequest
 from pipeline.reports.summary import RunSummary
 from pipeline.run.batch_reading import Reading
@@ -36,7 +37,7 @@ def work(line: Line, config: Config, run_id: int, settings_hash: str, stop: Stop
 
 
 def _read(line: Line, config: Config, run_id: int, settings_hash: str, stop: Stop) -> Report:
-    config = completed(config)
+    config = with_word_use(completed(config))
     summary = RunSummary(database=config.store.database)
     records, progress = RemoteRecords(line), RemoteProgress(line)
     ledger = Ledger(config, records, run_id, settings_hash, progress, summary)

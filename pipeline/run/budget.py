@@ -12,7 +12,7 @@ def heaviest_page_bytes(settings: TileSettings) -> int:
     """Returns the most bytes that the pixels of one page can take."""
     if settings.lines:
         return MAX_GREY_PX
-    return _heaviest_views_bytes(settings) + (MAX_INK_PX if settings.words == "auto" else 0)
+    return _heaviest_views_bytes(settings) + (MAX_INK_PX if settings.words == "lines" else 0)
 
 
 def _heaviest_views_bytes(settings: TileSettings) -> int:

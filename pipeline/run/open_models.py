@@ -89,7 +89,7 @@ def _lines(config: Config) -> LineReaders | None:
 def _words(config: Config) -> LineReaders | None:
     """Returns the processes that find words with the shipped line reader, not started; None where none does."""
     all_ = (config, *(with_model(config, name) for name in other_models(config)))
-    if all(tile_settings(one).words != "auto" for one in all_):
+    if all(tile_settings(one).words != "lines" for one in all_):
         return None
     folder = find_directory(SHIPPED) / LINES
     memory_bytes = config.render.worker_memory_mb << 20

@@ -24,6 +24,7 @@ from pipeline.config.schema import (
 from pipeline.device.service import ModelService
 from pipeline.device.startup.loading import (
     is_model_likely,
+    with_word_use,
 )
 from pipeline.device.tickets import LoadedOn
 from pipeline.errors import ConfigError, StopRequest, exit_code
@@ -100,7 +101,7 @@ def run(
     has begun.
     """
     ready = prepared(config, stop)
-    config = ready.config
+    config = with_word_use(ready.config)
     with contextlib.ExitStack() as closing:
         writer = closing.enter_context(Writer(config.store.database))
         inputs = closing.enter_context(contextlib.closing(Inputs(ready.found)))

@@ -34,7 +34,9 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
     else:
         page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
     height_px, width_px, _ = image.pixels.shape
-    wants_words = settings.words == "auto" and not settings.lines and not image.blank and image.frames is None
+    wants_words = (
+        settings.words == "lines" and not settings.lines and not image.blank and image.frames is None
+    )
     return RenderedPage(
         page=image.page,
         views=page_views,

@@ -25,6 +25,7 @@ from ocr.model_files.locate import (
     weight_files,
 )
 from pipeline.config.schema import Config, IngestConfig, tile_settings
+from pipeline.device.startup.loading import with_word_use
 from pipeline.doctor.finding import Finding, fail, note, ok, size
 
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks it
@@ -71,12 +72,12 @@ def _family(config: Config, directory: Path) -> Iterator[Finding]:
 
 def _words(config: Config) -> Iterator[Finding]:
     """Says where the boxes of words come from and what that costs, for a model that does not give them itself."""
-    use = tile_settings(config.model_copy(update={"ingest": IngestConfig()})).words
-    if use == "auto":
+    use = tile_settings(with_word_use(config.model_copy(update={"ingest": IngestConfig()}))).words
+    if use == "lines":
         found = "boxes from text layers, else by the line reader: some 2 CPU seconds a page (words: layer is without)"
         yield ok("words", found)
     elif use == "layer":
-        yield ok("words", "boxes from text layers; those of scans have none (words: auto finds them)")
+        yield ok("words", "boxes from text layers; those of scans have none (words: lines finds them)")
 
 
 def _is_on_hub(model: str) -> bool:

@@ -3,20 +3,23 @@
     python -m tests.benchmarks.runs.startup_figures write FOLDER [--device cuda] [--layers 12]
     python -m tests.benchmarks.runs.startup_figures load FOLDER [--device cuda]
     python -m tests.benchmarks.runs.startup_figures page [--device cuda] [--model FOLDER] [--runs 2]
+    python -m tests.benchmarks.runs.startup_figures starts [--device cuda] [--runs 100] [--at-once 8]
 
 `write` makes a checkpoint of random weights, 6.7 GB in bfloat16; `load` loads it both ways, mapped tensor by tensor and
-streamed. `page` runs the command line on one letter, with a model of random weights for about 100 tokens. One JSON line
-for each figure.
+streamed. `page` runs the command line on one letter, with a model of random weights for about 100 tokens. `starts` does
+so again and again with the page model, several at once, and counts those that fail. One JSON line for each figure.
 """
 
 import argparse
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
@@ -25,12 +28,13 @@ _VISION_TOKENS = 1000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=["write", "load", "page"])
+    parser.add_argument("what", choices=["write", "load", "page", "starts"])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--model", default="small")
     parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--at-once", type=int, default=8)
     arguments = parser.parse_args()
     if arguments.what == "write":
         started = time.perf_counter()
@@ -38,6 +42,8 @@ def main() -> None:
         say(what="write", seconds=time.perf_counter() - started)
     elif arguments.what == "load":
         measure_load(arguments.folder, arguments.device)
+    elif arguments.what == "starts":
+        count_starts(arguments.device, arguments.runs, arguments.at_once)
     else:
         for _ in range(arguments.runs):
             say(**first_page(arguments.model, arguments.device))
@@ -94,10 +100,10 @@ def write_random(folder: Path, device: str, layers: int) -> None:
     checkpoint.save(model, folder, tokenizer=tokenizer)
 
 
-def first_page(model: str, device: str) -> dict[str, object]:
+def first_page(model: str, device: str, *options: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pipeline.cli", "run", str(LETTER), "-v", "--model", model]
-        command += ["--device", device, "--db", f"{folder}/results.db"]
+        command += ["--device", device, "--db", f"{folder}/results.db", *options]
         if model != "small":
             command += ["--set", f"decode.max_tokens={_VISION_TOKENS + 100}"]
         started = time.perf_counter()
@@ -126,6 +132,29 @@ def first_page(model: str, device: str) -> dict[str, object]:
         "exit_code": running.returncode,
         "said": said[-12:],
     }
+
+
+def count_starts(device: str, runs: int, at_once: int) -> None:
+    """Prints how many of these starts failed, with the end of what each of those said.
+
+    Every other one has the model in two processes; few pages at once, so that all have room on one GPU.
+    """
+
+    def start(number: int) -> dict[str, object]:
+        keys = ("reader=page", "decode.batch_size=16", f"run.replicas={1 + number % 2}")
+        return first_page("small", device, *(word for key in keys for word in ("--set", key)))
+
+    with ThreadPoolExecutor(at_once) as together:
+        made = list(together.map(start, range(runs)))
+    failed = [run for run in made if run["exit_code"] != 0]
+    seconds = statistics.median(float(str(run["seconds"])) for run in made)
+    say(
+        what="starts",
+        runs=runs,
+        failed=len(failed),
+        seconds_median=seconds,
+        said=[run["said"] for run in failed],
+    )
 
 
 def cpu_s(pid: int) -> float:

@@ -134,7 +134,7 @@ def test_the_time_that_was_waited_is_counted() -> None:
 def test_the_heaviest_page() -> None:
     assert heaviest_page_bytes(TileSettings(mode="gundam", max_tiles=6)) == 3 * (1024**2 + 6 * 640**2)
     assert heaviest_page_bytes(TileSettings(mode="tiny", max_tiles=6)) == 3 * 512**2
-    words = heaviest_page_bytes(TileSettings(mode="tiny", words="auto"))
+    words = heaviest_page_bytes(TileSettings(mode="tiny", words="lines"))
     assert words == 3 * 512**2 + MAX_INK_PX
     assert heaviest_page_bytes(TileSettings(mode="tiny", words="layer")) == 3 * 512**2
 

@@ -40,9 +40,9 @@ def test_pages_keep_their_order_size_and_views(mode):
 def test_a_page_whose_words_are_looked_for_keeps_its_pixels_in_grey(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.stages.tile.MAX_INK_PX", 100_000)
     page = Page(path=str(SAMPLES / "letter.png"), sha256="", kind="image", page_index=0)
-    settings = TileSettings(mode="tiny", words="auto")
+    settings = TileSettings(mode="tiny", words="lines")
     images = render([page], RenderSettings(), settings, OpenDocuments())
-    for words, has_ink in (("auto", True), ("layer", False), ("off", False)):
+    for words, has_ink in (("lines", True), ("layer", False), ("off", False)):
         (found,) = tile(images, TileSettings(mode="tiny", words=words))
         assert (found.ink is not None) == has_ink
         assert found.num_bytes == found.views.num_bytes + (found.ink.nbytes if has_ink else 0)
@@ -52,5 +52,5 @@ def test_a_page_whose_words_are_looked_for_keeps_its_pixels_in_grey(monkeypatch:
             assert width / height == pytest.approx(found.width_px / found.height_px, rel=0.02)
             assert found.ink.min() < 100 < 200 < found.ink.max()
             assert found.without_views().ink is None
-    (line,) = tile(images, TileSettings(lines=True, words="auto"))
+    (line,) = tile(images, TileSettings(lines=True, words="lines"))
     assert line.ink is None, "the line reader says where words are"

@@ -150,6 +150,14 @@ def test_a_cache_that_does_not_hold_one_page_is_refused(stopping: Reader) -> Non
         PagedEngine(stopping, replace(SMALL, kv_bytes=shape.block_bytes))
 
 
+@pytest.mark.parametrize(("slots", "blocks"), [(16, 16 * 2), (1, 8 + 1)])
+def test_without_a_size_the_cache_holds_pages_of_a_quarter_of_the_most_and_one_of_the_most(
+    stopping: Reader, slots: int, blocks: int
+) -> None:
+    engine = PagedEngine(stopping, replace(SMALL, slots=slots, kv_bytes=None))
+    assert engine._steps.pool.num_blocks == blocks
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("fails_at", [1, 2, 3, 5])
 def test_memory_that_runs_out_halves_the_slots(

@@ -224,6 +224,23 @@ def test_a_small_model_beside_a_gpu_is_in_two_processes(
     assert num_replicas(Config.model_validate(values)) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "has_gpu", "expected"),
+    [
+        ({}, False, "lines"),
+        ({}, True, "layer"),
+        ({"device": "cpu"}, True, "lines"),
+        ({"words": "lines"}, True, "lines"),
+        ({"words": "off"}, False, "off"),
+    ],
+)
+def test_the_line_reader_finds_no_words_beside_a_gpu_unasked(
+    values: dict[str, Any], has_gpu: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
+    assert loading.with_word_use(Config.model_validate(values)).words == expected
+
+
 def test_a_large_model_is_in_the_runs_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
     monkeypatch.setattr(loading, "available_cpus", lambda: 16)
