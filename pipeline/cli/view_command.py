@@ -11,7 +11,7 @@ from pipeline.cli.database_commands import database_option
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port; 0 takes any free one."
 )
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--no-browser", is_flag=True, help="Only say which file opens it.")
 @click.option("--read-only", is_flag=True, help="Let nobody correct texts.")
 @click.option("--config", "config_path", metavar="FILE", help="Configuration, for passwords of PDFs.")
 @verbose_option
@@ -34,5 +34,5 @@ def view(
         settings,
         port=port,
         opens_browser=not no_browser,
-        say=lambda address: say([f"reading {database} at {address} (Ctrl-C ends it)"]),
+        say=lambda path: say([f"reading {database}: open {path} in a browser (Ctrl-C ends it)"]),
     )

@@ -51,14 +51,14 @@ def make_app(settings: Settings, access: Access) -> Starlette:
     reader = Reader(settings, access)
     routes = [
         Route("/", reader.documents),
-        Route("/document/{file_id:int}", reader.document),
+        Route("/document/{file_id}", reader.document),
         Route("/pages", reader.pages),
         Route("/search", reader.search),
         Route("/look", reader.look),
-        Route("/page/{page_id:int}", reader.page),
-        Route("/page/{page_id:int}/image", reader.image),
-        Route("/page/{page_id:int}/correct", reader.correct, methods=["POST"]),
-        Route("/page/{page_id:int}/withdraw", reader.withdraw, methods=["POST"]),
+        Route("/page/{page_id}", reader.page),
+        Route("/page/{page_id}/image", reader.image),
+        Route("/page/{page_id}/correct", reader.correct, methods=["POST"]),
+        Route("/page/{page_id}/withdraw", reader.withdraw, methods=["POST"]),
         Mount("/static", StaticFiles(directory=_HERE / "static")),
     ]
     return Starlette(
@@ -109,7 +109,7 @@ class Reader:
         """The list of a document's pages."""
         first = _number(request, "from")
         with self._open() as db:
-            found = browsing.document(db, request.path_params["file_id"])
+            found = browsing.document(db, _id(request, "file_id"))
             if found is None:
                 raise HTTPException(404, "There is no such document.")
             entries = browsing.document_pages(db, found.document_id, first=first, limit=_PAGES_STEP + 1)
@@ -189,8 +189,8 @@ class Reader:
 
     async def image(self, request: Request) -> Response:
         """A page's picture."""
-        assert self._pictures is not None, "the application is running"
         page = await run_in_threadpool(self._found, request)
+        assert self._pictures is not None, "the application is running"
         found = await self._pictures.get(page, _number(request, "w") or 1200, request.is_disconnected)
         if isinstance(found, str):
             return PlainTextResponse(found, 404)
@@ -205,9 +205,7 @@ class Reader:
         page, text, name = self._found(request), form.get("text", ""), form.get("name", "")
         attempt = form.get("attempt", "")
         try:
-            correcting.save(
-                self._settings.database, page, text, name, int(attempt) if attempt.isdecimal() else 0
-            )
+            correcting.save(self._settings.database, page, text, name, _whole(attempt))
         except StorageError as error:  # what was written must not be lost
             return self._page(request, page, code=409, problem=str(error), draft=text, name=name)
         response = RedirectResponse(f"/page/{page.page_id}", 303)
@@ -257,7 +255,7 @@ class Reader:
 
     def _found(self, request: Request) -> OnePage:
         with self._open() as db:
-            found = one_page(db, request.path_params["page_id"])
+            found = one_page(db, _id(request, "page_id"))
         if found is None:
             raise HTTPException(404, "There is no such page.")
         return found
@@ -281,7 +279,16 @@ def _words(page: OnePage, text: str) -> list[WordRecord]:
         return []
 
 
+def _id(request: Request, name: str) -> int:
+    """Returns a row's id in the address, 0 where it is none; no row has that."""
+    return _whole(request.path_params[name])
+
+
 def _number(request: Request, name: str) -> int:
     """Returns a parameter of the address that is a whole number; 0 where it is none."""
-    value = request.query_params.get(name, "")
+    return _whole(request.query_params.get(name, ""))
+
+
+def _whole(value: str) -> int:
+    """Returns a whole number that SQLite can hold; 0 for anything else."""
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else 0

@@ -81,10 +81,11 @@ def save_copy(conn: sqlite3.Connection, path: str) -> str:
         if os.path.lexists(copy):
             copy += f"-{os.getpid()}"
         try:
+            os.close(os.open(copy, os.O_CREAT | os.O_EXCL, 0o600))
             with contextlib.closing(sqlite3.connect(copy)) as saved:
                 conn.backup(saved)
             return copy
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             failures.append(f"{copy}: {error}")
             with contextlib.suppress(OSError):
                 os.unlink(copy)

@@ -101,9 +101,27 @@ def test_a_newer_schema_is_refused(path: Path, opener: Opener) -> None:
         conn.execute("PRAGMA user_version = 999")
         conn.commit()
     content = path.read_bytes()
-    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 9; upgrade ocrbatch"):
+    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 10; upgrade ocrbatch"):
         opener(str(path))
     assert path.read_bytes() == content
+
+
+def test_a_new_database_is_its_user_s_alone_and_an_old_one_stays_as_it_is(path: Path) -> None:
+    before = os.umask(0)  # as generous as can be
+    try:
+        with Store(path) as store:
+            store.record_page(new_run(store), a_page())
+            beside = {name: path.with_name(path.name + name) for name in ("", "-wal", "-shm")}
+            assert {name: file.stat().st_mode & 0o777 for name, file in beside.items()} == {
+                "": 0o600, "-wal": 0o600, "-shm": 0o600,
+            }  # fmt: skip
+        path.chmod(0o640)
+        with Store(path) as store:
+            new_run(store)
+            assert path.with_name(f"{path.name}-wal").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_any_name_can_be_opened(tmp_path: Path) -> None:
@@ -143,6 +161,7 @@ def test_reading_leaves_nothing_beside_the_database(path: Path) -> None:
 def test_a_database_in_a_folder_without_write_permission_can_be_read(path: Path) -> None:
     with Store(path) as store:
         store.record_page(new_run(store), a_page("archived"))
+    path.chmod(0o644)  # for whoever the test becomes
     with permissions_bind(path.parent, 0o555), open_for_reading(str(path)) as db:
         assert [text for (text,) in db.conn.execute("SELECT text FROM results")] == ["archived"]
         assert audit(db).problems == []

@@ -1,27 +1,61 @@
-"""The command says where the reader is, and ends with a reason where it cannot be."""
+"""The command says how to open the reader, and ends with a reason where it cannot be."""
 
+import re
 import socket
+import stat
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
+from pipeline.viewer import serving
 from storage.records.store import Store
 
 NAME = "a\x1b[2J.db"
 
 
-def test_the_address_is_said_in_one_harmless_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("can_write", [True, False])
+def test_only_its_user_gets_the_token_and_it_listens_on_this_machine_alone(
+    can_write: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     uvicorn = pytest.importorskip("uvicorn")
-    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+    bound: list[str] = []
+    doors: list[tuple[Path, int, str]] = []
+    opened: list[str] = []
+
+    def run(self: object, sockets: list[socket.socket]) -> None:
+        bound.append(sockets[0].getsockname()[0])
+        path = Path(unquote(opened[0].removeprefix("file://")))
+        doors.append((path, stat.S_IMODE(path.stat().st_mode), path.read_text()))
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     Store(str(tmp_path / NAME)).close()
-    assert main(["view", "--db", str(tmp_path / NAME), "--no-browser"]) == ExitCode.OK
+    if not can_write:  # as in a folder that belongs to somebody else
+        monkeypatch.setattr(serving, "_private", refusing(serving._private, tmp_path))
+    assert main(["view", "--db", str(tmp_path / NAME)]) == ExitCode.OK
     (line,) = capsys.readouterr().out.splitlines()
     assert "\x1b" not in line
-    assert "http://127.0.0.1:" in line
+    assert bound == ["127.0.0.1"]
+    ((path, mode, html),) = doors
+    assert (mode, path.parent == tmp_path) == (0o600, can_write)
+    (token,) = re.findall('name="token" value="([^"]+)"', html)
+    assert token not in line + opened[0]
+    assert not path.exists()
+    assert path.parent.exists() == can_write
+
+
+def refusing(write: Callable[[str], int], folder: Path) -> Callable[[str], int]:
+    def refused(path: str) -> int:
+        if Path(path).parent == folder:
+            raise PermissionError(13, "Permission denied")
+        return write(path)
+
+    return refused
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,5 +36,5 @@ def make_client(shelf: Shelf, access: Access, *, read_only: bool = False) -> Tes
 
 
 def opened(client: TestClient, access: Access) -> TestClient:
-    assert client.get("/", params={"token": access.token}).status_code == 303
+    assert client.post("/enter", data={"token": access.token}).status_code == 200
     return client

@@ -91,7 +91,17 @@ def test_a_page_without_text_says_why(client: TestClient) -> None:
     assert "render: timeout: took over 60 s" in shown
     assert "There is no text on this page." in shown
     assert "Correct" not in shown
-    assert client.get("/page/99").status_code == 404
+
+
+def test_a_page_or_document_that_is_not_there_is_said_so(client: TestClient, access: Access) -> None:
+    for number in ("99", "0", "x", "-1", "²", str(2**63 - 1), str(2**63), "9" * 5000):
+        for route in ("page/{}", "page/{}/image", "document/{}", "page/{}/correct"):
+            method = "POST" if route.endswith("correct") else "GET"
+            form = {"form_token": access.form_token, "text": "x"}
+            answer = client.request(
+                method, f"/{route.format(number)}", data=form if method == "POST" else None
+            )
+            assert answer.status_code == 404, (route, number[:30])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,7 @@ def test_the_next_page_to_look_at_follows_and_starts_over(client: TestClient) ->
 def test_lists_are_paged_both_ways(shelf: Shelf, client: TestClient) -> None:
     with closing(sqlite3.connect(shelf.database)) as conn, conn:
         conn.executemany(
-            "INSERT INTO files SELECT ?, ?, 1, 'ok', NULL, 1, 1",
+            "INSERT INTO files SELECT ?, ?, 1, 'ok', NULL, 1, 1, NULL",
             [(i, f"/more/{i:03}.pdf") for i in range(10, 130)],
         )
     found: list[str] = []

@@ -36,9 +36,9 @@ def address(shelf: Shelf) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        found = re.search(r"open (\S+) in a browser", line)
         assert found, line
-        yield found[0]
+        yield Path(found[1]).as_uri()
         process.terminate()
         assert process.wait(60) is not None
 

@@ -40,6 +40,8 @@ def test_what_only_shows_stays(harmless: str) -> None:
         ("[a](<\x01javascript:x>)", "[a&#93;(<\x01javascript:x>)"),
         ("[a]: data:text/html,x", "[a&#93;: data:text/html,x"),
         ("[a](file:///etc/passwd)", "[a&#93;(file:///etc/passwd)"),
+        ("[a](" + "\x01" * 3000 + "javascript:x)", "[a&#93;(" + "\x01" * 3000 + "javascript:x)"),
+        ("[a](<" + "\t" * 200_000 + "javascript:x>)", "[a&#93;(<" + "\t" * 200_000 + "javascript:x>)"),
     ],
 )
 def test_what_would_do_more_is_text(text: str, written: str) -> None:
