@@ -20,8 +20,13 @@ _PITCH = 2.4  # rows of a column follow each other more closely
 _ONE_ROW = 0.4
 _WIDEST = 3.0  # wider white says little about where the gutter is
 _TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are looked for
-# A rule between columns is this narrow, and blurred as far to its sides: it counts as white.
+# A rule between columns is this narrow, and blurred as far to its sides: it counts as white. Unlike a letter it goes
+# on above ascenders and below descenders.
 _RULE, _BESIDE_RULE = 0.2, 0.12
+_ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3
+_SPECK = 0.06  # narrower ink is none
+# Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
+_AS_WIDE = 0.6
 # Of the spaces of its line: so many times as wide as the middle one is a gutter.
 _WIDER = 1.5
 # Of a line's contrast: columns of pixels with less are white.
@@ -42,6 +47,11 @@ class _Gap:
     line: int | None
     is_clear: bool = False
 
+    @property
+    def width(self) -> float:
+        """In type sizes."""
+        return (self.x1 - self.x0) / self.size
+
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
@@ -55,33 +65,25 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     gaps = sorted([*gaps, *_around(lines)], key=lambda gap: gap.y)
     cuts: dict[int, list[tuple[float, float]]] = {}
     for gutter in _gutters(gaps):
-        if gutter.is_sure:
-            for gap in gutter.gaps:
-                if gap.line is not None:
-                    cuts.setdefault(gap.line, []).append((gap.x0, gap.x1))
+        for gap in gutter.sure:
+            if gap.line is not None:
+                cuts.setdefault(gap.line, []).append(_narrowed(darkness, lines[gap.line], gap))
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
 def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
     """Returns the ends of the wide gaps in a line, and whether they are wider than its spaces."""
-    height, width = darkness.shape
-    left, right = max(0, line.left), min(width, line.right)
+    left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
         return []
-    offsets = np.linspace(-_TOP * line.size, -_BOTTOM * line.size, _SAMPLES, dtype=np.float32)
-    base = line.baseline[left - line.left : right - line.left]
-    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, height - 1)
-    pixels = darkness[rows, np.arange(left, right)[None]]
+    pixels = _band(darkness, line, left, right, _TOP, _BOTTOM)
     paper, ink = np.quantile(pixels, (0.3, 0.97))
-    is_white = pixels.max(0) < paper + _WHITE * (ink - paper)
-    is_rule = pixels.min(0) > paper + _WHITE * (ink - paper)
-    for a, b in _runs(is_rule):
-        beside = max(1, round(_BESIDE_RULE * line.size))
-        if (
-            b - a <= _RULE * line.size
-            and is_white[max(0, a - beside) : a].any()
-            and is_white[b : b + beside].any()
-        ):
+    level = paper + _WHITE * (ink - paper)
+    is_white = pixels.max(0) < level
+    beside = max(1, round(_BESIDE_RULE * line.size))
+    for a, b in _runs(pixels.min(0) > level):
+        is_set_off = is_white[max(0, a - beside) : a].any() and is_white[b : b + beside].any()
+        if b - a <= _RULE * line.size and is_set_off and _is_rule(darkness, line, left + a, left + b, level):
             is_white[max(0, a - beside) : b + beside] = True
     gaps = [(a, b) for a, b in _runs(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size]
     usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
@@ -90,6 +92,24 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
         for a, b in gaps
         if b - a >= _WIDE * line.size
     ]
+
+
+def _band(
+    darkness: Floats, line: TextLine, left: int, right: int, above: float, below: float
+) -> npt.NDArray[np.float32]:
+    """Returns rows of a line's pixels, [12, right - left]. above, below: of the baseline, in type sizes."""
+    offsets = np.linspace(-above * line.size, -below * line.size, _SAMPLES, dtype=np.float32)
+    base = line.baseline[left - line.left : right - line.left]
+    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
+    found: npt.NDArray[np.float32] = darkness[rows, np.arange(left, right)[None]]
+    return found
+
+
+def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: float) -> bool:
+    """Returns whether the stroke between two columns of pixels goes on beyond the line's letters."""
+    ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
+    pixels = _band(darkness, line, *ends, _ABOVE_LETTERS, -_BELOW_LETTERS)
+    return bool((pixels.max(1) > level).all())
 
 
 def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -129,12 +149,20 @@ class _Gutter:
         self.num_between += gap.x1 - gap.x0 < np.inf
 
     @property
-    def is_sure(self) -> bool:
-        """Whether spaces between words would not stand like that."""
-        clear = [gap.is_clear for gap in self.gaps if gap.line is not None]
-        if not clear:
-            return False
-        return self.num_between >= (_LEAST_ROWS if sum(clear) >= _MOSTLY * len(clear) else _MANY_ROWS)
+    def sure(self) -> list[_Gap]:
+        """The gaps within lines, if spaces between words would not stand like that.
+
+        Rows that are parted already speak for a gap in the row below only if it is about as wide as theirs: that row
+        may be the first one of a paragraph under a table.
+        """
+        own = [gap for gap in self.gaps if gap.line is not None]
+        is_clear = sum(gap.is_clear for gap in own) >= _MOSTLY * len(own)
+        if self.num_between < (_LEAST_ROWS if is_clear else _MANY_ROWS):
+            return []
+        widths = sorted(min(gap.width, _WIDEST) for gap in self.gaps if gap.line is None)
+        if len(own) >= _LEAST_ROWS or not widths:
+            return own
+        return [gap for gap in own if gap.width >= _AS_WIDE * widths[len(widths) // 4]]
 
     def is_met_by(self, gap: _Gap) -> bool:
         """Returns whether the gap continues it: one row below, at the same place."""
@@ -157,6 +185,21 @@ def _gutters(gaps: Sequence[_Gap]) -> list[_Gutter]:
         if not met and gap.x1 - gap.x0 < np.inf:
             reached.append(_Gutter([gap], gap.x0, gap.x1, 1))
     return done + reached
+
+
+def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float]:
+    """Returns the widest stretch of a gap without ink above or below the band that was searched, such as of quotes."""
+    left, right = round(gap.x0), round(gap.x1)
+    pixels = _band(darkness, line, left, right, _ABOVE_LETTERS, -_BELOW_LETTERS)
+    paper, ink = np.quantile(_band(darkness, line, line.left, line.right, _TOP, _BOTTOM), (0.3, 0.97))
+    level = paper + _WHITE * (ink - paper)
+    inked = pixels.max(0) > level
+    beside = max(1, round(_BESIDE_RULE * line.size))
+    for a, b in _runs(inked):
+        if b - a < _SPECK * line.size or _is_rule(darkness, line, left + a, left + b, level):
+            inked[max(0, a - beside) : b + beside] = False
+    a, b = max(_runs(~inked), key=lambda run: run[1] - run[0], default=(0, right - left))
+    return float(left + a), float(left + b)
 
 
 def _cut(line: TextLine, gaps: Sequence[tuple[float, float]]) -> Iterator[TextLine]:

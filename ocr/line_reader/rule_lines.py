@@ -27,7 +27,7 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 _LOW, _STARS, _EVEN = 0.36, 0.6, 0.9
 # Of the ink near the densest rows, so many type sizes above and below: the share that is in them; and how many columns,
 # in type sizes, have more ink beside them, which is a letter.
-_NEAR, _ALONE, _TALL = 0.26, 0.85, 0.1
+_NEAR, _ALONE, _TALL = 0.5, 0.85, 0.1
 _EDGE = 0.2  # of the densest row: rows with less are not the marks'
 _INK = 0.3
 _LONGEST = 0.25  # of the line: a period
@@ -88,13 +88,12 @@ def _likeness(profile: Floats) -> float:
 def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Iterator[int]:
     """Yields the numbers of the lines that are rules or pieces of one. marks: what each of them shows."""
     usual = _usual_size(lines)
-    pairs = list(zip(lines, marks, strict=True))
     even = {
         number
-        for number, (read, own) in enumerate(pairs)
-        if own is not None and own.likeness > _EVEN and _is_low(read, own, usual)
+        for number, (read, own) in enumerate(zip(lines, marks, strict=True))
+        if own is not None and own.likeness > _EVEN and own.height * read.line.size < _STARS * usual
     }
-    low = [n for n, (read, own) in enumerate(pairs) if n in even or _is_low_mark(read, own, usual)]
+    low = [n for n, read in enumerate(lines) if _is_mark(read, marks[n], usual, is_even=n in even)]
     words = [read for n, read in enumerate(lines) if n not in set(low) and read.text.strip()]
     for number in low:
         read = lines[number]
@@ -113,15 +112,13 @@ def _usual_size(lines: Sequence[ReadLine]) -> float:
     return median(words) if words else max((read.line.size for read in lines), default=0.0)
 
 
-def _is_low(read: ReadLine, marks: Marks, usual: float) -> bool:
-    return marks.height * read.line.size < usual * (_LOW if read.confidence > _UNSURE else _STARS)
-
-
-def _is_low_mark(read: ReadLine, marks: Marks | None, usual: float) -> bool:
-    """Returns whether a line is read as marks, or so unsurely that low ink is none."""
+def _is_mark(read: ReadLine, marks: Marks | None, usual: float, *, is_even: bool) -> bool:
+    """Returns whether a line is read as marks, or unsurely where only an even row or a few low ones are."""
     if _MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text):
         return True
-    return marks is not None and read.confidence < _UNSURE and marks.height * read.line.size < _LOW * usual
+    if marks is None or read.confidence > _UNSURE:
+        return False
+    return is_even or (len(read.text) < _LEAST_MARKS and marks.height * read.line.size < _LOW * usual)
 
 
 def _in_row(read: ReadLine, other: ReadLine) -> bool:

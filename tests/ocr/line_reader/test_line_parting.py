@@ -59,3 +59,44 @@ def test_lines_that_end_before_the_gutter_do_not_end_it() -> None:
         base = lines[number].baseline
         lines[number] = TextLine(left=50, right=300, baseline=base[:250], size=SIZE)
     assert ends(parted(darkness, lines)) == {(50, 500), (540, 950), (50, 300)}
+
+
+def test_a_letter_that_is_a_stroke_is_no_rule() -> None:
+    """Justified columns whose left lines all end in an l, set off like a rule: none of it is cut away."""
+    darkness, lines = page(10, [(50, 200), (210, 350), (360, 495), (540, 700), (710, 950)])
+    for line in lines:
+        base = round(line.middle)
+        darkness[base - 21 : base, 500:503] = 0.8
+    assert ends(parted(darkness, lines)) == {(50, 503), (540, 950)}
+
+
+def test_quotes_above_the_letters_belong_to_the_line_before_the_gutter() -> None:
+    darkness, lines = page(10, [(50, 200), (210, 350), (360, 500), (560, 700), (710, 950)])
+    base = round(lines[3].middle)
+    darkness[base - 25 : base - 20, 504:514] = 0.8
+    found = parted(darkness, lines)
+    assert [line.right for line in found if line.left == 50 and line.middle == base] == [514]
+
+
+@pytest.mark.parametrize("space", [200, 260, 350])
+def test_a_table_s_columns_do_not_part_the_paragraph_below(space: int) -> None:
+    """Rows that are parted already vote for a gutter; a space between words in the row below is none."""
+    darkness, lines = page(11, [(50, 51)])
+    found = []
+    for row, line in enumerate(lines):
+        words = [(50, 170), (400, 480)] if row < 8 else [(50, space), (space + 18, 950)]
+        for x0, x1 in words:
+            darkness[round(line.middle) - 14 : round(line.middle), x0:x1] = 0.8
+        for x0, x1 in words if row < 8 else [(50, 950)]:
+            base = np.full(x1 - x0, line.middle, np.float32)
+            found.append(TextLine(left=x0, right=x1, baseline=base, size=SIZE))
+    assert ends(parted(darkness, found)) == {(50, 170), (400, 480), (50, 950)}
+
+
+def test_a_row_that_the_finder_missed_is_parted_like_those_around() -> None:
+    darkness, lines = page(12, [(50, 500), (540, 950)])
+    found = []
+    for number, line in enumerate(lines):
+        for x0, x1 in [(50, 950)] if number == 6 else [(50, 500), (540, 950)]:
+            found.append(TextLine(left=x0, right=x1, baseline=line.baseline[: x1 - x0], size=SIZE))
+    assert ends(parted(darkness, found)) == {(50, 500), (540, 950)}

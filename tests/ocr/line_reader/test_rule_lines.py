@@ -4,8 +4,10 @@ import numpy as np
 import pymupdf
 import pytest
 
+from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.line_reader.rule_lines import Marks, rules_among
 from ocr.model_files.locate import LINES, find_directory
 from ocr.types import ParsedText
 
@@ -97,3 +99,20 @@ def test_a_dashed_frame_leaves_what_stands_in_it(reader: LineReader) -> None:
     text = read(reader, sheet).text
     assert not set(text) & set("-–—_.,·")
     assert [word for word in text.split() if len(word) > 1] == [*ABOVE.split(), *BELOW.split()]
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence", "likeness", "is_rule"),
+    [
+        ("12 Empioyer", 0.73, 0.48, False),  # unsure text that a form's rule runs through is text
+        ("0 0 0 0 0 0 0 0", 0.95, 0.99, False),
+        ("e o e o o e o o o e o", 0.5, 0.99, True),
+        ("- - - - - - -", 0.97, 0.3, True),
+    ],
+)
+def test_what_is_read_with_confidence_or_is_uneven_is_text(
+    text: str, confidence: float, likeness: float, is_rule: bool
+) -> None:
+    line = TextLine(left=0, right=400, baseline=np.full(400, 50, np.float32), size=25.0)
+    lines = [ReadLine(line=line, text=text, confidence=confidence)]
+    assert list(rules_among(lines, [Marks(0.13, likeness)])) == ([0] if is_rule else [])

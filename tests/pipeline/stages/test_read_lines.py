@@ -51,6 +51,16 @@ def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineR
         assert 0 <= y0 < y1 <= page.height_px
 
 
+def test_no_letter_is_cut_away_under_a_table(reader: LineReader) -> None:
+    """The third page of the fax has a table above a paragraph, whose columns say nothing about its words."""
+    parsed = read_lines(
+        rendered(replace(LETTER, path=str(SAMPLES / "fax.tiff"), page_index=2)), reader
+    ).parsed
+    truth = (SAMPLES.parent / "truth" / "fax.tiff" / "3.txt").read_text(encoding="utf-8")
+    assert parsed is not None
+    assert parsed.text.split() == truth.split()
+
+
 def test_every_word_has_a_box_in_that_of_its_block(reader: LineReader) -> None:
     parsed = read_lines(rendered(LETTER), reader).parsed
     assert parsed is not None
