@@ -70,7 +70,7 @@ class Shape:
         return net
 
 
-# The student is small enough for every line on a CPU. Its frames are no longer than its teacher's: narrow type needs them.
+# The student is small enough for every line on a CPU. Its frames are no longer than its teacher's: type may be narrow.
 SHAPES = {
     "full": Shape(),
     "student": Shape(height=32, frames=3, width=144, layers=4, stem=(16, 48, 96)),
