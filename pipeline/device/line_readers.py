@@ -1,6 +1,8 @@
 """Reads pages line by line, each in a process of its own, so that pages on all CPUs never wait for each other."""
 
+import contextlib
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -12,6 +14,8 @@ from pebble import ProcessExpired
 
 from encoders.views import PageViews
 from pipeline.device import line_reader_process
+from pipeline.device.startup.loading import calm_threads
+from pipeline.errors import WorkersError
 from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, Shared, share
 from pipeline.ingest.workers.task_pool import TaskPool
@@ -47,21 +51,31 @@ class LineReaders(TaskPool):
         niceness: int = 0,
     ) -> None:
         self.meter = Meter()
+        calm_threads()  # of PyTorch, which the processes share
         super().__init__(
             max_workers=number,
             initializer=line_reader_process.start,
             initargs=(str(folder), memory_bytes, niceness),
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
+            imports=(
+                "pipeline.ingest.workers.worker",
+                "ocr.line_reader.reading",
+                "pipeline.stages.read_lines",
+            ),
         )
         self.arena: Arena | None = None
         self._number, self._stage = number, stage
         self._is_started = self._has_read = False
 
     def start(self) -> None:
-        """Starts the processes if they have not been started. Raises: WorkersError."""
+        """Begins to start the processes if they have not been started; the first page reports what goes wrong."""
         if not self._is_started:
             self._is_started = True
+            threading.Thread(target=self._start, daemon=True).start()
+
+    def _start(self) -> None:
+        with contextlib.suppress(WorkersError):
             self._pool()
 
     @property

@@ -1,7 +1,7 @@
 """Runs worker processes that probe files and render pages, so that no file's content can stop the run.
 
-Files are untrusted and their parsers are C. So every file is opened in a spawned process with a time limit and a memory
-limit; a crash, a hang or running out of memory costs that page alone. Torch-free, here and in the workers.
+Files are untrusted and their parsers are C. So every file is opened in a process of its own with a time limit and a
+memory limit; a crash, a hang or running out of memory costs that page alone. Torch-free, here and in the workers.
 """
 
 from collections import Counter

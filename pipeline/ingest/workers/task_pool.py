@@ -1,6 +1,5 @@
-"""Runs tasks in spawned processes that may crash, hang or be killed, so that only the task is lost. Torch-free."""
+"""Runs tasks in processes of their own that may crash, hang or be killed, so that only the task is lost. Torch-free."""
 
-import multiprocessing
 import signal
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.fork_servers import ForkingContext
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
 
@@ -31,10 +31,11 @@ _REMEDY = (
 
 
 class TaskPool:
-    """A pool of spawned processes for tasks that may crash, hang or be killed; a context manager.
+    """A pool of processes for tasks that may crash, hang or be killed; a context manager.
 
     max_workers: number of processes. initializer: called first in each of them, with initargs. tasks_per_worker: number
-    of tasks after which a process is replaced. starting: gets the time that processes took to start.
+    of tasks after which a process is replaced. starting: gets the time that processes took to start. imports: the
+    modules that tasks need, which all processes share.
     """
 
     def __init__(
@@ -45,12 +46,15 @@ class TaskPool:
         initargs: tuple[Any, ...],
         tasks_per_worker: int = _TASKS_PER_WORKER,
         starting: Meter | None = None,
+        imports: tuple[str, ...] = ("pipeline.ingest.workers.worker",),
     ) -> None:
+        self._context = ForkingContext(imports)
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
         self._tasks_per_worker = tasks_per_worker
         self._starting = starting or Meter()
-        self._lock = threading.Lock()
+        self._lock, self._starting_pool = threading.Lock(), threading.Lock()
+        self._is_closed = False
         self._pools: list[Any] = []
         # How many pools in a row broke before they completed a task, and whether the last one completed any.
         self._num_barren, self._is_fruitful = 0, True
@@ -65,6 +69,8 @@ class TaskPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the workers at once and cancels unfinished tasks."""
+        with self._starting_pool:  # a pool may be starting in another thread, where it waits for its imports
+            self._is_closed = True
         with self._lock:
             pending, self._pending = self._pending, set()
         for future in pending:
@@ -93,7 +99,10 @@ class TaskPool:
         with self._lock:
             self._pending.add(outer)
         job = _Job(task, arguments, limit_s, failed, arena, meter, outer)
-        self._attempt(job, 1)
+        if self._pools:
+            self._attempt(job, 1)
+        else:  # the caller, which may be an event loop, does not wait for what processes import
+            threading.Thread(target=self._attempt, args=(job, 1), daemon=True).start()
         return outer
 
     def _attempt(self, job: "_Job[Any]", number: int) -> None:
@@ -160,7 +169,9 @@ class TaskPool:
 
         Raises: WorkersError where workers end before they complete a task, or cannot be started.
         """
-        with self._lock:
+        with self._starting_pool:
+            if self._is_closed:
+                raise WorkersError("the worker processes have been ended")
             if not self._pools or not self._pools[-1].active:
                 self._num_barren = 0 if self._is_fruitful else self._num_barren + 1
                 if self._num_barren >= _ATTEMPTS:
@@ -171,7 +182,7 @@ class TaskPool:
                     max_tasks=self._tasks_per_worker,
                     initializer=self._initializer,
                     initargs=self._initargs,
-                    context=multiprocessing.get_context("spawn"),
+                    context=self._context,
                 )
                 try:
                     if not pool.active:  # asking a new pool starts it

@@ -28,15 +28,16 @@ _FORKED_IMPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of a session. command: its command line, arguments separated by spaces."""
+    """A process of a session. name: its own. command: its command line, arguments separated by spaces."""
 
     pid: int
+    name: str
     command: str
 
     @property
     def is_worker(self) -> bool:
-        """Returns whether it opens files and renders pages, by how multiprocessing starts such processes."""
-        return "multiprocessing.spawn" in self.command
+        """Returns whether it opens files, renders pages or reads them, by the names of such processes."""
+        return self.name.startswith("ocrb-")
 
 
 class Running:
@@ -165,12 +166,13 @@ def session(leader: int) -> Iterator[Process]:
     """Yields the living processes of a session. Source: proc(5), /proc/PID/stat."""
     for entry in _PROC.glob("[0-9]*"):
         try:
-            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            begin, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
+            fields, name = rest.split(), begin.partition("(")[2]
             command = (entry / "cmdline").read_text(errors="replace").replace("\0", " ")
         except OSError:  # it has ended
             continue
         if int(fields[3]) == leader and fields[0] not in "ZX":
-            yield Process(int(entry.name), command)
+            yield Process(int(entry.name), name, command)
 
 
 def _serve() -> None:

@@ -1,0 +1,83 @@
+"""Starts worker processes as forks of a process that has imported what they need, once for all of them. Torch-free.
+
+Twelve processes that each import PyTorch take 25 CPU seconds, one page with them as many. The server has no threads and
+opens no file, so that a fork of it is as good as a new process. multiprocessing has one such server for a process; here
+each kind of worker has its own, since those that open files never load PyTorch.
+"""
+
+import atexit
+import io
+import os
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import get_context, popen_forkserver, reduction, spawn, util
+from multiprocessing.context import ForkServerProcess, set_spawning_popen
+from multiprocessing.forkserver import ForkServer, read_signed
+from typing import Any
+
+_SERVERS: dict[tuple[str, ...], "_Server"] = {}
+
+
+class ForkingContext:
+    """A context of multiprocessing, for pebble, whose processes are forks. imports: the modules that they need.
+
+    Process: makes a process, not started, as that of multiprocessing does.
+    """
+
+    def __init__(self, imports: tuple[str, ...]) -> None:
+        self.Process = partial(_process, imports)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(get_context("forkserver"), name)
+
+
+class _Start(popen_forkserver.Popen):
+    """Starts a process as multiprocessing does, but from the server of its kind."""
+
+    _fds: list[int]
+
+    def _launch(self, process_obj: Any) -> None:
+        prepared, buffer = spawn.get_preparation_data(process_obj.name), io.BytesIO()
+        set_spawning_popen(self)
+        try:
+            reduction.dump(prepared, buffer)
+            reduction.dump(process_obj, buffer)
+        finally:
+            set_spawning_popen(None)
+        self.sentinel, writing = _server(process_obj.imports).connect_to_new_process(self._fds)
+        # By which the process notices that this one has ended.
+        lifeline = os.dup(writing)
+        self.finalizer = util.Finalize(self, _close, (lifeline, self.sentinel))
+        with open(writing, "wb") as pipe:
+            pipe.write(buffer.getbuffer())
+        self.pid = read_signed(self.sentinel)
+
+
+class ForkedProcess(ForkServerProcess):
+    """A process that is a fork of the server with its imports."""
+
+    imports: tuple[str, ...] = ()
+    _Popen = _Start
+
+
+def _process(imports: tuple[str, ...], *args: Any, **options: Any) -> ForkedProcess:
+    process = ForkedProcess(*args, **options)
+    process.imports = imports
+    return process
+
+
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
+
+
+class _Server(ForkServer):
+    _stop: Callable[[], None]
+
+
+def _server(imports: tuple[str, ...]) -> _Server:
+    if imports not in _SERVERS:
+        server = _SERVERS.setdefault(imports, _Server())
+        server.set_forkserver_preload([*imports])
+        atexit.register(server._stop)  # and waits for it, so that its time counts as this process's
+    return _SERVERS[imports]
