@@ -1,11 +1,13 @@
 """Rates a page's text and its blocks: how much of it is right, from how sure its lines were read. Torch-free."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ocr.line_reader.language import StrangeLine
 from ocr.line_reader.line_signals import LineSignals
 from ocr.transcript.confidence import Calibration
-from ocr.types import ParsedText
+from ocr.types import Block, ParsedText
 
 # What remains of each signal on pages without any error: errors shrink in proportion to the signals, so their
 # logarithms are features.
@@ -13,19 +15,48 @@ _UNSURE, _LOW, _DOUBTED, _LEFT_OUT = 0.003, 0.02, 0.01, 0.05
 
 
 def rated(
-    parsed: ParsedText, signals: LineSignals, calibration: Calibration | None
+    parsed: ParsedText,
+    signals: LineSignals,
+    calibration: Calibration | None,
+    strange: Sequence[StrangeLine] = (),
 ) -> tuple[ParsedText, float]:
     """Returns the text with its blocks' confidences calibrated, and the page's confidence.
 
     parsed: its blocks' confidences are the mean probabilities of their characters, and stay so without a calibration.
+    strange: lines in it that look like no language; the curves know nothing of those.
     """
     if calibration is None:
         return parsed, signals.mean
     blocks = tuple(
-        replace(block, confidence=calibration.block(block_features(block.confidence or 0.0, signals)))
+        replace(
+            block,
+            confidence=_mixed(
+                calibration.block(block_features(block.confidence or 0.0, signals)),
+                (line for line in strange if _is_in(line, block)),
+                len(block.text),
+            ),
+        )
         for block in parsed.blocks
     )
-    return replace(parsed, blocks=blocks), calibration.page(page_features(signals))
+    page = _mixed(calibration.page(page_features(signals)), strange, signals.num_chars)
+    return replace(parsed, blocks=blocks), page
+
+
+def _mixed(confidence: float, strange: Iterable[StrangeLine], num_chars: int) -> float:
+    """Returns the confidence of a text some of whose lines are right to another share."""
+    parts = [(len(found.line.text) / max(1, num_chars), min(found.right, confidence)) for found in strange]
+    share = sum(part for part, _ in parts)
+    ordinary = max(0.0, 1 - share)
+    return (ordinary * confidence + sum(part * right for part, right in parts)) / (ordinary + share)
+
+
+def _is_in(found: StrangeLine, block: Block) -> bool:
+    line, box = found.line.line, block.box_px
+    return (
+        box is not None
+        and box[0] <= (line.left + line.right) / 2 <= box[2]
+        and box[1] <= line.middle <= box[3]
+    )
 
 
 def page_features(signals: LineSignals) -> dict[str, float]:

@@ -6,7 +6,9 @@ there is something on the page. Torch-free.
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from ocr.model_files.locate import CONFIDENCE, find_directory
 from pipeline.config.schema import Config
@@ -25,6 +27,8 @@ _MOSTLY_MARKS = "mostly marks of rules, borders or leaders, few letters"
 # A leader is one mark, however long: a contents page is no page of marks.
 _FILLED = re.compile(r"([-._=~*·•])(?:\s*\1){3,}")
 _FEWEST_LETTERS = 0.4  # of the marks that are no spaces
+_NO_LANGUAGE = "looks like no language: another script, handwriting or a page seen from behind"
+_MOST_NAMED = 12  # runs of lines
 _SEPARATOR = "; "
 # The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
 # with 0.03 to 0.3 and a handwriting-like typeface with up to 0.32; of 303 images of pages in Latin script, a third of
@@ -61,6 +65,21 @@ def unread(result: PageResult) -> PageResult:
     if result.parsed.blocks and all(block.label == "image" for block in result.parsed.blocks):
         return replace(result, status="blank")  # a model that labels regions saw nothing but pictures
     return replace(doubted(result, NONE_READ), confidence=None)
+
+
+def of_no_language(result: PageResult, lines: Sequence[str]) -> PageResult:
+    """Returns a reading as doubtful for lines that look like no language, named by their numbers in its text.
+
+    lines: their texts; those that are not in the result's text were left out of it.
+    """
+    rows = [] if result.parsed is None else result.parsed.text.splitlines()
+    numbers = [number for number, row in enumerate(rows, 1) if any(line.strip() in row for line in lines)]
+    runs = [list(run) for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    named = [f"{run[0][1]}" if len(run) == 1 else f"{run[0][1]}-{run[-1][1]}" for run in runs]
+    if len(named) > _MOST_NAMED:
+        return doubted(result, f"{_NO_LANGUAGE} ({len(numbers)} lines)")
+    where = f"line{'s' * (len(numbers) > 1)} {', '.join(named)} of its text" if named else "lines left out"
+    return doubted(result, f"{_NO_LANGUAGE} ({where})")
 
 
 def judged(result: PageResult, *, below: float) -> PageResult:

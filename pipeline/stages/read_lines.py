@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from encoders.views import UInt8Array
+from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
@@ -11,7 +12,7 @@ from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.unread_ink import unread_ink
 from ocr.types import Block, ParsedText, Word
-from pipeline.outcome.doubt import NONE_READ, doubted, unread
+from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, single
 from pipeline.types import PageResult, RenderedPage, SeenWords
@@ -42,7 +43,9 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         lines = lines_of_text(found)
         rules = [read for read in found if read.is_rule]
         signals = line_signals(lines, num_left_out=len(found) - len(lines) - len(rules))
-        parsed, confidence = rated(page_text(lines), signals, reader.calibration)
+        strange = strange_lines(found)
+        written = [line for line in strange if any(line.line is kept for kept in lines)]
+        parsed, confidence = rated(page_text(lines), signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, rendered.grey)
         seen = [*lines, *rules] if lines else []
         is_unread = unread_ink(rendered.grey, (line.line for line in seen)) > _MOST_UNREAD
@@ -64,6 +67,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         result = doubted(result, NONE_READ)
     if is_unread:
         result = doubted(result, _UNREAD)
+    if is_in_doubt(strange, found):
+        result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
 

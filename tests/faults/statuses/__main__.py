@@ -1,6 +1,7 @@
 """Makes pages of which is known how they must not end, has ocrbatch read them, and counts how they ended:
 
 python -m tests.faults.statuses make DIR
+python -m tests.faults.statuses ordinary DIR
 python -m tests.faults.statuses measure DIR --db FILE
 
 `make` writes DIR/KIND/NAME and the statuses in which each page may end, DIR/manifest.json; the same files every time.
@@ -15,7 +16,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.faults.statuses.kinds import KINDS
+from tests.faults.statuses.kinds import KINDS, ORDINARY
 from tests.faults.statuses.measure import MANIFEST, measure
 from tests.faults.statuses.pages import Workshop
 
@@ -27,7 +28,7 @@ def make(folder: Path, shop: Workshop, kinds: list[str]) -> int:
     made = {}
     for kind in kinds:
         (folder / kind).mkdir(parents=True, exist_ok=True)
-        for page in KINDS[kind](shop):
+        for page in {**KINDS, **ORDINARY}[kind](shop):
             name = f"{kind}/{page.name}{page.suffix}"
             (folder / name).write_bytes(page.content)
             made[name] = {"statuses": sorted(page.statuses), "text": page.text}
@@ -40,11 +41,12 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("make")
-    making.add_argument("folder", type=Path)
-    making.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
-    making.add_argument("--packages", type=Path, help="where packages are kept; default: DIR/../packages")
-    making.add_argument("--mirrors", type=Path)
+    for name, known in (("make", KINDS), ("ordinary", ORDINARY)):
+        making = commands.add_parser(name)
+        making.add_argument("folder", type=Path)
+        making.add_argument("--kinds", nargs="*", choices=list(known), default=list(known))
+        making.add_argument("--packages", type=Path, help="where packages are kept; default: DIR/../packages")
+        making.add_argument("--mirrors", type=Path)
     measuring = commands.add_parser("measure")
     measuring.add_argument("folder", type=Path)
     measuring.add_argument("--db", type=Path, required=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from tests.benchmarks.quality.sets.unseen.scans import Mirror
-from tests.faults.statuses.pages import MadePage, Workshop, drawn, element, paragraph, png, table
+from tests.faults.statuses.pages import MadePage, Workshop, drawn, element, paragraph, pictured, table
 from tests.faults.statuses.scripts import LATIN, face_file
 
 _WIDTH_PX = 1240
@@ -18,7 +18,7 @@ _A4_PT = (595, 842)
 def letters(shop: Workshop) -> Iterator[MadePage]:
     """Yields handwritten letters, a third of them with a letterhead that was printed then. Without mirrors none."""
     for path, _, picture in _pictures(shop):
-        yield MadePage(name=Path(path).stem, content=png(picture))
+        yield pictured(Path(path).stem, picture)
 
 
 def letterheads(shop: Workshop) -> Iterator[MadePage]:
@@ -26,7 +26,7 @@ def letterheads(shop: Workshop) -> Iterator[MadePage]:
     for path, is_printed, picture in _pictures(shop):
         if not is_printed:
             rng = random.Random(f"letterhead {path}")
-            yield MadePage(name=Path(path).stem, content=png(_headed(shop, rng, picture)))
+            yield pictured(Path(path).stem, _headed(shop, rng, picture))
 
 
 def _headed(shop: Workshop, rng: random.Random, writing: Image.Image) -> Image.Image:

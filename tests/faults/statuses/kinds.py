@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tests.faults.statuses import damaged, handwriting, patterns, scripts
+from tests.faults.statuses import damaged, handwriting, ordinary, patterns, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
 Kind = Callable[[Workshop], Iterator[MadePage]]
@@ -19,3 +19,12 @@ KINDS: Mapping[str, Kind] = {
     "half_lost": damaged.half_lost,
     "whole_picture": damaged.whole,
 }
+
+# Pages that must be read, and not be doubted.
+ORDINARY: Mapping[str, Kind] = {
+    make.__name__: make
+    for make in (
+        ordinary.composed, ordinary.documents, ordinary.languages, ordinary.capitals, ordinary.small_print,
+        ordinary.numbers, ordinary.codes, ordinary.names, ordinary.code,
+    )
+}  # fmt: skip

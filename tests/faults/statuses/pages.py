@@ -136,11 +136,21 @@ def table(name: str) -> Any:
     return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def png(image: Image.Image, dpi: int = 150) -> bytes:
-    """Returns the content of a PNG file."""
+def pictured(
+    name: str, image: Image.Image, *, dpi: int = 150, statuses: frozenset[str] = DOUBTFUL, text: str = ""
+) -> MadePage:
+    """Returns a picture's page: a PNG file, or a JPEG file as scanners write it of one that is no drawing on white."""
     file = io.BytesIO()
-    image.save(file, "PNG", dpi=(dpi, dpi))
-    return file.getvalue()
+    if is_drawing := _is_drawn(image):
+        image.save(file, "PNG", dpi=(dpi, dpi))
+    else:
+        image.save(file, "JPEG", dpi=(dpi, dpi), quality=65)
+    suffix = ".png" if is_drawing else ".jpg"
+    return MadePage(name=name, content=file.getvalue(), suffix=suffix, statuses=statuses, text=text)
+
+
+def _is_drawn(image: Image.Image) -> bool:
+    return image.mode == "1" or image.convert("L").histogram()[255] > 0.5 * image.width * image.height
 
 
 WEAR: Mapping[str, Callable[[Image.Image, int], Image.Image]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tests.faults.statuses.pages import WEAR, MadePage, Workshop, png
+from tests.faults.statuses.pages import WEAR, MadePage, Workshop, pictured
 
 _NO_WRITING = frozenset({"doubtful", "blank"})
 
@@ -17,7 +17,7 @@ def patterns(_: Workshop) -> Iterator[MadePage]:
         for number, (wear, worn) in enumerate(WEAR.items()):
             rng = random.Random(f"{make.__name__} {wear}")
             page = worn(make(rng), number)
-            yield MadePage(name=f"{make.__name__}-{wear}", content=png(page), statuses=_NO_WRITING)
+            yield pictured(f"{make.__name__}-{wear}", page, statuses=_NO_WRITING)
 
 
 def dot_grid(rng: random.Random) -> Image.Image:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from tests.faults.statuses.pages import MadePage, Workshop, drawn, element, paragraph, png, table, worn
+from tests.faults.statuses.pages import MadePage, Workshop, drawn, element, paragraph, pictured, table, worn
 
 # Beside other scripts and in mirrors.
 LATIN = (
@@ -14,6 +14,7 @@ LATIN = (
     "fonts-paratype:PTS55F.ttf", "fonts-linuxlibertine:LinLibertine_R.otf", "fonts-freefont-ttf:FreeSans.ttf",
 )  # fmt: skip
 _SIZES_PT = (9, 10.5, 12, 14)
+_BODY_PT = 9  # at which the lengths below fill a page
 _LANGUAGES = ("en", "de", "fr", "es")
 
 
@@ -42,7 +43,7 @@ def hands(shop: Workshop) -> Iterator[MadePage]:
             page = drawn(body, {"own": face_file(shop, face)})
             wear, page = worn(page, number + letter)
             name = f"{face_file(shop, face).stem}-{letter}-{wear}"
-            yield MadePage(name=name, content=png(page), text="\n".join(text))
+            yield pictured(name, page, text="\n".join(text))
 
 
 def mirrored(shop: Workshop) -> Iterator[MadePage]:
@@ -56,7 +57,7 @@ def mirrored(shop: Workshop) -> Iterator[MadePage]:
         )
         page = ImageOps.mirror(drawn(body, {"own": face_file(shop, LATIN[number % len(LATIN)])}))
         wear, page = worn(page.transpose(Image.Transpose.ROTATE_180) if number % 4 == 3 else page, number)
-        yield MadePage(name=f"{language}-{number}-{wear}", content=png(page))
+        yield pictured(f"{language}-{number}-{wear}", page)
 
 
 def _in_scripts(shop: Workshop, layout: str, lengths: Sequence[int]) -> Iterator[MadePage]:
@@ -70,12 +71,14 @@ def _in_scripts(shop: Workshop, layout: str, lengths: Sequence[int]) -> Iterator
             faces = {"latin": face_file(shop, rng.choice(LATIN)), "other": face_file(shop, face)}
             body = ""
             for length in lengths:
-                text = paragraph(rng, known if length > 0 else other, abs(length))
+                text = paragraph(
+                    rng, known if length > 0 else other, round(abs(length) * (_BODY_PT / size) ** 2)
+                )
                 turned = length < 0 and script.get("right_to_left", False)
                 body += element(text, "latin" if length > 0 else "other", size, right_to_left=turned)
             wear, page = worn(drawn(body, faces), number + (layout != "whole"))
             number += 1
-            yield MadePage(name=f"{script['name']}-{faces['other'].stem}-{wear}", content=png(page))
+            yield pictured(f"{script['name']}-{faces['other'].stem}-{wear}", page)
 
 
 def face_file(shop: Workshop, face: str) -> Path:

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.language import StrangeLine
 from ocr.line_reader.line_confidence import block_features, page_features, rated
 from ocr.line_reader.line_signals import LineSignals
 from ocr.transcript.confidence import Calibration, Curve
@@ -32,6 +35,23 @@ def test_curves_rate_pages_and_blocks() -> None:
     parsed, confidence = rated(TEXT, signals, Calibration(page=curve, block=curve))
     assert confidence == curve(page_features(signals))
     assert parsed.blocks[0].confidence == curve(block_features(0.9, signals)) < confidence
+
+
+def test_only_what_holds_a_strange_line_is_rated_by_it() -> None:
+    curve = Curve(bias=4.0, weights={})
+    line = TextLine(left=10, right=90, baseline=np.full(80, 50, np.float32), size=10.0)
+    strange = StrangeLine(line=ReadLine(line=line, text="x" * 50, confidence=0.9), odds=8.0)
+    box, far = (0, 40, 100, 60), (0, 140, 100, 160)
+    blocks = tuple(
+        Block(label="text", text="x" * 100, box_px=place, confidence=0.9) for place in (box, far, None)
+    )
+    parsed = ParsedText(text="", markdown="", blocks=blocks)
+    rated_text, page = rated(parsed, SURE, Calibration(page=curve, block=curve), [strange])
+    plain = curve({})
+    assert [block.confidence for block in rated_text.blocks] == [
+        pytest.approx((plain + strange.right) / 2), plain, plain
+    ]  # fmt: skip
+    assert page == pytest.approx(0.9 * plain + 0.1 * strange.right)
 
 
 def test_without_curves_the_probabilities_stay() -> None:

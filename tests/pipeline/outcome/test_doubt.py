@@ -9,7 +9,7 @@ import pytest
 
 from ocr.types import Block, ParsedText
 from pipeline.config.schema import Config
-from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, judged, unread
+from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, judged, of_no_language, unread
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.comparing import best
 from pipeline.types import PageResult, PageStatus
@@ -130,3 +130,19 @@ def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
 )
 def test_a_text_of_marks_is_doubtful_and_a_leader_is_one_mark(text: str, is_ok: bool) -> None:
     assert judged(read(text, confidence=0.9), below=BELOW).status == ("ok" if is_ok else "doubtful")
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (["KoHTopa raBaHu", " yacoB yTpa "], "(lines 2-3 of its text)"),
+        (["KoHTopa raBaHu", "Hbi"], "(lines 2, 5 of its text)"),
+        ([], "(lines left out)"),
+    ],
+)
+def test_lines_that_look_like_no_language_are_named_by_their_numbers(lines: list[str], where: str) -> None:
+    found = of_no_language(read("Dear aunt,\nKoHTopa raBaHu\nceMb yacoB yTpa\n\nHbi", confidence=0.9), lines)
+    assert found.status == "doubtful"
+    assert (found.doubt or "").endswith(where)
+    many = read("\n\n".join(f"yacoB{number}" for number in range(40)), confidence=0.9)
+    assert "(40 lines)" in (of_no_language(many, [f"yacoB{number}" for number in range(40)]).doubt or "")

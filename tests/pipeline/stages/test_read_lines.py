@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pymupdf
 import pytest
 from PIL import Image, ImageDraw
 
@@ -136,6 +137,57 @@ def test_strokes_that_are_no_print_make_a_page_doubtful(reader: LineReader) -> N
     assert (alone.status, above.status) == ("ok", "doubtful")
     assert above.parsed is not None
     assert above.parsed.text.strip(), "what is print is still read"
+
+
+def drawn(page: RenderedPage, *paragraphs: str) -> RenderedPage:
+    """Returns the page with other print on it, in typefaces of MuPDF."""
+    with pymupdf.open() as document:
+        sheet = document.new_page(width=480, height=340)
+        body = "".join(f"<p>{text}</p>" for text in paragraphs)
+        sheet.insert_htmlbox(pymupdf.Rect(30, 30, 450, 320), body, css="* {font-size: 12px}")
+        pixmap = sheet.get_pixmap(dpi=150, colorspace=pymupdf.csGRAY)
+    grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width)
+    return replace(page, grey=grey, width_px=pixmap.width, height_px=pixmap.height)
+
+
+ENGLISH = (
+    "Eleven members attended the meeting in the village hall. The treasurer explained that the new roof had cost less "
+    "than expected, and that the remainder would pay for a better stove."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Одиннадцать членов пришли на собрание в сельский клуб. Казначей объяснил, что новая крыша обошлась дешевле.",
+        "Έντεκα μέλη παρέστησαν στη συνεδρίαση στην αίθουσα του χωριού. Ο ταμίας εξήγησε ότι η στέγη κόστισε λιγότερο.",
+        "बैठक में ग्यारह सदस्य उपस्थित थे। कोषाध्यक्ष ने बताया कि नई छत की लागत अपेक्षा से कम रही और शेष राशि बची है।",
+        "אחד עשר חברים השתתפו בישיבה באולם הכפר. הגזבר הסביר שהגג החדש עלה פחות מהצפוי ושהיתרה תשמש לקניית תנור.",
+    ],
+)
+def test_lines_in_another_script_make_a_page_doubtful_and_are_named(reader: LineReader, text: str) -> None:
+    page = rendered(LETTER)
+    mixed, whole, plain = (
+        read_lines(drawn(page, *parts), reader)
+        for parts in ((ENGLISH, text, ENGLISH), (text, text), (ENGLISH, ENGLISH))
+    )
+    assert (plain.status, plain.doubt) == ("ok", None)
+    assert (mixed.status, whole.status) == ("doubtful", "doubtful")
+    assert mixed.parsed is not None
+    named = [number for number, row in enumerate(mixed.parsed.text.splitlines(), 1) if "roof" in row]
+    assert "no language" in (mixed.doubt or "")
+    assert not any(f" {number}" in (mixed.doubt or "") for number in named), (
+        "lines that were read are not named"
+    )
+    assert (whole.confidence or 0) < 0.4 < (mixed.confidence or 0) < 0.95 < (plain.confidence or 0)
+
+
+def test_a_page_seen_from_behind_is_doubtful(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    assert page.grey is not None
+    result = read_lines(replace(page, grey=np.ascontiguousarray(page.grey[:, ::-1])), reader)
+    assert result.status == "doubtful"
+    assert (result.confidence or 0) < 0.4
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,21 @@ def packages() -> tuple[str, ...]:
     return tuple(sorted({*listed, *_PHOTOGRAPHS, *(face.package for face in faces.load())}))
 
 
+def digital_documents() -> tuple[str, ...]:
+    """Returns the documents that digital pages are of: "package/path below its root"."""
+    return tuple(
+        dict.fromkeys(line.rpartition(":")[0] for lines in _table("digital").values() for line in lines)
+    )
+
+
+def material(mirrors: Path, cache: Path) -> Material:
+    """Returns what composed pages are made of. Raises QualityError for a mirror, CorpusError for a package."""
+    found: dict[str, Package] = download({*_PHOTOGRAPHS, *(face.package for face in faces.load())}, cache)
+    roots = {name: package.root for name, package in found.items()}
+    books = [_book(entry, mirrors) for entry in _table("composed/prose")]
+    return Material(roots=roots, prose=tuple(books), photographs=tuple(_photographs(roots)))
+
+
 def source_packages(packages: Iterable[str]) -> dict[str, str]:
     """Returns the Debian source packages that build packages; their own names where apt does not know them."""
     named = sorted(name for name in packages if re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", name))
@@ -143,13 +158,10 @@ def _pdf_page(content: bytes, number: int) -> tuple[bytes, str]:
 
 
 def _composed_pages(mirrors: Path, cache: Path) -> Iterator[BuiltPage]:
-    found: dict[str, Package] = download({*_PHOTOGRAPHS, *(face.package for face in faces.load())}, cache)
-    roots = {name: package.root for name, package in found.items()}
-    books = [_book(entry, mirrors) for entry in _table("composed/prose")]
-    material = Material(roots=roots, prose=tuple(books), photographs=tuple(_photographs(roots)))
+    shared = material(mirrors, cache)
     for kind in KINDS:
         for number in range(kind.count):
-            made = compose(kind, number, material)
+            made = compose(kind, number, shared)
             dpi = made.image.info.get("dpi") or (kind.dpi, kind.dpi)
             yield BuiltPage(
                 set_name=COMPOSED,

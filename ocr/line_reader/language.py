@@ -1,0 +1,98 @@
+"""Tells lines that look like no language of Europe: other scripts, handwriting and mirrors read as Latin letters.
+
+The letters of such a line follow each other as in no word, and none of them was read for sure. Torch-free.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ocr.line_reader.found_lines import ReadLine
+
+# The end of a word, and letters without their accents.
+LETTERS = "\0abcdefghijklmnopqrstuvwxyz"
+STEPS_A_BIT, MOST = 0.75, 9
+_TABLE = Path(__file__).with_name("letter_costs.txt")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_PLAIN = str.maketrans("ßøđłæœðþıŋħŧſ", "sodlaodtinhts")
+# Bits that a letter costs in ordinary text, and how many letters' worth of that a line is given beforehand.
+_ORDINARY, _BEFOREHAND = 3.5, 6
+# Fitted by logistic regression on lines of 15 scripts (half of those tried), of mirrored and of ordinary pages.
+_BIAS, _UNSURE, _COST, _SURE = -8.0, 3.6, 4.1, 0.01
+_LEAST_SIZES = 4  # in type sizes: shorter lines tell too little
+# Odds of lines half of whose characters are right, and how slowly that share falls as they rise: lines of hand-like
+# type have 1 to 3, of another script 4 to 9.
+_HALF_RIGHT, _SLOPE = 2.0, 1.2
+# A page is in doubt for so many type sizes (40 letters) of lines of at least such a length and odds, or for this share
+# of all its lines. Formulas and signatures of functions are strange too, but short, and few beside their text.
+_MANY_SIZES, _LONG_SIZES, _SURELY, _LARGE_SHARE = 20, 14, 2.0, 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrangeLine:
+    """A line that looks like no language. odds: their logarithm, over 0."""
+
+    line: ReadLine
+    odds: float
+
+    @property
+    def right(self) -> float:
+        """The share of its characters that is likely right: a hand's half, next to nothing of another script's."""
+        return 1 / (1 + math.exp((self.odds - _HALF_RIGHT) / _SLOPE))
+
+
+def strange_lines(lines: Sequence[ReadLine]) -> list[StrangeLine]:
+    """Returns those of the lines that look like no language that the reader knows."""
+    rated = ((line, _odds(line)) for line in lines if _can_tell(line))
+    return [StrangeLine(line=line, odds=odds) for line, odds in rated if odds > 0]
+
+
+def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bool:
+    """Returns whether a page's strange lines are more than a name or a stamp. lines: all of the page's."""
+    long = [_sizes(found.line) for found in strange if found.odds > _SURELY]
+    surely = sum(sizes for sizes in long if sizes >= _LONG_SIZES)
+    all_of_them = sum(_sizes(line) for line in lines if _can_tell(line))
+    return surely >= _MANY_SIZES or sum(_sizes(found.line) for found in strange) > _LARGE_SHARE * all_of_them
+
+
+def _can_tell(line: ReadLine) -> bool:
+    return _sizes(line) >= _LEAST_SIZES and any(map(str.isalnum, line.text))
+
+
+def _sizes(line: ReadLine) -> float:
+    """Returns a line's length in type sizes; a letter is about half of one."""
+    return (line.line.right - line.line.left) / line.line.size
+
+
+def letter_costs(text: str) -> list[float]:
+    """Returns what each letter of a text's words costs after those before it, in bits; of words of three letters."""
+    table = _table()
+    return [table[place] / STEPS_A_BIT for word in _WORD.findall(text) for place in sequences(word)]
+
+
+def sequences(word: str) -> Iterator[tuple[int, int, int]]:
+    """Yields a word's letters as places in LETTERS, each after the two before it. Signs that are none are left out."""
+    plain = unicodedata.normalize("NFKD", word.lower().translate(_PLAIN))
+    places = [0, 0, *(place for place in map(LETTERS.find, plain) if place > 0), 0]
+    yield from zip(places, places[1:], places[2:], strict=False)
+
+
+def _odds(line: ReadLine) -> float:
+    costs = letter_costs(line.text)
+    cost = (sum(costs) + _ORDINARY * _BEFOREHAND) / (len(costs) + _BEFOREHAND)
+    return _BIAS + _UNSURE * math.log(1 - line.confidence + _SURE) + _COST * cost
+
+
+@cache
+def _table() -> dict[tuple[int, int, int], int]:
+    """Returns the costs: a row for each two letters, a digit for each that may follow them."""
+    rows = _TABLE.read_text(encoding="ascii").split()
+    return {
+        (*divmod(place, len(LETTERS)), last): int(cost)
+        for place, row in enumerate(rows)
+        for last, cost in enumerate(row)
+    }

@@ -1,0 +1,70 @@
+"""Lines that look like no language are told from worn, odd and foreign ones that do."""
+
+import numpy as np
+import pytest
+
+from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.language import LETTERS, is_in_doubt, letter_costs, strange_lines
+
+
+def read(text: str, confidence: float, *, sizes: float = 20) -> ReadLine:
+    right = round(10 * sizes)
+    line = TextLine(left=0, right=right, baseline=np.zeros(right, np.float32), size=10.0)
+    return ReadLine(line=line, text=text, confidence=confidence)
+
+
+ORDINARY = read("The harbour office opens at seven in the morning.", 0.99)
+RUSSIAN = read("KoHTopa raBaHu OTKpbIBaeTcA B ceMb yacoB yTpa", 0.88)
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence"),
+    [
+        ("KoHTopa raBaHu OTKpbIBaeTcA B ceMb yacoB yTpa", 0.88),
+        ("Aπétvye η uotoπoπoinoη µe tov δiaueooλaβηtη", 0.82),
+        ("mqt ahbc ae 8. tt às feg au eardt fiěfst", 0.67),
+        ("ni e0legnwl1iw di9198 .193ítds1n n9di9ird219d", 0.8),
+    ],
+)
+def test_other_scripts_and_mirrors_are_strange_and_hardly_right(text: str, confidence: float) -> None:
+    (found,) = strange_lines([ORDINARY, read(text, confidence)])
+    assert found.line.text == text
+    assert found.right < 0.35
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence"),
+    [
+        ("The treasurer explained that tbe new roof had cost lcss", 0.94),
+        ("Žádost podá člen družstva představenstvu nejpozději", 0.95),
+        ("Päätös tehdään yhtiökokouksessa äänten enemmistöllä", 0.95),
+        ("lmod_glht <- glht(lmod, linfct = K)", 0.995),
+        ("IBAN DE89 3704 0044 0532 0130 00", 0.93),
+        ("- - - - - - - - - - -", 0.6),
+        ("", 0.0),
+    ],
+)
+def test_worn_print_other_languages_code_and_rules_are_not(text: str, confidence: float) -> None:
+    assert strange_lines([read(text, confidence)]) == []
+
+
+def test_a_long_strange_line_or_a_fifth_of_a_page_cast_doubt_names_and_formulas_do_not() -> None:
+    page = [ORDINARY] * 30
+    name = read("ceMb yacoB", 0.85, sizes=6)
+    assert not is_in_doubt(strange_lines([*page, name]), [*page, name])
+    assert is_in_doubt(strange_lines([ORDINARY, name]), [ORDINARY, name])
+    assert is_in_doubt(strange_lines([*page, RUSSIAN]), [*page, RUSSIAN])
+    formulas = [read("Qfb(a, b, c) or Qfb([a, b, c])", 0.7, sizes=9)] * 4
+    assert strange_lines(formulas)
+    assert not is_in_doubt(strange_lines([*page, *formulas]), [*page, *formulas])
+    assert not is_in_doubt([], page)
+
+
+def test_letters_cost_least_in_words_whatever_their_accents() -> None:
+    def cost(text: str) -> float:
+        costs = letter_costs(text)
+        return sum(costs) / len(costs)
+
+    assert cost("représentation") == cost("representation") < 4 < cost("xqhzvbkf")
+    assert letter_costs("12 x 30 cm") == []
+    assert len(LETTERS) == 27
