@@ -29,7 +29,7 @@ _LEAST_SIZES = 4  # in type sizes: shorter lines tell too little
 _HALF_RIGHT, _SLOPE = 2.0, 1.2
 # A page is in doubt for so many type sizes (40 letters) of lines of at least such a length and odds, or for this share
 # of all its lines. Formulas and signatures of functions are strange too, but short, and few beside their text.
-_MANY_SIZES, _LONG_SIZES, _SURELY, _LARGE_SHARE = 20, 14, 2.0, 0.2
+_MANY_SIZES, _LONG_SIZES, _SURELY, _LARGE_SHARE = 20, 14, 2.0, 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

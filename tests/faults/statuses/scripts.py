@@ -38,7 +38,7 @@ def hands(shop: Workshop) -> Iterator[MadePage]:
     for number, face in enumerate(table("hands")):
         for letter in range(2):
             rng = random.Random(f"hand {face} {letter}")
-            text = [paragraph(rng, shop.phrases("en"), 180) for _ in range(5)]
+            text = [paragraph(rng, shop.phrases("en"), 120) for _ in range(3)]
             body = "".join(element(part, "own", rng.choice((14, 16, 18))) for part in text)
             page = drawn(body, {"own": face_file(shop, face)})
             wear, page = worn(page, number + letter)

@@ -48,7 +48,7 @@ def test_worn_print_other_languages_code_and_rules_are_not(text: str, confidence
     assert strange_lines([read(text, confidence)]) == []
 
 
-def test_a_long_strange_line_or_a_fifth_of_a_page_cast_doubt_names_and_formulas_do_not() -> None:
+def test_a_long_strange_line_or_much_of_a_page_cast_doubt_names_and_formulas_do_not() -> None:
     page = [ORDINARY] * 30
     name = read("ceMb yacoB", 0.85, sizes=6)
     assert not is_in_doubt(strange_lines([*page, name]), [*page, name])

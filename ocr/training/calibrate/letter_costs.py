@@ -1,6 +1,6 @@
 """Counts how European languages put letters together, for the lines that look like none of them:
 
-python -m ocr.training.lines.letter_costs PACKAGES ocr/line_reader/letter_costs.txt
+python -m ocr.training.calibrate.letter_costs PACKAGES ocr/line_reader/letter_costs.txt
 
 PACKAGES keeps Debian's packages of word lists, fetched with apt-get; every list weighs the same.
 """
@@ -52,7 +52,9 @@ def _words(root: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m ocr.training.lines.letter_costs", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m ocr.training.calibrate.letter_costs", description=__doc__
+    )
     parser.add_argument("packages", type=Path)
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
