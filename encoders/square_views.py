@@ -1,7 +1,6 @@
 """Paths whose units are square views of a page: their buffers, examples and units."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -39,16 +38,16 @@ class SquareViewPath(UniformPath):
     def watched(self, axis: Hashable) -> Sequence[Tensor]:
         return self._weights()
 
-    def units(self, views: UInt8Array, note: Any = None) -> list[Unit]:
-        """Returns units for views [N, 3, S, S], in order. note: of each of them.
+    def units(self, views: UInt8Array) -> list[Unit]:
+        """Returns units for views [N, 3, S, S], in order.
 
         Units share the array's memory, which must not change until they are encoded.
         """
-        return [self._unit(view[None], note) for view in torch.from_numpy(np.ascontiguousarray(views))]
+        return [self._unit(view[None]) for view in torch.from_numpy(np.ascontiguousarray(views))]
 
-    def _unit(self, pixels: Tensor, note: Any = None) -> Unit:
+    def _unit(self, pixels: Tensor) -> Unit:
         axis = int(pixels.shape[-1])
-        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels}, note=note)
+        return Unit(tokens=self.unit_tokens(axis), axis=axis, inputs={"pixels": pixels})
 
 
 def side_px(axis: Hashable) -> int:

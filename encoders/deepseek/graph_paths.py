@@ -12,20 +12,17 @@ from torch import Tensor
 from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.graphs.path import Tensors, Unit
 from encoders.square_views import SquareViewPath, side_px
-from encoders.types import EncodedViews, VisionTokens
+from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 TILE_PX = 640
-# Views whose characters are read together on a GPU: the logits of each take 11 MB.
-_READ_AT_ONCE = 32
 
 
 class DeepSeekPath(SquareViewPath):
     """One path of views through DeepEncoder: the axis is a view's side in px, a unit one view, uint8 [1, 3, S, S].
 
-    A unit's note says whether the character head is to read it. Outputs: tokens [1, g*g, D], and for views that
-    were read cells [h, W] int16.
+    Outputs: tokens [1, g*g, D].
     """
 
     def __init__(self, name: str, encoder: DeepEncoder, view_px: int) -> None:
@@ -36,43 +33,14 @@ class DeepSeekPath(SquareViewPath):
         return (side_px(axis) // 64) ** 2
 
     def forward(self, inputs: Tensors) -> Tensors:
-        """Returns tokens, and SAM's patches only with a character head. Normalises the pixels inside the graph."""
-        pixels = inputs["pixels"]
-        if self._encoder.character_head is None:
-            return {"tokens": self._encoder.encode_views(pixels)}
-        tokens, patches = self._encoder.encode_views(pixels, return_patches=True)
-        return {"tokens": tokens, "patches": patches}
+        """Returns tokens. Normalises the pixels inside the graph."""
+        return {"tokens": self._encoder.encode_views(inputs["pixels"])}
 
     def kept(self, axis: Hashable) -> Sequence[Tensor]:
         """Returns the position tables for views of this size."""
         side = side_px(axis) // self._encoder.config.sam.patch_px
         tables = self._encoder.sam_model.tables(side), self._encoder.vision_model.embeddings.table(side // 4)
         return list(_tensors(tables))
-
-    def finish(self, unit: Unit, outputs: Tensors) -> Tensors:
-        """Reads the characters one view at a time: logits of a view take 11 MB at 447 classes."""
-        patches = outputs.pop("patches", None)
-        if patches is None or not unit.note:
-            return outputs
-        return outputs | {"cells": self._encoder.read_characters(patches[0])}
-
-    def finish_all(self, units: Sequence[Unit], parts: Sequence[Tensors]) -> list[Tensors]:
-        """Finishes the units of a batch, on a GPU several views at a time: there an operation costs its launch."""
-        readable = [part for unit, part in zip(units, parts, strict=True) if unit.note and "patches" in part]
-        if not readable or readable[0]["patches"].device.type == "cpu":
-            return super().finish_all(units, parts)
-        for start in range(0, len(readable), _READ_AT_ONCE):
-            chosen = readable[start : start + _READ_AT_ONCE]
-            cells = self._encoder.read_characters(torch.cat([part["patches"] for part in chosen]))
-            for part, own in zip(chosen, cells.unbind(0), strict=True):
-                part["cells"] = own
-        for part in parts:
-            part.pop("patches", None)
-        return list(parts)
-
-    def probed(self, outputs: Tensors) -> Tensors:
-        """Returns the tokens: they are made from the patches, which are five times as large."""
-        return {"tokens": outputs["tokens"]}
 
 
 class DeepSeekEncoder(VisionEncoder):
@@ -97,25 +65,20 @@ class DeepSeekEncoder(VisionEncoder):
         return {"global": [self._global_px]} | ({"local": [TILE_PX]} if self._has_tiles else {})
 
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
-        """Returns a page's global view, or its tiles. Characters are read where they are largest."""
+        """Returns a page's global view, or its tiles."""
         whole, tiles = self.paths
         if path == whole.name:
-            return [whole.units(page.global_view[None], note=page.num_tiles == 0) for page in pages]
-        return [tiles.units(page.local_views, note=True) for page in pages]
+            return [whole.units(page.global_view[None]) for page in pages]
+        return [tiles.units(page.local_views) for page in pages]
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         by_path = [[self._joined(page) for page in outputs[path.name]] for path in self.paths]
         return self._encoder.assemble_pages(pages, by_path[0], by_path[1])
 
-    def _joined(self, units: Sequence[Mapping[str, Tensor]]) -> EncodedViews:
+    def _joined(self, units: Sequence[Mapping[str, Tensor]]) -> Tensor:
         if not units:
-            nothing = self._encoder.image_newline.new_empty(0, 0, self._encoder.config.embed_dim)
-            return EncodedViews(tokens_NTD=nothing, cells=None)
-        cells = [unit["cells"] for unit in units if "cells" in unit]
-        return EncodedViews(
-            tokens_NTD=torch.cat([unit["tokens"] for unit in units]),
-            cells=torch.stack(cells) if cells else None,
-        )
+            return self._encoder.image_newline.new_empty(0, 0, self._encoder.config.embed_dim)
+        return torch.cat([unit["tokens"] for unit in units])
 
 
 def deepseek_paths(encoder: DeepEncoder, global_px: int = 1024) -> tuple[DeepSeekPath, DeepSeekPath]:

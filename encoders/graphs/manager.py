@@ -173,13 +173,13 @@ class EncoderGraphManager:
                 members = [indices[index] for index in batch.indices]
                 chosen = [units[index] for index in members]
                 outputs, graph, use = self._run(state, chosen)
-                if graph is not None:  # before finish() removes outputs
+                if graph is not None:
                     replayed.append(
                         Replayed(
                             graphs=state,
                             graph=graph,
                             members=members,
-                            checksum=checksum(path.probed(outputs)),
+                            checksum=checksum(outputs),
                         )
                     )
                 done.update(finished(path, members, chosen, outputs, use))

@@ -23,15 +23,13 @@ class Unit:
 
     tokens: output tokens, which budgets count. axis: units of different axes share neither a batch nor a graph (a
     view's size, a cap of the patch grid). inputs: tensors whose first dimension is the unit's own length. items: how
-    many it counts as under max_items (a video: its frames). note: anything the path's finish() needs to know; no part
-    of the graph.
+    many it counts as under max_items (a video: its frames).
     """
 
     tokens: int
     axis: Hashable
     inputs: Mapping[str, Tensor]
     items: int = 1
-    note: object = None
 
 
 class GraphPath(ABC):
@@ -94,18 +92,6 @@ class GraphPath(ABC):
     def rows(self, name: str, unit: Unit) -> int:
         """Returns how many rows of this output are the unit's."""
         return unit.tokens
-
-    def probed(self, outputs: Tensors) -> Tensors:
-        """Returns outputs that show every NaN and infinity: those made from all the others are enough."""
-        return outputs
-
-    def finish(self, unit: Unit, outputs: Tensors) -> Tensors:
-        """Returns one unit's outputs, finished outside the graph; outputs are given as the unit's own rows."""
-        return outputs
-
-    def finish_all(self, units: Sequence[Unit], parts: Sequence[Tensors]) -> list[Tensors]:
-        """Returns finish() for each unit of a batch. parts: each unit's own rows."""
-        return [self.finish(unit, part) for unit, part in zip(units, parts, strict=True)]
 
     def check(self, unit: Unit) -> None:
         """Raises UnitError for a number of tokens that no unit of this axis can have."""

@@ -46,5 +46,5 @@ def finished(
     path: GraphPath, members: Sequence[int], units: Sequence[Unit], outputs: Tensors, use: Use
 ) -> dict[int, EncodedUnit]:
     """Returns each member's own rows, by its index."""
-    parts = path.finish_all(units, path.split(outputs, units))
+    parts = path.split(outputs, units)
     return {index: EncodedUnit(outputs=part, use=use) for index, part in zip(members, parts, strict=True)}

@@ -169,7 +169,6 @@ class PatchPath(GraphPath):
             axis=AXIS,
             inputs={"runs": runs, **plan.inputs()},
             items=grid.frames,
-            note=grid,
         )
 
     def _max_sequences(self, budget: int) -> int:

@@ -13,7 +13,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encoders.deepseek.graph_paths import DeepSeekEncoder
-from ocr.character_head.second_opinion import NUM_RESERVED
 from ocr.checkpoints.model_weights import fill
 from ocr.checkpoints.tensor_names import slots
 from ocr.errors import CheckpointError
@@ -21,7 +20,6 @@ from ocr.imaging.tiling import MODES, Mode
 from ocr.int8 import is_quantised, stored
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from ocr.model_files.locate import (
-    CHARACTERS,
     CONFIDENCE,
     WEIGHTS,
     digest,
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from ocr.decoding.cpu.slot_engine import Engine
     from ocr.decoding.gpu.reader import PagedReader
 
+# Signals of calibrations that were fitted with a character head.
+_OF_CHARACTER_HEAD = frozenset({"unseen", "missed", "length", "page_unseen", "page_missed"})
 IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 
 
@@ -46,8 +46,7 @@ class LoadedModel:
 
     model: in evaluation mode, without gradients. name: the name or path it was loaded by. prompt: the model's own.
     weights_sha256: over all of its files that a reading depends on (ocr.model_files.locate.digest).
-    characters: the character head's classes (ocr.character_head.second_opinion), None without a head or without a
-        characters.json that names them. calibration: from confidence.json, None where there is none.
+    calibration: from confidence.json, None where there is none.
     """
 
     model: OcrModel
@@ -58,7 +57,6 @@ class LoadedModel:
     image_token_id: int
     bos_id: int
     eos_id: int
-    characters: str | None = None
     calibration: Calibration | None = None
 
     @property
@@ -89,9 +87,7 @@ class LoadedModel:
 
         return Engine(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
-    def paged_reader(
-        self, *, slots: int, max_tokens: int, draft_pages: int | None = None
-    ) -> "PagedReader | None":
+    def paged_reader(self, *, slots: int, max_tokens: int) -> "PagedReader | None":
         """Returns the engine for CUDA and a number format of 16 bits, after a trial; elsewhere None.
 
         Raises: see ocr.decoding.gpu.reader.PagedReader.open.
@@ -100,7 +96,7 @@ class LoadedModel:
             return None
         from ocr.decoding.gpu.reader import PagedReader
 
-        return PagedReader.open(self, slots=slots, max_tokens=max_tokens, draft_pages=draft_pages)
+        return PagedReader.open(self, slots=slots, max_tokens=max_tokens)
 
 
 def load(
@@ -141,8 +137,7 @@ def load(
         image_token_id=_token_id(tokenizer, IMAGE, None, directory),
         bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),
         eos_id=_token_id(tokenizer, EOS, ids.get("eos_token_id"), directory),
-        characters=_characters(directory, config),
-        calibration=Calibration.read(path) if (path := directory / CONFIDENCE).exists() else None,
+        calibration=_calibration(directory),
     )
 
 
@@ -182,21 +177,18 @@ def _first(wide: Mapping[str, int], key: str) -> int:
     return next((times for beginning, times in wide.items() if key.startswith(beginning)), 1)
 
 
-def _characters(directory: Path, config: OcrConfig) -> str | None:
-    """Returns characters.json, or None without it or a head. Raises: CheckpointError where the numbers differ."""
-    head, path = config.encoder.character_head, directory / CHARACTERS
-    if head is None or not path.exists():
+def _calibration(directory: Path) -> Calibration | None:
+    """Returns confidence.json, or None without it. Raises: CheckpointError where it needs signals that are gone."""
+    path = directory / CONFIDENCE
+    if not path.exists():
         return None
-    try:
-        characters = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
-    if not isinstance(characters, str) or len(characters) + NUM_RESERVED != head.num_characters:
+    found = Calibration.read(path)
+    if gone := sorted(_OF_CHARACTER_HEAD & {*found.page.weights, *found.block.weights}):
         raise CheckpointError(
-            f"{path} does not name the {head.num_characters - NUM_RESERVED} characters that config.json's "
-            "head knows; use the one published with the model"
+            f"{path} was fitted with signals of a character head ({', '.join(gone)}), which is not read any more; fit "
+            "it again with `python -m ocr.training.calibrate`, or delete it to do without"
         )
-    return characters
+    return found
 
 
 def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: Path) -> int:

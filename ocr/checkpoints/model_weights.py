@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ocr.checkpoints.tensor_names import Slot, ignored, slots
+from ocr.checkpoints.tensor_names import CHARACTER_HEAD, Slot, ignored, slots
 from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
 from ocr.int8 import SCALE_SUFFIX, num_rows, restored
@@ -29,7 +29,8 @@ def fill(
         source: dict[str, Any] = {}
         for file in files:
             handle = _open(file, stack)
-            source.update(dict.fromkeys(handle.keys(), handle))
+            names = (key for key in list(handle.keys()) if not key.startswith(CHARACTER_HEAD))
+            source.update(dict.fromkeys(names, handle))
         _check(places, source, ignored(model), files)
         likes = {
             name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)

@@ -9,6 +9,8 @@ from torch import nn
 from ocr.model.deepseek_ocr import OcrModel
 
 _EXPERTS = ".mlp.experts."
+# Of models that were trained with a head for characters, which is not read any more.
+CHARACTER_HEAD = "model.character_head."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,10 @@ def slots(model: OcrModel) -> dict[str, Slot]:
 
 
 def ignored(model: OcrModel) -> frozenset[str]:
-    """Returns names that a checkpoint may hold although the model does not use them."""
+    """Returns names that a checkpoint may hold although the model does not use them, beside those of CHARACTER_HEAD."""
     unused = {
-        "model.vision_model.embeddings.patch_embedding.weight"
-    }  # SAM's features take the patches' place
+        "model.vision_model.embeddings.patch_embedding.weight",  # SAM's features take the patches' place
+    }
     if model.config.language.tie_word_embeddings:
         unused.add("lm_head.weight")
     return frozenset(unused)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from encoders.types import VisionTokens
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, Loaded
@@ -44,26 +43,21 @@ def decode_pages(
     *,
     prompt: str,
     settings: Sequence[DecodeSettings],
-    opinions: Sequence[SecondOpinion | None] | None = None,
     drafts: Sequence[Draft | None] | None = None,
     paged: "PagedReader | None" = None,
 ) -> DecodeOutput:
     """Reads a batch of pages together; finished pages leave it, so short ones do not pay for long ones.
 
     settings: one a page. A page without room for any output ends as "length" with an empty transcript.
-    opinions: one a page, None where there is none; they hold a reading to the length of the text that they see.
     drafts: one a page, None where there is none; they change how long it takes, never what is read.
     paged: this model's GPU engine; it reads all pages unless it ran out of memory before. Without it ocr.decoding.cpu
     reads them.
 
     Raises: ocr.model.prompt.PromptError; ocr.decoding.sequence.page_reading.DecodeError when logits are not numbers.
     """
-    none = [None] * len(vision)
     requests = [
-        PageRequest(vision=tokens, settings=limits, opinion=opinion, draft=draft)
-        for tokens, limits, opinion, draft in zip(
-            vision, settings, opinions or none, drafts or none, strict=True
-        )
+        PageRequest(vision=tokens, settings=limits, draft=draft)
+        for tokens, limits, draft in zip(vision, settings, drafts or [None] * len(vision), strict=True)
     ]
     if paged is not None and paged.ready():
         found = paged.read(requests, prompt)

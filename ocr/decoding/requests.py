@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from encoders.types import VisionTokens
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.speculative.draft import Draft
 from ocr.types import Transcript
@@ -11,14 +10,10 @@ from ocr.types import Transcript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """One page to read.
-
-    opinion: holds the reading to the length of the text that the character head sees. draft: proposes its tokens.
-    """
+    """One page to read. draft: proposes its tokens."""
 
     vision: VisionTokens
     settings: DecodeSettings
-    opinion: SecondOpinion | None = None
     draft: Draft | None = None
 
 

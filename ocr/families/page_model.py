@@ -40,8 +40,6 @@ class PageModel(Protocol):
         """How it writes a page's text."""
 
     @property
-    def characters(self) -> str | None: ...
-    @property
     def calibration(self) -> Calibration | None: ...
     @property
     def device(self) -> torch.device: ...
@@ -55,9 +53,7 @@ class PageModel(Protocol):
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PageEngine:
         """Returns an engine for any device. num_slots: pages at once. kv_bytes: the most for keys and values."""
 
-    def paged_reader(
-        self, *, slots: int, max_tokens: int, draft_pages: int | None = None
-    ) -> "PagedReader | None":
+    def paged_reader(self, *, slots: int, max_tokens: int) -> "PagedReader | None":
         """Returns a faster engine for this model on its device, ready to read, or None if there is none.
 
         Raises: whatever making, compiling or capturing raises.

@@ -39,11 +39,6 @@ class Ink:
     rules: Mask
     pictures: Mask
 
-    @property
-    def obstacles(self) -> Mask:
-        """The ink that a cut must not cross: frames of boxes and rules of tables are no obstacle."""
-        return self.text | self.pictures
-
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""

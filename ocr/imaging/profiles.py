@@ -45,9 +45,6 @@ def letter_rows(counts_HS: npt.NDArray[Any], strip_px: int, usual: LetterRows) -
     most = _highest_near(smooth, usual.reach_px)
     dense = (smooth > usual.dense * most) & (smooth >= usual.least * strip_px)
     strip, top, bottom = runs(np.ascontiguousarray(dense.T))
-    if usual.between_halves is not None:
-        density: Floats = (smooth / np.maximum(most, 1)).astype(np.float32, copy=False)
-        strip, top, bottom = _joined(strip, top, bottom, density, usual.apart, usual.between_halves)
     fits = (bottom - top >= usual.min_px) & (bottom - top <= usual.max_px)
     return strip[fits], top[fits], bottom[fits]
 
@@ -58,23 +55,6 @@ def _highest_near(profile_HS: Floats, reach_px: int) -> Floats:
     for step in doubling(2 * reach_px + 1):
         highest = np.maximum(highest[:-step], highest[step:])
     return highest
-
-
-def _joined(
-    strips: Ints, tops: Ints, bottoms: Ints, density_HS: Floats, apart: float, between: float
-) -> tuple[Ints, Ints, Ints]:
-    """Joins the two halves of figures and capitals, whose middle has less ink than their top and foot."""
-    joined: list[list[int]] = []
-    for strip, top, bottom in zip(strips.tolist(), tops.tolist(), bottoms.tolist(), strict=True):
-        if joined and joined[-1][0] == strip:
-            _, upper, end = joined[-1]
-            near = top - end <= apart * max(end - upper, bottom - top)
-            if near and density_HS[end:top, strip].min() >= between:
-                joined[-1][2] = bottom
-                continue
-        joined.append([strip, top, bottom])
-    table = np.array(joined, dtype=np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def counts_in_windows(flags: Mask, height: int, width: int) -> npt.NDArray[np.int32]:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ocr.layout.localize.paragraphs.parting import ranges
-from ocr.layout.localize.paragraphs.text_lines import Line
 from ocr.line_reader.found_lines import LineWord, ReadLine
+from ocr.line_reader.paragraphs.flow import ranges
+from ocr.line_reader.paragraphs.text_lines import Line
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.types import Block, ParsedText, Word
 
@@ -84,8 +84,6 @@ def _line(cells: Sequence[ReadLine], block: int) -> Line:
     text = " ".join(cell.text.strip() for cell in cells)
     return Line(
         block=block,
-        start=0,
-        end=len(text),
         text=text,
         spans=tuple((float(cell.line.left), float(cell.line.right)) for cell in cells),
         base=median(cell.line.middle for cell in cells),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.deepseek.clip import ClipConfig
-from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder, EncoderConfig
+from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
 from encoders.deepseek.sam import SamConfig
 from ocr.errors import CheckpointError
 from ocr.model.text_config import TextConfig
@@ -109,7 +109,7 @@ class OcrConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Returns a config.json of the published layout; from_json() reads it back to an equal configuration."""
-        sam, clip, head = self.encoder.sam, self.encoder.clip, self.encoder.character_head
+        sam, clip = self.encoder.sam, self.encoder.clip
         width_sam = {
             "width": sam.width, "layers": sam.num_layers, "heads": sam.num_heads, "mlp_dim": sam.mlp_dim,
             "patch_size": sam.patch_px, "image_size": sam.pos_grid * sam.patch_px, "window_size": sam.window,
@@ -123,9 +123,6 @@ class OcrConfig:
         }  # fmt: skip
         vision: dict[str, Any] = {"model_type": "vision", "model_name": "deeplip_b_l"}
         vision["width"] = {"clip-l-14-224": width_clip, "sam_vit_b": width_sam}
-        ours: dict[str, Any] = {"prompt": self.prompt}
-        if head is not None:
-            ours["character_head"] = asdict(head)
         return {
             "model_type": "deepseek_vl_v2",
             "architectures": ["DeepseekOCRForCausalLM"],
@@ -137,7 +134,7 @@ class OcrConfig:
                 "n_embed": self.encoder.embed_dim,
             },
             "vision_config": vision,
-            "ocrbatch": ours,
+            "ocrbatch": {"prompt": self.prompt},
         }
 
 
@@ -157,7 +154,6 @@ def _read_language(data: Mapping[str, Any]) -> LanguageConfig:
 def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
     widths, projector = data["vision_config"]["width"], data["projector_config"]
     sam, clip = widths["sam_vit_b"], widths["clip-l-14-224"]
-    head = data.get("ocrbatch", {}).get("character_head")
     first, second = sam["downsample_channels"]
     patch_px = sam.get("patch_size", 16)
     encoder = EncoderConfig(
@@ -184,7 +180,6 @@ def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
             layer_norm_eps=clip.get("layer_norm_eps", 1e-5),
         ),
         embed_dim=projector["n_embed"],
-        character_head=None if head is None else CharacterHeadConfig(**head),
     )
     if projector["input_dim"] != clip["width"] + second:
         raise ValueError(

@@ -59,10 +59,10 @@ def vision_config(config: EncoderConfig) -> dict[str, Any]:
 def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = torch.float32) -> Any:
     """Returns transformers' model with the weights of a checkpoint directory, which transformers reads itself.
 
-    The weights must not be quantised (ocr.checkpoints.checkpoint.save without int8). A character head is left out.
+    The weights must not be quantised (ocr.checkpoints.checkpoint.save without int8).
     """
     level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # else it warns of the character head and of tied embeddings
+    logging.set_verbosity_error()  # else it warns of tied embeddings
     logging.disable_progress_bar()
     try:
         model = UnlimitedOcrForConditionalGeneration.from_pretrained(

@@ -1,4 +1,4 @@
-"""Drafts from a text that the page is expected to contain: its text layer, or what the character head sees.
+"""Drafts from a text that the page is expected to contain: its text layer.
 
 The output is followed in that text, ignoring white space, and the text's continuation is proposed. Where the two
 differ, the place is found again by the last few marks, near the expected place if they occur there too.

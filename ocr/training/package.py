@@ -1,7 +1,6 @@
 """Packages trained weights in the form that ships: `python -m ocr.training.package WEIGHTS DATA OUT`."""
 
 import argparse
-import json
 import shutil
 from pathlib import Path
 
@@ -19,9 +18,8 @@ WIDE = {"model.vision_model.transformer.": 15}
 
 
 def package(weights: Path, data: Path, out: Path) -> None:
-    """Writes config.json, model.safetensors at 8 bits, tokenizer.json and characters.json (the head's classes)."""
-    characters = json.loads((data / "characters.json").read_text(encoding="utf-8"))
-    model = OcrModel.from_config(small_config(len(characters) + 2))
+    """Writes config.json, model.safetensors at 8 bits, tokenizer.json and characters.json (those it was trained on)."""
+    model = OcrModel.from_config(small_config())
     load_weights(model, weights)
     tokenizer = Tokenizer.from_file(str(data / "tokenizer.json"))
     checkpoint.save(model, out, tokenizer=tokenizer, int8=True, wide=WIDE)

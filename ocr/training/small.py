@@ -1,22 +1,21 @@
 """The configuration of the small model that ships."""
 
 from encoders.deepseek.clip import ClipConfig
-from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
+from encoders.deepseek.deep_encoder import EncoderConfig
 from encoders.deepseek.sam import SamConfig
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig
 
 PROMPT = "<image>\nFree OCR."
 
 
-def small_config(num_characters: int) -> OcrConfig:
+def small_config() -> OcrConfig:
     """Returns the small model's configuration: 24.4 M parameters, under 24 MiB at 8 bits.
 
     Six key/value heads. Two would read a third of the cache, but a vision token holds a dozen characters over
     several lines, and two heads' values may be too narrow to tell them apart: text accuracy was 0.33 after
     108,000 tiles with two, 0.51 after 84,000 with six. That run also started with a trained patch encoder and
     differed in widths, so it is a hint and no controlled comparison. No relative positions: they cost a bias in every
-    attention, and pages read well without. num_characters: classes of the character head, 0 the empty cell, 1 any other
-    character.
+    attention, and pages read well without.
     """
     return OcrConfig(
         encoder=EncoderConfig(
@@ -26,7 +25,6 @@ def small_config(num_characters: int) -> OcrConfig:
             ),
             clip=ClipConfig(width=384, num_layers=3, num_heads=6, mlp_dim=1152),
             embed_dim=384,
-            character_head=CharacterHeadConfig(num_characters=num_characters),
         ),
         language=LanguageConfig(
             vocab_size=4096, hidden_size=384, intermediate_size=960, num_hidden_layers=6, num_attention_heads=6,

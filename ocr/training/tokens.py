@@ -33,7 +33,7 @@ def _drawn(first: int, last: int) -> str:
     return "".join(chr(c) for c in range(first, last + 1))
 
 
-# The classes of the character head, after 0 (an empty cell) and 1 (any other character).
+# The classes of the character maps that training predicts, after 0 (an empty cell) and 1 (any other character).
 CHARACTERS = "".join(
     dict.fromkeys(_drawn(0x21, 0x7E) + _drawn(0xA1, 0xFF) + _drawn(0x100, 0x17F) + _GREEK + _MARKS)
 ).replace("\xad", "")

@@ -153,7 +153,7 @@ class Trainer:
         self.device = self.ranks.device(args.device)
         tokenizer = Tokenizer.from_file(str(args.data / "tokenizer.json"))
         self.characters = json.loads((args.data / "characters.json").read_text())
-        model = OcrModel.from_config(small_config(len(self.characters) + 2))
+        model = OcrModel.from_config(small_config())
         initialise(model, args.seed)
         if args.weights:
             load_weights(model, args.weights)

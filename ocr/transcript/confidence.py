@@ -2,8 +2,7 @@
 
 Uncalibrated, a confidence is the geometric mean of the tokens' probabilities, which says little about text
 that was left out or invented. With a calibration (confidence.json beside the weights) it is the expected
-share of right characters: a logistic model of signals, each of which can only lower it. The signals are the
-decoder's own doubt and, for a model with a character head, the disagreement of that head with the text.
+share of right characters: a logistic model of signals of the decoder's own doubt, each of which can only lower it.
 """
 
 import json
@@ -19,7 +18,6 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel, DecodeStream
 
-from ocr.character_head.second_opinion import SecondOpinion, marks, visible
 from ocr.errors import CheckpointError
 from ocr.transcript.token_bytes import token_bytes
 from ocr.types import Block, ParsedText, Transcript
@@ -27,8 +25,7 @@ from ocr.types import Block, ParsedText, Transcript
 _UNSURE = math.log(0.5)
 # Errors shrink in proportion to the signals, so a model of their odds takes the signals' logarithms. The
 # floors are what remains on pages without any error.
-_FLOORS = {"unsure": 0.005, "surprise": 0.01, "unseen": 0.04, "missed": 0.04}
-_LONGEST = math.log(4)
+_FLOORS = {"unsure": 0.005, "surprise": 0.01}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +33,11 @@ class Signals:
     """Reasons to doubt a text, each 0 where there is none.
 
     unsure: share of tokens with a probability under 0.5. surprise: mean negative log probability, nats.
-    unseen: share of the written text that the character head does not see. missed: share of the text that it sees
-    and that is not written. length: absolute logarithm of characters written over characters seen. unfinished: 1 for
-    a text that did not reach its end. unseen, missed and length are None without a second opinion; a block has no
-    missed and length of its own, as its place on the page is not known.
+    unfinished: 1 for a text that did not reach its end.
     """
 
     unsure: float
     surprise: float
-    unseen: float | None = None
-    missed: float | None = None
-    length: float | None = None
     unfinished: float = 0.0
 
 
@@ -93,13 +84,12 @@ def assess(
     parsed: ParsedText,
     transcript: Transcript,
     tokenizer: Tokenizer,
-    opinion: SecondOpinion | None,
     calibration: Calibration | None,
 ) -> tuple[ParsedText, float | None]:
     """Returns the text with each block's confidence, and the page's; None for a page without tokens."""
     if not transcript.logprobs:
         return parsed, None
-    page, blocks = signals(parsed, transcript, tokenizer, opinion)
+    page, blocks = signals(parsed, transcript, tokenizer)
     if calibration is None:
         confidences, whole = [math.exp(-block.surprise) for block in blocks], math.exp(-page.surprise)
     else:
@@ -112,28 +102,26 @@ def assess(
 
 
 def signals(
-    parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer, opinion: SecondOpinion | None
+    parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer
 ) -> tuple[Signals, list[Signals]]:
     """Returns the page's signals and each block's. The transcript must have tokens.
 
-    Coordinates and tags of regions are left out of the decoder's doubt. Signals that a block cannot have (without a
-    known place in the output, or with too few characters for the head) are taken from the page.
+    Coordinates and tags of regions are left out of the decoder's doubt. A block without a known place in the output
+    has the page's signals.
     """
     logprobs = np.asarray(transcript.logprobs)
     owners = _owners(parsed.blocks, transcript, tokenizer)
-    page = _page_signals(logprobs[owners >= 0] if (owners >= 0).any() else logprobs, transcript, opinion)
-    return page, [
-        _block_signals(block, logprobs[owners == index], page, opinion)
-        for index, block in enumerate(parsed.blocks)
-    ]
+    page = replace(
+        _doubt(logprobs[owners >= 0] if (owners >= 0).any() else logprobs),
+        unfinished=float(transcript.finish != "eos"),
+    )
+    own = [logprobs[owners == index] for index in range(len(parsed.blocks))]
+    return page, [_doubt(part) if len(part) else page for part in own]
 
 
 def page_features(page: Signals) -> dict[str, float]:
     """Returns the features of a page's curve."""
-    features = _logs(page)
-    if page.length is not None:
-        features["length"] = min(page.length, _LONGEST)
-    return {**features, "unfinished": page.unfinished}
+    return {**_logs(page), "unfinished": page.unfinished}
 
 
 def block_features(block: Signals, page: Signals) -> dict[str, float]:
@@ -142,8 +130,7 @@ def block_features(block: Signals, page: Signals) -> dict[str, float]:
 
 
 def _logs(found: Signals) -> dict[str, float]:
-    values = ((name, getattr(found, name), floor) for name, floor in _FLOORS.items())
-    return {name: math.log1p(value / floor) for name, value, floor in values if value is not None}
+    return {name: math.log1p(getattr(found, name) / floor) for name, floor in _FLOORS.items()}
 
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
@@ -170,36 +157,8 @@ def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
     return [len(stream.step(tokenizer, token) or "") for token in tokens]
 
 
-def _page_signals(
-    logprobs: npt.NDArray[np.float64], transcript: Transcript, opinion: SecondOpinion | None
-) -> Signals:
-    doubt = Signals(
-        unsure=float((logprobs < _UNSURE).mean()),
-        surprise=float(-logprobs.mean()),
-        unfinished=float(transcript.finish != "eos"),
-    )
-    if opinion is None:
-        return doubt
-    text = visible(transcript.raw)
-    found, written = opinion.found(text), opinion.written(text)
-    num_marks = len(marks(text))
-    return replace(
-        doubt,
-        unseen=1.0 - (found or 0.0),
-        missed=0.0 if written is None else 1.0 - written,
-        length=abs(math.log((num_marks + 5) / (opinion.num_marks + 5))),
-    )
-
-
-def _block_signals(
-    block: Block, logprobs: npt.NDArray[np.float64], page: Signals, opinion: SecondOpinion | None
-) -> Signals:
-    found = None if opinion is None else opinion.found(visible(block.text))
-    return Signals(
-        unsure=float((logprobs < _UNSURE).mean()) if len(logprobs) else page.unsure,
-        surprise=float(-logprobs.mean()) if len(logprobs) else page.surprise,
-        unseen=page.unseen if found is None else 1.0 - found,
-    )
+def _doubt(logprobs: npt.NDArray[np.float64]) -> Signals:
+    return Signals(unsure=float((logprobs < _UNSURE).mean()), surprise=float(-logprobs.mean()))
 
 
 def _curve(data: Mapping[str, Any]) -> Curve:

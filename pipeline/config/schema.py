@@ -14,7 +14,7 @@ from ocr.families.deepseek.deepseek_family import DeepSeekFamily
 from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
-from ocr.model_files.locate import LINES, find_directory, read_json
+from ocr.model_files.locate import CHARACTERS, LINES, find_directory
 from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
 from pipeline.config.ladder_section import LadderConfig
@@ -26,6 +26,7 @@ from storage.strings.urls import is_url, objection
 
 # Keys that are gone still count, as they were by default: else finished pages would be read again.
 _GONE_TILE = {"parts": "auto", "retry_below": 0.9}
+_GONE_DECODE = {"length": {"min_share": 0.85, "max_share": 1.5}}
 # auto: lines for a model with a line reader.
 Reader = Literal["auto", "lines", "page"]
 
@@ -132,24 +133,6 @@ class LoopConfig(Section):
     variety: float = Field(default=0.05, ge=0, lt=1)
 
 
-class LengthConfig(Section):
-    """Length limits for a model with a character head, by the number of characters that the head sees on the page.
-
-    An end of text before `min_share` of them is refused; a page with more than `max_share` times as many is stopped as
-    repeated. 0 switches either limit off.
-    """
-
-    min_share: float = Field(default=0.85, ge=0, le=1)
-    max_share: float = Field(default=1.5, ge=0)
-
-    @field_validator("max_share")
-    @classmethod
-    def _room_for_the_page(cls, share: float) -> float:
-        if 0 < share < 1:
-            raise ValueError("at least 1, as a page is as long as the head sees it; 0 switches this off")
-        return share
-
-
 class DecodeConfig(Section):
     """Settings of how the language model reads a page. drafts: None drafts where that is faster, on a CPU."""
 
@@ -159,7 +142,6 @@ class DecodeConfig(Section):
     pdf: NgramConfig = NgramConfig()
     image: NgramConfig = NgramConfig()
     loop: LoopConfig = LoopConfig()
-    length: LengthConfig = LengthConfig()
     drafts: bool | None = None
     operational: ClassVar[frozenset[str]] = frozenset({"batch_size", "drafts"})
 
@@ -250,6 +232,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         for name, section in sections.items()
     }
     settings["tile"] |= _GONE_TILE
+    settings["decode"] |= _GONE_DECODE
     for rung in settings["ladder"]["rungs"]:  # keys that came later count only where they are used
         for key in ("model", "below"):
             if rung[key] is None:
@@ -311,11 +294,11 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
 def layer_use(config: Config) -> LayerUse:
     """Returns how text layers are used: "auto" becomes "fallback" for a model that reads more of a page than its text.
 
-    Models with a character head, such as the shipped one, read only the text, and less surely than a PDF has it; others
-    also return a page's structure, which no text layer has in full. Raises: CheckpointError.
+    Models of ours, which name the characters that they know, read only the text, and less surely than a PDF has it;
+    others also return a page's structure, which no text layer has in full. Raises: CheckpointError.
     """
-    is_auto = config.text_layer == "auto"
-    return "fallback" if is_auto and not _has_character_head(config.model) else config.text_layer
+    reads_text_alone = (find_directory(config.model) / CHARACTERS).exists()
+    return "fallback" if config.text_layer == "auto" and not reads_text_alone else config.text_layer
 
 
 def resolved(config: Config) -> Config:
@@ -399,7 +382,7 @@ def tile_settings(config: Config) -> TileSettings:
     return TileSettings(
         mode=config.tile.mode,
         max_tiles=config.tile.max_tiles,
-        words="off" if _has_character_head(config.model) else config.words,
+        words=config.words,
     )
 
 
@@ -411,8 +394,3 @@ def _video_maker(config: Config) -> VideoMaker:
             f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
         )
     return maker
-
-
-def _has_character_head(model: str) -> bool:
-    ours = read_json(find_directory(model) / "config.json").get("ocrbatch")
-    return isinstance(ours, dict) and ours.get("character_head") is not None

@@ -28,6 +28,7 @@ _WHOLE = (
 _GONE = {
     "tile.parts": _WHOLE,
     "ladder.rungs.parts": _WHOLE,
+    "decode.length": "nothing counts a page's characters any more; decode.loop and decode.max_tokens end it",
     "tile.retry_below": "ladder.below, or a rung's own below, says which pages are read again",
 }
 _PATH_KEYS = (

@@ -46,13 +46,10 @@ class PathsEncoder:
         return self._encoder.encode(self._manager, path, pages)
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
-        """Returns each page's tokens in prompt order, in the encoder's dtype; cells_HW lies in host memory.
-
-        Waits for the current stream where there are cells.
-        """
+        """Returns each page's tokens in prompt order, in the encoder's dtype."""
         assembled = self._encoder.assemble(pages, outputs)
         self.synchronize()
-        return with_cells_on_host(assembled)
+        return assembled
 
     def synchronize(self) -> None:
         """Waits for the current stream, so that measured times are of the work and not of its launch."""
@@ -187,23 +184,6 @@ def disable_cudnn_attention(device: torch.device) -> None:
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
-
-
-def with_cells_on_host(pages: Sequence[VisionTokens]) -> list[VisionTokens]:
-    """Returns the pages with their cells in host memory, copied from the device all at once."""
-    cells = [
-        page.cells_HW for page in pages if page.cells_HW is not None and page.cells_HW.device.type != "cpu"
-    ]
-    if not cells:
-        return list(pages)
-    hosted = torch.cat([its.flatten() for its in cells]).cpu()
-    parts = iter(torch.split(hosted, [its.numel() for its in cells]))
-    return [
-        page
-        if page.cells_HW is None or page.cells_HW.device.type == "cpu"
-        else replace(page, cells_HW=next(parts).view(page.cells_HW.shape))
-        for page in pages
-    ]
 
 
 @contextlib.contextmanager

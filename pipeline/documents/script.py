@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ocr.model_files.locate import CHARACTERS, find_directory, read_json
+from ocr.model_files.locate import CHARACTERS, find_directory
 
 _CODES = {
     "LATIN": "Latn", "GREEK": "Grek", "CYRILLIC": "Cyrl", "ARMENIAN": "Armn", "GEORGIAN": "Geor", "HEBREW": "Hebr",
@@ -69,13 +69,9 @@ def foreign_script(script: str | None, known: frozenset[str] | None) -> str | No
 def known_scripts(model: str) -> frozenset[str] | None:
     """Returns the scripts that a model was trained for; None if it reads any, as the published model does.
 
-    For a model with a character head, the characters that it can name tell. Raises: CheckpointError.
+    A model of ours has a file with the characters that it was trained on. Raises: CheckpointError.
     """
-    directory = find_directory(model)
-    ours = read_json(directory / "config.json").get("ocrbatch")
-    if not isinstance(ours, dict) or ours.get("character_head") is None:
-        return None
-    names = directory / CHARACTERS
+    names = find_directory(model) / CHARACTERS
     return scripts_named(json.loads(names.read_text("utf-8"))) if names.exists() else None
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from ocr.model_files.locate import CONFIDENCE, find_directory
-from pipeline.config.schema import Config
+from ocr.model_files.locate import CONFIDENCE, LINES, find_directory
+from pipeline.config.schema import Config, reads_lines
 from pipeline.outcome.results import failed_result
 from pipeline.outcome.script_check import UNDETERMINED
 from pipeline.types import PageResult
@@ -42,7 +42,9 @@ def doubtful_below(config: Config) -> float:
     """Returns the confidence under which a text is in doubt. Raises: CheckpointError."""
     if config.store.doubtful_below is not None:
         return config.store.doubtful_below
-    return _CALIBRATED if (find_directory(config.model) / CONFIDENCE).exists() else _UNCALIBRATED
+    folder = find_directory(config.model)
+    reader = folder / LINES if reads_lines(config) else folder
+    return _CALIBRATED if (reader / CONFIDENCE).exists() else _UNCALIBRATED
 
 
 def doubted(result: PageResult, reason: str) -> PageResult:

@@ -6,12 +6,9 @@ from pipeline.types import EmbeddedPage, PageResult, ReadyPage
 # ISO 15924 code for an undetermined script.
 UNDETERMINED = "Zyyy"
 # The shipped model reads Cyrillic, Greek, Armenian, Georgian, Arabic, Devanagari, Thai, Chinese, Japanese and Korean
-# with a confidence of 0.03 to 0.3: character head and text do not agree at all. Of 303 images of pages in Latin
-# script, a third of them worn like scans, none has less than 0.6.
+# with a confidence of 0.03 to 0.3. Of 303 images of pages in Latin script, a third of them worn like scans, none has
+# less than 0.6.
 _CONFIDENCE = 0.4
-# Below this confidence the character head's output is checked too, which takes fewer characters; alone it would also
-# flag tables of figures.
-DOUBTED = 0.5
 # Fewer characters, such as a drawing's labels, are too few to judge.
 _ENOUGH_MARKS = 200
 
@@ -20,10 +17,9 @@ def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | No
     """Returns the ISO 15924 code of the page's script if the model cannot read it, None if it can.
 
     known: the model's scripts, from pipeline.documents.script.known_scripts; None for a model that reads any script,
-    which flags nothing. The page's text layer decides where it has one. A scan whose reading cannot be believed at all
-    is Zyyy, as is a doubtful one on which the character head saw no text either (pipeline.stages.localize), and a page
-    whose layer was judged and cannot be trusted: such pages are mostly in an unknown script or handwritten. A page
-    whose text comes from its text layer was not read and gets no flag.
+    which flags nothing. The page's text layer decides where it has one that can be trusted. Any other page whose
+    reading cannot be believed at all is Zyyy: such pages are mostly in an unknown script or handwritten. A page whose
+    text comes from its text layer was not read and gets no flag.
     """
     if known is None or isinstance(ready, EmbeddedPage) or result.source == "layer":
         return None
@@ -31,7 +27,7 @@ def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | No
     if foreign is not None:
         return foreign
     says_known = ready.script is not None and (ready.layer is None or ready.layer.is_trustworthy)
-    return UNDETERMINED if not says_known and (result.script is not None or _is_unread(result)) else None
+    return UNDETERMINED if not says_known and _is_unread(result) else None
 
 
 def _is_unread(result: PageResult) -> bool:

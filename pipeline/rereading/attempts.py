@@ -6,12 +6,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from ocr.orientation.detect import shows_words
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.service import ModelService
 from pipeline.device.startup.loading import rereadings
 from pipeline.documents.script import foreign_script, known_scripts
+from pipeline.documents.settings import TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, embedded_result, failed_result
@@ -22,6 +24,9 @@ from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
 from pipeline.text_layer.agreement import agreement, layer_of
 from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.types import PageError
+
+# A page in grey, to look for print on it.
+_AS_DRAWN = TileSettings(lines=True)
 
 
 def needs_model(outcome: ReadyPage | PageError) -> bool:
@@ -141,8 +146,8 @@ class Attempts:
     async def _made(self, ready: RenderedPage, first: PageResult) -> tuple[PageState, Sequence[RetryStep]]:
         """Returns a page with the attempts at it and what they told of it, and the steps that have to wait."""
         page = PageState(ready=ready, attempts=[first])
-        if first.status == "blank" and ready.page.kind == "pdf":
-            await self._look_for_a_layer(page)
+        if first.status == "blank" and ready.page.kind != "video":
+            await self._look_for_print(page)
         first = page.attempts[0]
         is_foreign = foreign_script(page.ready.script, self._scripts) is not None or first.script is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
@@ -172,8 +177,15 @@ class Attempts:
             self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
         return self._rereadings
 
-    async def _look_for_a_layer(self, page: PageState) -> None:
-        """Checks a blank page for a text layer: a visible one makes it doubtful."""
+    async def _look_for_print(self, page: PageState) -> None:
+        """Checks a blank page for print where the line reader has not, and for a text layer that can be seen."""
+        if self._lines is None and self._words is None:
+            async with self._again():
+                seen = await asyncio.wrap_future(self._workers.render(page.ready.page, tile=_AS_DRAWN))
+            if isinstance(seen, RenderedPage) and seen.grey is not None and shows_words(seen.grey):
+                page.attempts[0] = doubted(page.attempts[0], NONE_READ)
+        if page.ready.page.kind != "pdf":
+            return
         judged_page = await asyncio.wrap_future(self._workers.layer(page.ready))
         layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
         if not isinstance(judged_page, PageError) and layer is not None and layer.is_visible:

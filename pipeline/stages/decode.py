@@ -7,69 +7,40 @@ pipeline.stages.localize makes the page's result of its output.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.character_head.second_opinion import opinion_of
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from ocr.speculative.page_draft import drafts_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
-from pipeline.outcome.doubt import NONE_READ, doubted
-from pipeline.outcome.results import blank_result
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.localize import ReadPage, Wording
-from pipeline.types import Kind, PageResult
+from pipeline.types import Kind
 from storage.types import StageTiming
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
     from pipeline.stages.decoded import Decoded
 
-_FEW_PAGES = 8
-
 
 def page_request(
     loaded: "PageModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
-) -> PageRequest | None:
-    """Returns the engine's request for a page; None where the character head sees nothing on it, or only a pattern.
-
-    The model would write a page of dots dot by dot, for minutes. `unread_result` is the result of such a page.
-
-    step: the retry step to read it with, None for the configured way.
-    """
-    opinion = opinion_of(page.tokens, loaded.characters)
-    if opinion is not None and (not opinion.num_marks or opinion.is_pattern):
-        return None
+) -> PageRequest:
+    """Returns the engine's request for a page. step: the retry step to read it with, None for the configured way."""
     draft = None
     if drafts_pay(loaded, config):
-        drafts = drafts_for(loaded.tokenizer, loaded.characters)
-        draft = drafts.of(page.tokens, page.rendered.text_layer)
+        draft = drafts_for(loaded.tokenizer).of(page.rendered.text_layer)
     settings = page_settings(config, page.rendered.page.kind, step)
-    return PageRequest(vision=page.tokens, settings=settings, opinion=opinion, draft=draft)
-
-
-def unread_result(loaded: "PageModel", page: EncodedPage) -> PageResult:
-    """Returns the result of a page without a request: blank, or doubtful where marks are seen on it."""
-    result = blank_result(page.rendered, page.timings)
-    opinion = opinion_of(page.tokens, loaded.characters)
-    return result if opinion is None or not opinion.num_marks else doubted(result, NONE_READ)
+    return PageRequest(vision=page.tokens, settings=settings, draft=draft)
 
 
 def drafts_pay(loaded: "PageModel", config: DecodeConfig) -> bool:
-    """Returns whether pages get drafts. On a GPU only a small model's pages do, for when few are left (few_pages)."""
+    """Returns whether pages get drafts: by default on a CPU alone.
+
+    On an H200 a small model read 351 pages with drafts in 58 s, at 7.8 tokens a step, and 327 without in 41 s.
+    """
     if not loaded.takes_drafts:
         return False
-    if config.drafts is not None:
-        return config.drafts
-    return loaded.device.type == "cpu" or loaded.characters is not None
-
-
-def few_pages(config: DecodeConfig) -> int | None:
-    """Returns the most pages in progress at which a GPU still verifies drafts; None for no limit, if drafts are set.
-
-    With many pages a small model's steps take less time than drafting: on an H200 351 pages with drafts took 58 s,
-    at 7.8 tokens a step; 327 without them 41 s. The last few pages of a run are long ones, whose steps are sequential.
-    """
-    return None if config.drafts else _FEW_PAGES
+    return loaded.device.type == "cpu" if config.drafts is None else config.drafts
 
 
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
@@ -89,8 +60,6 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
         loop_repeats=config.loop.repeats,
         loop_period=config.loop.period,
         loop_variety=config.loop.variety,
-        min_share=config.length.min_share,
-        max_share=config.length.max_share,
     )
     if step is None:
         return settings
@@ -109,10 +78,8 @@ def read_page(decoded: "Decoded") -> ReadPage:
     The page's share of a stage's time is the engine's figure; the wall time of generating is all that passed meanwhile.
     """
     page = decoded.encoded
-    cells_HW = page.tokens.cells_HW
     return ReadPage(
         rendered=page.rendered,
-        cells_HW=None if cells_HW is None else cells_HW.cpu().numpy(),
         transcript=decoded.read.transcript,
         timings=(*page.timings, *_timings(decoded)),
     )
@@ -123,7 +90,6 @@ def wording_of(loaded: "PageModel") -> Wording:
     return Wording(
         tokenizer=loaded.tokenizer,
         output_format=loaded.output_format,
-        characters=loaded.characters,
         calibration=loaded.calibration,
     )
 

@@ -93,7 +93,7 @@ class Engine:
         if tokens_TD.is_cuda:  # another stream's memory, which that may use again once nothing holds it
             tokens_TD.record_stream(torch.cuda.current_stream(tokens_TD.device))
         (prompt_LD,) = splice(self._embed_tokens, self._ids, [tokens_TD])
-        page = start_reading(self._loaded, len(prompt_LD), request.settings, request.opinion)
+        page = start_reading(self._loaded, len(prompt_LD), request.settings)
         return Row(
             index=index,
             page=page,

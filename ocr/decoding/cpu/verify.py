@@ -23,25 +23,17 @@ def verify(
     number of positions used, and the token to go on from; None when the page is finished.
     """
     for position in range(len(drafted) + 1):
-        token, logprob, written = _choose(
-            page, best[position], logprobs[position], logits_tV[position], eos_id
-        )
-        if not page.take(token, logprob, eos_id, written):
+        token, logprob = _choose(page, best[position], logprobs[position], logits_tV[position])
+        if not page.take(token, logprob, eos_id):
             return position + 1, None
         if position == len(drafted) or token != drafted[position]:
             return position + 1, token
     raise AssertionError("the last position always returns")
 
 
-def _choose(
-    page: PageReading, best: int, logprob: float, logits_V: torch.Tensor, eos_id: int
-) -> tuple[int, float, tuple[int, float] | None]:
-    """Returns the allowed token, its log probability, and what is written in its place (PageReading.take)."""
-    banned = page.ban.banned()
-    token, chosen_logprob, noise_V = best, logprob, page.noise(len(logits_V))
-    if token in banned or noise_V is not None:
-        token, chosen_logprob = likeliest_without(logits_V, banned, noise_V)
-    if token == eos_id and page.length.refuses_end(page.tokens):
-        token, chosen_logprob = likeliest_without(logits_V, {*banned, eos_id}, noise_V)
-    written = (best, logprob) if best in page.leaders & banned else None
-    return token, chosen_logprob, written
+def _choose(page: PageReading, best: int, logprob: float, logits_V: torch.Tensor) -> tuple[int, float]:
+    """Returns the allowed token and its log probability."""
+    banned, noise_V = page.ban.banned(), page.noise(len(logits_V))
+    if best in banned or noise_V is not None:
+        return likeliest_without(logits_V, banned, noise_V)
+    return best, logprob

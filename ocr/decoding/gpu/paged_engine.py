@@ -65,8 +65,8 @@ class PagedEngine:
         self._finished: deque[Ended] = deque()
         self._clock = ShareClock()
         num_ids = int(self._language.get_input_embeddings().weight.shape[0])
-        self._drafting = Drafting(num_ids, self.settings.step_tokens, self.settings.draft_pages)
-        self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end, self._feed)
+        self._drafting = Drafting(num_ids, self.settings.step_tokens)
+        self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end)
         with self._on_device():
             self._build()
 
@@ -233,10 +233,6 @@ class PagedEngine:
             page.generate_s += self._clock.leave(page.entered)
             page.entered = None
 
-    def _feed(self, page: Page, token: int) -> None:
-        assert page.row is not None
-        self._steps.set_token(page.row, token)
-
     def _preempted(self, page: Page) -> None:
         """Queues a page that was preempted for want of blocks; pages preempted first go on last."""
         self.stats.preemptions += 1
@@ -282,9 +278,7 @@ class PagedEngine:
             pool = None  # type: ignore[assignment]
             self._halve()
         self._scheduler = Scheduler(self._steps, self._preempted)
-        self._in_flight = InFlight(
-            self._steps, self._control, self.stats, self._loaded.eos_id, self._prefilled
-        )
+        self._in_flight = InFlight(self._steps, self._control, self.stats, self._prefilled)
         self._launcher = Launcher(
             self._steps, self._scheduler, self._in_flight, self._drafting, self.stats, self._lag
         )

@@ -44,11 +44,10 @@ class PagedReader:
         *,
         slots: int,
         max_tokens: int,
-        draft_pages: int | None = None,
     ) -> "PagedReader":
         """Returns a reader that has passed a trial: it reads a dummy page, so that any failure shows now.
 
-        slots: pages read at once. max_tokens: of one page, prompt included. draft_pages: see EngineSettings.
+        slots: pages read at once. max_tokens: of one page, prompt included.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
         capturing raises.
         """
@@ -59,9 +58,7 @@ class PagedReader:
                 "its kernels need Triton, an NVIDIA GPU of compute capability 8.0 or more, and attention heads "
                 f"whose width is a power of two from 16 on, here {width}"
             )
-        settings = EngineSettings(
-            slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE, draft_pages=draft_pages
-        )
+        settings = EngineSettings(slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE)
         reader = cls(loaded, settings)
         reader._try()
         return reader
@@ -137,7 +134,7 @@ class PagedReader:
         return Item(
             prompt=partial(prompts.around, tokens_TD),
             num_prompt=num_prompt,
-            reading=start_reading(self._loaded, num_prompt, request.settings, request.opinion),
+            reading=start_reading(self._loaded, num_prompt, request.settings),
             draft=request.draft,
         )
 
@@ -152,7 +149,7 @@ class PagedReader:
         with torch.inference_mode():
             table = self._loaded.model.language_model.get_input_embeddings().weight
             prompt_LD = table[self._loaded.bos_id].expand(_TRIAL_PROMPT, -1)
-        reading = start_reading(self._loaded, _TRIAL_PROMPT, limits, None)
+        reading = start_reading(self._loaded, _TRIAL_PROMPT, limits)
         for _ in self._engine.read(
             [Item(prompt=lambda: prompt_LD, num_prompt=_TRIAL_PROMPT, reading=reading)]
         ):

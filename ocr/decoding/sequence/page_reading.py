@@ -8,17 +8,13 @@ from typing import Literal, Protocol
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.sequence.greedy import TextReader
-from ocr.decoding.sequence.length_control import LengthControl
 from ocr.decoding.sequence.loops import CHECK_EVERY, LoopDetector, trim_tail
 from ocr.decoding.sequence.ngram import NgramBan
 from ocr.decoding.sequence.sampling import Sampler
 from ocr.types import Finish, Transcript
 
 ALLOWED_REPEATS = ("<td>", "</td>")
-# Leaders of tables of contents and of blanks to be filled in, in the tokenizer's spelling: "Ġ" is a space.
-LEADERS = (".", "..", "...", "Ġ.", "Ġ...", "_", "__", "Ġ_", "Ġ__")
 
 
 class DecodeError(RuntimeError):
@@ -33,8 +29,6 @@ class DecodeSettings:
     ngram_size, ngram_window: the no-repeat n-gram (ocr.decoding.sequence.ngram); size 0 switches it off.
     loop_tokens, loop_repeats, loop_period: what counts as a loop (ocr.decoding.sequence.loops: min_tokens, min_repeats,
         max_period); loop_tokens 0 switches it off. loop_variety: min_variety there.
-    min_share: an end is refused until this share of the marks that the second opinion sees is written; 0 accepts any.
-    max_share: a page that writes more than this many times those marks is stopped as a loop; 0 sets no limit.
     temperature: of sampling; 0 always takes the likeliest token. seed: of sampling, from 0.
     """
 
@@ -45,8 +39,6 @@ class DecodeSettings:
     loop_repeats: int = 4
     loop_period: int = 1024
     loop_variety: float = 0.05
-    min_share: float = 0.85
-    max_share: float = 1.5
     temperature: float = 0.0
     seed: int = 0
 
@@ -87,25 +79,20 @@ class PageReading:
     """The sequence of one page while it is read.
 
     budget: the most tokens that it may write.
-    leaders: tokens that are written where they are likeliest even if banned. The model goes on from the allowed
-    token, or it would never end a row of dots; what is printed there is a dot all the same.
     """
 
     budget: int
     ban: NgramBan
-    leaders: frozenset[int]
     loops: LoopDetector
-    length: LengthControl
     sampler: Sampler | None = None
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish: Finish = "length"
     loop_period: int = 0
 
-    def take(self, token: int, logprob: float, eos_id: int, written: tuple[int, float] | None = None) -> bool:
+    def take(self, token: int, logprob: float, eos_id: int) -> bool:
         """Records a chosen token and returns whether the page goes on.
 
-        written: the token and log probability to keep in its place.
         Raises: DecodeError when logprob is not a number.
         """
         if math.isnan(logprob):
@@ -117,7 +104,6 @@ class PageReading:
             self.finish = "eos"
             return False
         self.ban.push(token)
-        token, logprob = written or (token, logprob)
         self.tokens.append(token)
         self.logprobs.append(logprob)
         if len(self.tokens) % CHECK_EVERY == 0 and self._is_endless():
@@ -138,9 +124,7 @@ class PageReading:
 
     def _is_endless(self) -> bool:
         self.loop_period = self.loops.period(self.tokens) or 0
-        return bool(
-            self.loop_period or self.loops.is_monotonous(self.tokens) or self.length.is_over(self.tokens)
-        )
+        return bool(self.loop_period or self.loops.is_monotonous(self.tokens))
 
     def noise(self, vocab_size: int) -> Tensor | None:
         """Returns the noise to add to the next token's logits before one is chosen, fp32 [V].
@@ -150,10 +134,8 @@ class PageReading:
         return None if self.sampler is None else self.sampler.noise(len(self.tokens), vocab_size)
 
     def transcript(self, tokenizer: Tokenizer) -> Transcript:
-        """Returns the page's transcript, without a loop at its end and without text past a rightly refused end."""
+        """Returns the page's transcript, without a loop at its end."""
         kept = list(trim_tail(self.tokens, self.loop_period) if self.loop_period else self.tokens)
-        if (end := self.length.refused_end(kept)) is not None:
-            kept, self.finish = kept[:end], "eos"
         return Transcript(
             raw=tokenizer.decode(kept, skip_special_tokens=False),
             token_ids=tuple(self.tokens),
@@ -162,12 +144,10 @@ class PageReading:
         )
 
 
-def start_reading(
-    loaded: Loaded, prompt_tokens: int, limits: DecodeSettings, opinion: SecondOpinion | None
-) -> PageReading:
+def start_reading(loaded: Loaded, prompt_tokens: int, limits: DecodeSettings) -> PageReading:
     """Returns the empty sequence of a page whose prompt has this many tokens, under these limits."""
     positions = int(loaded.model.language_model.config.max_position_embeddings)
-    return begin_reading(loaded.tokenizer, positions, prompt_tokens, limits, opinion)
+    return begin_reading(loaded.tokenizer, positions, prompt_tokens, limits)
 
 
 def begin_reading(
@@ -175,11 +155,8 @@ def begin_reading(
     positions: int,
     prompt_tokens: int,
     limits: DecodeSettings,
-    opinion: SecondOpinion | None,
 ) -> PageReading:
     """Returns the empty sequence of a page. positions: the most tokens that the model takes, prompt included."""
-    # Without a character head the output stays as published.
-    leaders = () if opinion is None else LEADERS
     return PageReading(
         budget=min(limits.max_tokens, positions) - prompt_tokens,
         ban=NgramBan(
@@ -187,14 +164,12 @@ def begin_reading(
             window=limits.ngram_window,
             allowed=_ids(tokenizer, ALLOWED_REPEATS),
         ),
-        leaders=_ids(tokenizer, leaders),
         loops=LoopDetector(
             min_tokens=limits.loop_tokens,
             min_repeats=limits.loop_repeats,
             max_period=limits.loop_period,
             min_variety=limits.loop_variety,
         ),
-        length=LengthControl(tokenizer, opinion, min_share=limits.min_share, max_share=limits.max_share),
         sampler=Sampler(temperature=limits.temperature, seed=limits.seed) if limits.temperature > 0 else None,
     )
 

@@ -54,7 +54,6 @@ class Writer(ABC):
 class GeneratingModel(Writer):
     """What models that write with generate have in common as ocr.families.page_model.PageModel."""
 
-    characters: ClassVar[None] = None
     calibration: ClassVar[None] = None
     takes_drafts: ClassVar[bool] = False
 
@@ -62,7 +61,7 @@ class GeneratingModel(Writer):
         """Returns the engine; the prompt is the one that the model was loaded with."""
         return GenerateEngine(self, num_slots=num_slots)
 
-    def paged_reader(self, *, slots: int, max_tokens: int, draft_pages: int | None = None) -> None:
+    def paged_reader(self, *, slots: int, max_tokens: int) -> None:
         """Returns None: there is no faster engine."""
         return
 
@@ -126,7 +125,6 @@ class GenerateEngine:
             self._writer.num_positions,
             page.num_tokens,
             page.request.settings,
-            page.request.opinion,
         )
 
     def _done(

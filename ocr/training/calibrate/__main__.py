@@ -17,14 +17,11 @@ import numpy as np
 import torch
 from PIL import Image
 
-from encoders.types import VisionTokens
-from encoders.views import PageViews, UInt8Array
-from ocr.character_head.second_opinion import SecondOpinion, opinion_of, visible
+from encoders.views import UInt8Array
 from ocr.checkpoints import checkpoint
 from ocr.decoding import decode_pages
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
-from ocr.layout.localize.blocks import placed
 from ocr.model_files.locate import CONFIDENCE, find_directory
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
 from ocr.training.calibrate.reliability import (
@@ -56,17 +53,6 @@ class Reading:
     is_page: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """A page's image and its reading. size_px: (width, height)."""
-
-    transcript: Transcript
-    opinion: SecondOpinion | None
-    tokens: VisionTokens
-    views: PageViews
-    size_px: tuple[int, int]
-
-
 def read(folder: Path, model: str) -> Iterator[Reading]:
     """Reads folder/pages as a run does, against folder/truth/<name>/1.txt.
 
@@ -89,51 +75,33 @@ def _pixels(file: Path) -> UInt8Array:
 
 
 @torch.inference_mode()
-def _read_batch(loaded: checkpoint.LoadedModel, files: Sequence[Path]) -> list[_Read | None]:
-    """Returns the reading of each page, None for pages with nothing to read."""
+def _read_batch(
+    loaded: checkpoint.LoadedModel, files: Sequence[Path]
+) -> list[tuple[Transcript, tuple[int, int]]]:
+    """Returns each page's transcript with its (width, height) in pixels."""
     images = [_pixels(file) for file in files]
-    seen_as = [views(image, "gundam", _MAX_TILES) for image in images]
-    vision = loaded.model.encoder.encode(seen_as)
-    opinions = [opinion_of(page, loaded.characters) for page in vision]
-    seen = [index for index, opinion in enumerate(opinions) if opinion is None or opinion.num_marks]
     output = decode_pages.decode_pages(
         loaded,
-        [vision[index] for index in seen],
+        loaded.model.encoder.encode([views(image, "gundam", _MAX_TILES) for image in images]),
         prompt=loaded.prompt,
-        settings=[settings_for("image")] * len(seen),
-        opinions=[opinions[index] for index in seen],
+        settings=[settings_for("image")] * len(images),
     )
-    found: list[_Read | None] = [None] * len(files)
-    for index, transcript in zip(seen, output.transcripts, strict=True):
-        height_px, width_px, _ = images[index].shape
-        found[index] = _Read(
-            transcript=transcript,
-            opinion=opinions[index],
-            tokens=vision[index],
-            views=seen_as[index],
-            size_px=(width_px, height_px),
-        )
-    return found
+    sizes = [(image.shape[1], image.shape[0]) for image in images]
+    return list(zip(output.transcripts, sizes, strict=True))
 
 
 def _rate(
     loaded: checkpoint.LoadedModel,
     number: int,
     kind: str,
-    found: _Read | None,
+    found: tuple[Transcript, tuple[int, int]],
     truth: str,
 ) -> Iterator[Reading]:
-    if found is None:
+    transcript, (width_px, height_px) = found
+    if not transcript.logprobs:
         return
-    transcript, opinion = found.transcript, found.opinion
-    if not transcript.logprobs or (opinion is not None and opinion.is_none_of(visible(transcript.raw))):
-        return
-    width_px, height_px = found.size_px
     parsed = grounding.parse(transcript.raw, width_px=width_px, height_px=height_px)
-    cells = found.tokens.cells_HW
-    cells_HW = None if cells is None else cells.cpu().numpy()
-    parsed = placed(parsed, cells_HW, loaded.characters, found.views, width_px, height_px)
-    page, blocks = signals(parsed, transcript, loaded.tokenizer, opinion)
+    page, blocks = signals(parsed, transcript, loaded.tokenizer)
     accuracy = page_accuracy(parsed.text, truth)
     rated = Rated(features=page_features(page), accuracy=accuracy, group=number)
     accuracies = block_accuracies([block.text for block in parsed.blocks], truth)

@@ -143,7 +143,8 @@ def train(
 
 
 def write(loaded: LoadedModel, start: Path, folder: Path) -> None:
-    """Writes a packaged model: 8-bit weights, config.json, tokenizer.json, and the start's files about the head.
+    """Writes a packaged model: 8-bit weights, config.json, tokenizer.json, and what the start says of its
+    characters and confidence.
 
     Rounds the model's own weights as well.
     """

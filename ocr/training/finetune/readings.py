@@ -8,7 +8,6 @@ import torch
 from rapidfuzz.distance import Levenshtein
 from tqdm import tqdm
 
-from ocr.character_head.second_opinion import opinion_of, visible
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.sequence.page_reading import settings_for
@@ -57,14 +56,8 @@ def table(before: Sequence[Reading], after: Sequence[Reading], most: int = 20) -
 def _read(loaded: LoadedModel, pair: Pair, prompt: str) -> str:
     image = page_image(pair)
     (vision,) = loaded.model.encoder.encode([views(image.pixels, MODE, MAX_TILES, image.grid)])
-    opinion = opinion_of(vision, loaded.characters)
-    if opinion is not None and not opinion.num_marks:
-        return ""
-    settings = [settings_for(pair.kind)]
-    output = decode_pages(loaded, [vision], prompt=prompt, settings=settings, opinions=[opinion])
+    output = decode_pages(loaded, [vision], prompt=prompt, settings=[settings_for(pair.kind)])
     raw = output.transcripts[0].raw
-    if opinion is not None and opinion.is_none_of(visible(raw)):
-        return ""
     height, width, _ = image.pixels.shape
     return grounding.parse(raw, width_px=width, height_px=height).text
 

@@ -28,8 +28,7 @@ def replayed(corpus: Path, loaded: LoadedModel, seed: int) -> Iterator[PageInput
         raise PairsError(
             f"{corpus} is no training corpus; make one with `python -m ocr.training.corpus {corpus}`"
         )
-    characters = loaded.characters or ""
-    sampler = Sampler(corpus, loaded.tokenizer, characters, split="train", font_split="train")
+    sampler = Sampler(corpus, loaded.tokenizer, "", split="train", font_split="train")
     knows_markdown = "<|grounding|>" in loaded.prompt
     return _pages(sampler, random.Random(seed), GROUNDED_SHARE if knows_markdown else 0.0)
 

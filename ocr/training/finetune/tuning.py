@@ -1,11 +1,9 @@
 """Trains a model that reads a little further on given pages: the text's cross-entropy, one page at a time.
 
-A user's pages have no glyph boxes, so nothing but the text teaches the model. The character head learns nothing
-new; if the encoder is trained, the head is held to its earlier output, because reading relies on it. Views, prompt
-and language model are production's own code, so training sees what reading will see.
+A user's pages have no glyph boxes, so nothing but the text teaches the model. Views, prompt and language model are
+production's own code, so training sees what reading will see.
 """
 
-import copy
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.views import UInt8Array
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.imaging.tiling import Grid, layout, views
@@ -27,7 +24,6 @@ from ocr.training.augment.degrade import degrade
 from ocr.training.finetune.pairs import MAX_TILES, MODE, PageImage
 
 Tensor = torch.Tensor
-_HEAD_SHARE = 0.2  # of the patches: the head has many classes
 
 
 class TuningError(RuntimeError):
@@ -50,10 +46,9 @@ class PageInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLoss:
-    """The losses of a page. text: mean nats a token; head: nats a cell, 0 if not held; accuracy: of tokens, 0..1."""
+    """The losses of a page. text: mean nats a token; accuracy: of tokens, 0..1."""
 
     text: Tensor
-    head: Tensor
     accuracy: Tensor
 
 
@@ -62,8 +57,7 @@ class TuneSettings:
     """Settings of a training run. minutes: its length, unless epochs is given. batch: pages a step. rate: AdamW's peak.
 
     warm_up: share of the run in which the rate rises; after it the rate falls linearly to 0. corrupt: share of the
-    text's tokens replaced by wrong ones, so that the model keeps looking at the page. hold_head: weight of the
-    character head's drift. clip: limit of the gradient's norm.
+    text's tokens replaced by wrong ones, so that the model keeps looking at the page. clip: of the gradient's norm.
     """
 
     minutes: float = 30.0
@@ -72,7 +66,6 @@ class TuneSettings:
     rate: float = 1e-4
     warm_up: float = 0.05
     corrupt: float = 0.03
-    hold_head: float = 1.0
     clip: float = 1.0
     freeze_encoder: bool = False
     seed: int = 0
@@ -113,21 +106,14 @@ def degraded(image: PageImage, strength: float) -> PageImage:
     return PageImage(pixels=pixels, grid=image.grid)
 
 
-def page_loss(
-    loaded: LoadedModel, page: PageInput, corrupt: float = 0.0, before: DeepEncoder | None = None
-) -> PageLoss:
-    """Returns a page's losses. before: the earlier encoder, which the character head is held to; None: not held."""
-    model, device = loaded.model, loaded.model.device
-    encoder, whole_px, tiles_px = model.encoder, page.global_view.to(device), page.tiles.to(device)
-    whole, patches = encoder.encode_views(whole_px, return_patches=True)
-    local, sharpest_px = whole.new_empty(0, 0, 0), whole_px
-    if len(tiles_px):
-        local, patches = encoder.encode_views(tiles_px, return_patches=True)
-        sharpest_px = tiles_px
-    vision_TD = encoder.assemble(whole[0], local, page.grid)
-    text, accuracy = _text_loss(loaded, vision_TD, page, corrupt)
-    head = _head_drift(encoder, before, sharpest_px, patches) if before else text.new_zeros(())
-    return PageLoss(text=text, head=head, accuracy=accuracy)
+def page_loss(loaded: LoadedModel, page: PageInput, corrupt: float = 0.0) -> PageLoss:
+    """Returns the text's loss on a page."""
+    encoder, device = loaded.model.encoder, loaded.model.device
+    whole = encoder.encode_views(page.global_view.to(device))
+    tiles_px = page.tiles.to(device)
+    local = encoder.encode_views(tiles_px) if len(tiles_px) else whole.new_empty(0, 0, 0)
+    text, accuracy = _text_loss(loaded, encoder.assemble(whole[0], local, page.grid), page, corrupt)
+    return PageLoss(text=text, accuracy=accuracy)
 
 
 def _text_loss(
@@ -150,16 +136,6 @@ def _text_loss(
     return F.cross_entropy(logits, label), (logits.detach().argmax(-1) == label).float().mean()
 
 
-def _head_drift(encoder: DeepEncoder, before: DeepEncoder, pixels: Tensor, patches: Tensor) -> Tensor:
-    """Returns the Kullback-Leibler divergence of the character head from its earlier output, in nats a cell."""
-    flat = patches.flatten(0, 2)
-    chosen = torch.randperm(len(flat), device=flat.device)[: int(len(flat) * _HEAD_SHARE)]
-    with torch.no_grad():
-        told = before.character_logits(before.patches(pixels).flatten(0, 2)[chosen]).float().log_softmax(-1)
-    says = encoder.character_logits(flat[chosen]).float().log_softmax(-1)
-    return F.kl_div(says, told, log_target=True, reduction="none").sum(-1).mean()
-
-
 def rate_factor(share: float, warm_up: float) -> float:
     """Returns the factor of the rate: it rises over `warm_up` of the run, then falls linearly to 0."""
     rise = min(1.0, (share + 0.01) / (warm_up + 0.01))
@@ -179,12 +155,8 @@ def tune(
     does not forget them. Raises: TuningError.
     """
     model, encoder = loaded.model, loaded.model.encoder
-    moves = not settings.freeze_encoder and encoder.character_head is not None and settings.hold_head > 0
-    before = copy.deepcopy(encoder) if moves else None
     model.requires_grad_(True).train()
     encoder.requires_grad_(not settings.freeze_encoder)
-    if encoder.character_head is not None:
-        encoder.character_head.requires_grad_(False)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, settings.rate, betas=(0.9, 0.98), weight_decay=0.01)
     torch.manual_seed(settings.seed)
@@ -196,7 +168,7 @@ def tune(
                 return
             pages = chain.from_iterable((draw(i), *([next(replay)] if replay else [])) for i in chosen)
             count = len(chosen) * (2 if replay else 1)
-            loss, accuracy = _accumulate(loaded, pages, count, settings, before)
+            loss, accuracy = _accumulate(loaded, pages, count, settings)
             if not isfinite(loss):
                 raise TuningError("the loss is not a number any more; lower --rate and start again")
             torch.nn.utils.clip_grad_norm_(weights, settings.clip)
@@ -215,14 +187,13 @@ def _accumulate(
     pages: Iterator[PageInput],
     count: int,
     settings: TuneSettings,
-    before: DeepEncoder | None,
 ) -> tuple[float, float]:
     """Sums the gradients of a step's pages, one page in memory at a time; returns mean text loss and accuracy."""
     device, text, right = loaded.model.device, 0.0, 0.0
     for page in pages:
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            loss = page_loss(loaded, page, settings.corrupt, before)
-        torch.autograd.backward((loss.text + settings.hold_head * loss.head) / count)
+            loss = page_loss(loaded, page, settings.corrupt)
+        torch.autograd.backward(loss.text / count)
         text, right = text + loss.text.item() / count, right + loss.accuracy.item() / count
     return text, right
 

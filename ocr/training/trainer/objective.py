@@ -25,6 +25,21 @@ class Weights:
     corrupt: float = 0.06
 
 
+class CharacterHead(nn.Module):
+    """Predicts the characters in the four cells of a patch from SAM's features; for training only."""
+
+    def __init__(self, width: int, num_classes: int, hidden: int = 96) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.expand = nn.Linear(width, 4 * hidden)
+        self.classify = nn.Linear(hidden, num_classes)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Returns logits [K, 4, classes] for [K, C], cells left to right."""
+        logits: Tensor = self.classify(F.gelu(self.expand(patches)).view(-1, 4, self.hidden))
+        return logits
+
+
 class TokenMap(nn.Module):
     """Predicts the 64 characters in a vision token's 16 x 4 cells from the projector's output; for training only."""
 
@@ -42,13 +57,14 @@ class TokenMap(nn.Module):
 
 
 class Objective(nn.Module):
-    """All modules trained together. `model` ships; `token_map` is discarded."""
+    """All modules trained together. `model` ships; the maps are discarded."""
 
     def __init__(self, model: OcrModel, num_classes: int, weights: Weights) -> None:
         super().__init__()
         self.model, self.weights = model, weights
         self.corrupting = True
         self.settling = False  # a new token map learns from the model without teaching it
+        self.character_head = CharacterHead(model.config.encoder.sam.width, num_classes)
         self.token_map = TokenMap(model.lm_head.in_features, num_classes)
 
     def forward(self, views: Views, rows: Rows) -> tuple[Tensor, dict[str, Tensor]]:
@@ -103,7 +119,7 @@ class Objective(nn.Module):
     def _patch_map(self, patches: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         flat, marks = patches.flatten(0, 2), cells.flatten(0, 2)
         chosen = _mostly_text(marks, 0.2)
-        logits = self.model.encoder.character_logits(flat[chosen]).float()
+        logits = self.character_head(flat[chosen]).float()
         return _map_loss(logits, marks[chosen])
 
     def _token_map(self, tokens: Tensor, cells: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Defines the ways of decoding to compare: transformers' generate, our engine, also with drafts, and the paged engine.
 
-All decode greedily and end a page only at its end of text or its last token, without n-gram ban, loop detection or
-second opinion, so that equal logits give equal texts.
+All decode greedily and end a page only at its end of text or its last token, without n-gram ban and loop
+detection, so that equal logits give equal texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,14 +82,14 @@ class GenerateArm:
 class EngineArm:
     """Decodes with ocr.decoding.decode_pages.decode_pages.
 
-    drafts: whether it gets drafts from text layers and the character head.
+    drafts: whether it gets drafts from text layers.
     """
 
     def __init__(
         self, loaded: LoadedModel, *, drafts: bool = False, paged: PagedReader | None = None
     ) -> None:
         self._loaded = loaded
-        self._drafts = drafts_for(loaded.tokenizer, loaded.characters) if drafts else None
+        self._drafts = drafts_for(loaded.tokenizer) if drafts else None
         self._paged = paged
 
     def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
@@ -110,7 +110,7 @@ class EngineArm:
         ]
 
     def _draft(self, page: PagePrompt) -> Draft | None:
-        return self._drafts.of(page.vision, page.text_layer) if self._drafts else None
+        return self._drafts.of(page.text_layer) if self._drafts else None
 
 
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:

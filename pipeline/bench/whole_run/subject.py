@@ -177,7 +177,6 @@ def bench_config(
         "decode": {
             "max_tokens": most,
             "loop": {"tokens": 0},
-            "length": {"min_share": 0, "max_share": 0},
         },
     }
     return sources.load(None, sets, [*own, ("--output-tokens", fixed)])

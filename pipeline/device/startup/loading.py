@@ -106,13 +106,7 @@ def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
     None where the engine does not apply, and with a warning where it cannot be used.
     """
     try:
-        from pipeline.stages.decode import few_pages
-
-        return loaded.paged_reader(
-            slots=decode_slots(config, "cuda"),
-            max_tokens=config.decode.max_tokens,
-            draft_pages=few_pages(config.decode),
-        )
+        return loaded.paged_reader(slots=decode_slots(config, "cuda"), max_tokens=config.decode.max_tokens)
     except PipelineError:  # ends the run with any engine
         raise
     except Exception as error:

@@ -16,7 +16,7 @@ from pipeline.device.tickets import Ticket
 from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.stages.decode import page_request, unread_result
+from pipeline.stages.decode import page_request
 from pipeline.stages.encode import EncodedPage, encode
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class EncoderLoop:
                 self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
 
     def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
-        """Encodes a batch and returns the pages for the decoder; the others are settled. If it fails, tries its halves.
+        """Encodes a batch and returns its pages for the decoder. Where that fails, tries its halves.
 
         again: this is the second try of a page that ran out of memory: some may have become free meanwhile.
         """
@@ -119,7 +119,7 @@ class EncoderLoop:
             failure = page_error("encode", error)
         else:  # must not fail from here on: a page is settled only once
             together = zip(tickets, encoded, requests, strict=True)
-            return [ticket for ticket, page, request in together if self._is_readable(ticket, page, request)]
+            return [self._handed_on(ticket, page, request) for ticket, page, request in together]
         # The batch's memory is free only now: the exception referred to the frames that held it.
         gc.collect()
         out_of_memory = failure.category == "out_of_memory"
@@ -136,18 +136,13 @@ class EncoderLoop:
             self._most = half
         return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
 
-    def _is_readable(self, ticket: Ticket, page: EncodedPage, request: PageRequest | None) -> bool:
-        """Returns whether there is anything to decode on a page; if not, settles it."""
-        if request is None:
-            ticket.settle(unread_result(self._loaded, page))
-            return False
-        if self._loaded.characters is None:  # without a character head nothing needs the views for boxes
-            num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()
-            page = replace(page, rendered=ticket.rendered)
-            if ticket.dropped is not None:
-                ticket.dropped(num_bytes)
-        ticket.encoded, ticket.request = page, request
-        return True
+    def _handed_on(self, ticket: Ticket, page: EncodedPage, request: PageRequest) -> Ticket:
+        """Returns the ticket of an encoded page, whose views are no longer needed."""
+        num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()
+        if ticket.dropped is not None:
+            ticket.dropped(num_bytes)
+        ticket.encoded, ticket.request = replace(page, rendered=ticket.rendered), request
+        return ticket
 
 
 def _num_bytes(page: EncodedPage) -> int:

@@ -386,7 +386,7 @@ def pages_through(rig: Rig, batch: int, ngram: int, waves: int, output: int) -> 
                 max_tokens=rig.effort.prompt + count, ngram_size=ngram, ngram_window=50, loop_tokens=0
             )
             prompt = rig.prompt(place)
-            reading = start_reading(rig.loaded, len(prompt), limits, None)
+            reading = start_reading(rig.loaded, len(prompt), limits)
             yield Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
     marks: list[tuple[float, int, int, float, float, int]] = []

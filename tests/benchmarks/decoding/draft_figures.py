@@ -15,7 +15,6 @@ from unittest.mock import patch
 
 import torch
 
-from ocr.character_head.second_opinion import opinion_of
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.forward import layers, text_forward
@@ -143,8 +142,7 @@ def page_requests(
         limits = settings_for(page.page.kind)
         if most_tokens:
             limits = type(limits)(max_tokens=len(tokens.tokens_TD) + most_tokens)
-        opinion = opinion_of(tokens, loaded.characters)
-        made.append((PageRequest(vision=tokens, settings=limits, opinion=opinion), page.text_layer))
+        made.append((PageRequest(vision=tokens, settings=limits), page.text_layer))
     return made
 
 
@@ -157,17 +155,15 @@ def read(
     drafts: bool,
 ) -> tuple[Found, list[PageRead]]:
     """Reads every page `copies` times. Making the drafts is part of the time, as in a run."""
-    source = drafts_for(loaded.tokenizer, loaded.characters)
+    source = drafts_for(loaded.tokenizer)
     before = vars_of(paged)
     started = time.perf_counter()
 
     def asked() -> Any:
         for _ in range(copies):
             for request, layer in requests:
-                draft = source.of(request.vision, layer) if drafts else None
-                yield PageRequest(
-                    vision=request.vision, settings=request.settings, opinion=request.opinion, draft=draft
-                )
+                draft = source.of(layer) if drafts else None
+                yield PageRequest(vision=request.vision, settings=request.settings, draft=draft)
 
     reads = sorted(paged.read(asked(), loaded.prompt), key=lambda page: page.index)
     wall_s = time.perf_counter() - started

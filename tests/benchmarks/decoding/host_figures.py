@@ -20,7 +20,6 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from encoders.types import VisionTokens
 from ocr.decoding.gpu.forward.pending import Moment, Pending, Prefilled
 from ocr.decoding.gpu.forward.step_costs import STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import BUCKETS, StepGraphs
@@ -33,7 +32,7 @@ from tests.ocr.tiny_reader import Reader
 
 ROOT = Path(__file__).parents[3]
 PROMPT, EOS, WIDTH, LOGITS = 900, 1, 16, 256
-LIMITS = DecodeSettings(max_tokens=8192, min_share=0.0, max_share=0.0)
+LIMITS = DecodeSettings(max_tokens=8192)
 
 
 class _Model(nn.Module):
@@ -102,7 +101,7 @@ def measure(rows: int, tokens: int, wrong: float | None) -> tuple[EngineStats, f
         Item(
             prompt=lambda: torch.zeros(PROMPT, WIDTH),
             num_prompt=PROMPT,
-            reading=start_reading(reader, PROMPT, LIMITS, None),
+            reading=start_reading(reader, PROMPT, LIMITS),
             draft=None if wrong is None else _draft(tokenizer, text_T, wrong),
         )
         for text_T in texts_NT
@@ -117,8 +116,7 @@ def _draft(tokenizer: Tokenizer, text_T: np.ndarray[Any, np.dtype[np.int64]], wr
     chance = random.Random(0)
     text = tokenizer.decode(text_T[text_T != EOS].tolist())
     layer = "".join(chance.choice("abcdefgh") if chance.random() < wrong else letter for letter in text)
-    page = VisionTokens(tokens_TD=torch.zeros(1, 1), num_local=0, grid=(1, 1))
-    return PageDrafts(tokenizer, None).of(page, layer)
+    return PageDrafts(tokenizer).of(layer)
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ def reading_of(rig: Rig, place: int, count: int) -> Item:
     """Returns a page that writes `count` tokens."""
     prompt = rig.prompt(place)
     limits = DecodeSettings(max_tokens=len(prompt) + count, ngram_size=0, ngram_window=50, loop_tokens=0)
-    reading = start_reading(rig.loaded, len(prompt), limits, None)
+    reading = start_reading(rig.loaded, len(prompt), limits)
     return Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
 

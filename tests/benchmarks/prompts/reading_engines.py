@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.character_head.second_opinion import opinion_of
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
@@ -25,12 +24,11 @@ def request_of(loaded: LoadedModel, reading: Reading, cap: int, *, drafts: bool 
     reading = reading.to(weight.device, weight.dtype)
     limits = settings_for(reading.kind)
     most = num_prompt_tokens(loaded, reading) + cap
-    made = drafts_for(loaded.tokenizer, loaded.characters)
+    made = drafts_for(loaded.tokenizer)
     return PageRequest(
         vision=reading.vision,
         settings=replace(limits, max_tokens=min(limits.max_tokens, most)),
-        opinion=opinion_of(reading.vision, loaded.characters),
-        draft=made.of(reading.vision, reading.text_layer) if drafts else None,
+        draft=made.of(reading.text_layer) if drafts else None,
     )
 
 

@@ -3,8 +3,8 @@
 python -m tests.benchmarks.prompts.real_pages FOLDER --pages 50
 
 Needs the evaluation set (`python -m tests.benchmarks.quality build DIR --cache CACHE`) for all but the samples. An
-existing folder is used as it is. Pages are read as a run of the small model reads them, in crops if they are
-dense. Vision tokens are kept in bf16: runs in fp32 and in bf16 then start from the same numbers.
+existing folder is used as it is. Vision tokens are kept in bf16: runs in fp32 and in bf16 then start from the same
+numbers.
 """
 
 import argparse
@@ -60,12 +60,11 @@ class Reading:
     text_layer: str | None
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Reading":
-        """Returns the reading with its vision tokens there; the cells stay on the host, as in a run."""
+        """Returns the reading with its vision tokens there."""
         vision = VisionTokens(
             tokens_TD=self.vision.tokens_TD.to(device, dtype),
             num_local=self.vision.num_local,
             grid=self.vision.grid,
-            cells_HW=self.vision.cells_HW,
         )
         return Reading(
             name=self.name,
@@ -180,8 +179,6 @@ def _write(loaded: LoadedModel, source: Source, rendered: Sequence[RenderedPage]
     for number, page in enumerate(rendered):
         (vision,) = loaded.model.encoder.encode([page.views])
         tensors[f"{number}.tokens"] = vision.tokens_TD.to("cpu", torch.bfloat16).contiguous()
-        if vision.cells_HW is not None:
-            tensors[f"{number}.cells"] = vision.cells_HW.cpu().contiguous()
         about.append(
             {
                 "name": source.name if len(rendered) == 1 else f"{source.name}#{number + 1}",
@@ -202,7 +199,6 @@ def stored(folder: Path, count: int | None = None) -> Iterator[Reading]:
         with safe_open(folder / name, "pt") as file:
             about = json.loads(file.metadata()["about"])
             for number, told in enumerate(about["readings"]):
-                cells = f"{number}.cells"
                 yield Reading(
                     name=told["name"],
                     page=about["name"],
@@ -212,7 +208,6 @@ def stored(folder: Path, count: int | None = None) -> Iterator[Reading]:
                         tokens_TD=file.get_tensor(f"{number}.tokens"),
                         num_local=told["num_local"],
                         grid=tuple(told["grid"]),
-                        cells_HW=file.get_tensor(cells) if cells in file.keys() else None,  # noqa: SIM118
                     ),
                     text_layer=told["text_layer"],
                 )

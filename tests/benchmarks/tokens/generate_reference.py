@@ -62,19 +62,13 @@ class _Allowed(LogitsProcessor):  # type: ignore[misc]
 
     def _choose(self, page: _Page, logits_V: Tensor) -> Tensor:
         reading = page.reading
-        banned = reading.ban.banned()
-        allowed_V = _without(logits_V, banned)
+        allowed_V = _without(logits_V, reading.ban.banned())
         token = int(allowed_V.argmax())
-        if token == self._eos_id and reading.length.refuses_end(reading.tokens):
-            allowed_V = _without(logits_V, {*banned, token})
-            token = int(allowed_V.argmax())
         others_V = _without(allowed_V, {token})
         page.chosen.append(token)
         page.seconds.append(int(others_V.argmax()))
         page.gaps.append(float(allowed_V[token] - others_V.max()))
-        likeliest = int(logits_V.argmax())
-        written = (likeliest, 0.0) if likeliest in reading.leaders & banned else None
-        page.goes_on = reading.take(token, float(logits_V[token]), self._eos_id, written)
+        page.goes_on = reading.take(token, float(logits_V[token]), self._eos_id)
         return allowed_V
 
 
@@ -113,7 +107,7 @@ class GenerateReference:
             embeds_BLD[row, longest - len(prompt_LD) :] = prompt_LD
             mask_BL[row, longest - len(prompt_LD) :] = 1
         pages = [
-            _Page(start_reading(self._loaded, len(prompt_LD), request.settings, request.opinion))
+            _Page(start_reading(self._loaded, len(prompt_LD), request.settings))
             for prompt_LD, request in zip(prompts, requests, strict=True)
         ]
         eos_id = self._loaded.eos_id

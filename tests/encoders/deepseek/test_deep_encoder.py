@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import UnlimitedOcrForConditionalGeneration
 
-from encoders.deepseek.deep_encoder import CharacterHeadConfig, DeepEncoder
+from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.views import PageViews
 from ocr.checkpoints.checkpoint import save
 from ocr.model.random_weights import redraw
@@ -149,81 +149,18 @@ def test_every_parameter_learns(use_rel_pos: bool) -> None:
     config = dataclasses.replace(
         TINY.encoder,
         sam=dataclasses.replace(TINY.encoder.sam, use_rel_pos=use_rel_pos),
-        character_head=CharacterHeadConfig(num_characters=7, hidden=5),
     )
     encoder = DeepEncoder(config).train()
     redraw(encoder)
     pixels = torch.from_numpy(random_page(0).global_view)[None]
-    tokens, patches = encoder.encode_views(pixels, return_patches=True)
-    logits = encoder.character_logits(patches)
-    assert logits.shape == (1, 32, 32, 4, 7)
+    tokens = encoder.encode_views(pixels)
     page = encoder.assemble(tokens[0], tokens.new_empty(0, 100, config.embed_dim), (1, 1))
-    (page.square().mean() + logits.square().mean()).backward()
+    page.square().mean().backward()
     names = {name for name, _ in encoder.named_parameters()}
     assert any("rel_pos" in name for name in names) == use_rel_pos
     for name, parameter in encoder.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
-
-
-@pytest.fixture(scope="module")
-def reading_encoder() -> DeepEncoder:
-    head = CharacterHeadConfig(num_characters=9, hidden=6)
-    encoder = DeepEncoder(dataclasses.replace(TINY.encoder, character_head=head)).eval()
-    redraw(encoder, seed=3)
-    return encoder.requires_grad_(False)
-
-
-def test_the_character_heads_reading_is_of_the_sharpest_view(reading_encoder: DeepEncoder) -> None:
-    pages = [
-        random_page(0, grid=(2, 1)),
-        random_page(1),
-        random_page(2, size=640),
-        random_page(3, grid=(1, 3)),
-    ]
-    seen = [page.cells_HW for page in reading_encoder.encode(pages, max_views=2)]
-    assert [None if cells is None else tuple(cells.shape) for cells in seen] == [
-        (40, 320),
-        (32, 128),
-        (40, 160),
-        (120, 160),
-    ]
-    for page, cells in zip(pages, seen, strict=True):
-        (alone,) = reading_encoder.encode([page])
-        assert cells is not None
-        assert alone.cells_HW is not None
-        assert cells.dtype == torch.int16
-        assert 0 <= cells.min() <= cells.max() < 9
-        assert (alone.cells_HW == cells).float().mean() > 0.999
-
-
-def test_a_tile_is_read_where_it_lies_on_the_page(reading_encoder: DeepEncoder) -> None:
-    page = random_page(4, grid=(2, 3))
-    (whole,) = reading_encoder.encode([page])
-    patches = reading_encoder.patches(torch.from_numpy(page.local_views[3][None]))
-    assert whole.cells_HW is not None
-    lower_right = whole.cells_HW[40:80, 160:320]
-    assert (lower_right == reading_encoder.read_characters(patches[0])).float().mean() > 0.999
-
-
-def test_only_characters_that_are_more_likely_than_not_are_read(reading_encoder: DeepEncoder) -> None:
-    patches = torch.zeros(2, 3, TINY.encoder.sam.width)
-    head = reading_encoder.character_head
-    assert head is not None
-    with torch.no_grad():
-        before = head.classify.bias.clone()
-        head.classify.bias.fill_(-100)
-        head.classify.bias[5], head.classify.bias[6] = 100, 99
-        assert (reading_encoder.read_characters(patches) == 5).all()
-        head.classify.bias[6], head.classify.bias[7] = 100, 100
-        assert (reading_encoder.read_characters(patches) == 0).all()
-        head.classify.bias.copy_(before)
-
-
-def test_without_a_head_nothing_is_read(encoder: DeepEncoder) -> None:
-    assert [page.cells_HW for page in encoder.encode([random_page(0, grid=(2, 1)), random_page(1)])] == [
-        None
-    ] * 2
 
 
 @torch.no_grad()
@@ -248,27 +185,5 @@ def test_convolutions_alone_are_laid_out_for_tensor_cores() -> None:
 @torch.inference_mode()
 def test_on_a_cpu_a_view_is_encoded_alone_whatever_its_batch(encoder: DeepEncoder) -> None:
     pixels = torch.randint(0, 256, (3, 3, 512, 512), dtype=torch.uint8)
-    tokens, patches = encoder.encode_views(pixels, return_patches=True)
-    for view, its_tokens, its_patches in zip(pixels, tokens, patches, strict=True):
-        alone, alone_patches = encoder.encode_views(view[None], return_patches=True)
-        assert torch.equal(alone[0], its_tokens)
-        assert torch.equal(alone_patches[0], its_patches)
-
-
-@torch.inference_mode()
-def test_characters_are_those_with_a_probability_of_a_half() -> None:
-    config = dataclasses.replace(
-        TINY.encoder, character_head=CharacterHeadConfig(num_characters=7, hidden=16)
-    )
-    encoder = DeepEncoder(config).eval()
-    redraw(encoder, 3)
-    assert encoder.character_head is not None
-    encoder.character_head.classify.weight.mul_(8)
-    patches = torch.randn(6, 5, config.sam.width)
-    best, classes = encoder.character_logits(patches).softmax(-1).max(-1)
-    wanted = torch.where(best > 0.5, classes, 0).flatten(1)
-    cells = encoder.read_characters(patches)
-    assert cells.dtype == torch.int16
-    assert torch.equal(cells.long(), wanted)
-    assert 0 < (best <= 0.5).sum() < best.numel()
-    assert cells.count_nonzero() > 0
+    for view, its_tokens in zip(pixels, encoder.encode_views(pixels), strict=True):
+        assert torch.equal(encoder.encode_views(view[None])[0], its_tokens)

@@ -8,7 +8,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from encoders.deepseek.deep_encoder import CharacterHeadConfig
 from ocr.checkpoints.checkpoint import load, save
 from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import DEFAULT_PROMPT, OcrModel
@@ -207,29 +206,26 @@ def test_offline_hub_id_that_is_not_cached_says_how_to_get_it(
         find_directory("nobody/nothing")
 
 
-def with_head(directory: Path) -> None:
-    head = CharacterHeadConfig(num_characters=5, hidden=4)
-    config = dataclasses.replace(TINY, encoder=dataclasses.replace(TINY.encoder, character_head=head))
-    save(tiny_model(config), directory, tokenizer=tiny_tokenizer())
-
-
-def test_the_heads_characters_and_the_calibration_come_with_the_model(tmp_path: Path) -> None:
-    with_head(tmp_path)
+def test_the_calibration_comes_with_the_model(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
     bare = load(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert (bare.characters, bare.calibration) == (None, None)
-    (tmp_path / "characters.json").write_text('"abc"')
+    assert bare.calibration is None
     calibration = Calibration(
         page=Curve(bias=1.0, weights={}), block=Curve(bias=2.0, weights={"unsure": 3.0})
     )
     (tmp_path / "confidence.json").write_text(json.dumps(calibration.to_json()))
     full = load(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert (full.characters, full.calibration) == ("abc", calibration)
+    assert full.calibration == calibration
     assert full.weights_sha256 != bare.weights_sha256, "what rates a text decides whether it is read again"
 
 
-@pytest.mark.parametrize("content", ['"abcd"', '["a", "b", "c"]', "nonsense"])
-def test_characters_of_another_head_are_refused(tmp_path: Path, content: str) -> None:
-    with_head(tmp_path)
-    (tmp_path / "characters.json").write_text(content)
-    with pytest.raises(CheckpointError, match=r"characters\.json"):
+def test_what_is_left_of_a_character_head_is_left_alone_and_its_calibration_refused(tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
+    weights = load_file(tmp_path / "model.safetensors")
+    head = {"model.character_head.classify.weight": torch.zeros(5, 4)}
+    save_file({**weights, **head}, tmp_path / "model.safetensors")
+    load(str(tmp_path), device="cpu", dtype=torch.float32)
+    curve = {"bias": 1.0, "weights": {"unseen": 2.0}}
+    (tmp_path / "confidence.json").write_text(json.dumps({"page": curve, "block": curve}))
+    with pytest.raises(CheckpointError, match=r"confidence\.json was fitted with signals .* \(unseen\)"):
         load(str(tmp_path), device="cpu", dtype=torch.float32)

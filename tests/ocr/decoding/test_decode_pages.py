@@ -3,9 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tokenizers import Tokenizer
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
 from ocr.model.prompt import encode_prompt, splice
@@ -163,85 +161,10 @@ def test_the_ngram_ban_breaks_short_loops_but_not_of_table_cells() -> None:
     assert set(cells.token_ids) == {2, 3}
 
 
-def seeing(*lines: str) -> SecondOpinion:
-    """A second opinion of these lines."""
-    return SecondOpinion(num_marks=sum(map(len, lines)), lines=lines)
-
-
-def second_choice(best: dict[int, int], next_best: dict[int, int]) -> ChainReader:
-    model = ChainReader(best)
-    with torch.no_grad():
-        for token, follower in next_best.items():
-            model.lm_head.weight[follower, token] = 4.0
-    return model
-
-
-# Writes w5 w6 and wants to end; if it may not, w7 w8, and then ends.
-STOPS_EARLY = ({READ: 5, 5: 6, 6: EOS, 7: 8, 8: EOS}, {6: 7})
-
-
-def test_an_end_that_leaves_out_what_the_head_sees_is_refused() -> None:
-    reader = Reader(model=second_choice(*STOPS_EARLY), tokenizer=tokenizer())
-    pages = [vision(4, width=VOCAB) for _ in range(3)]
-    limits = [DecodeSettings(), DecodeSettings(), DecodeSettings(min_share=0)]
-    everything = seeing("w5w6w7w8" + "w7w8" * 3)
-    transcripts = decode_pages(
-        reader, pages, prompt=PROMPT, settings=limits, opinions=[everything, None, everything]
-    ).transcripts
-    assert [transcript.raw for transcript in transcripts] == ["w5 w6 w7 w8", "w5 w6", "w5 w6"]
-    assert {transcript.finish for transcript in transcripts} == {"eos"}
-    (alone,) = decode_pages(
-        reader, pages[:1], prompt=PROMPT, settings=limits[:1], opinions=[everything]
-    ).transcripts
-    assert alone == transcripts[0]
-
-
-def test_what_follows_a_refused_end_is_dropped_if_the_head_does_not_see_it() -> None:
-    reader = Reader(model=second_choice(*STOPS_EARLY), tokenizer=tokenizer())
-    (transcript,) = decode_pages(
-        reader,
-        [vision(4, width=VOCAB)],
-        prompt=PROMPT,
-        settings=[DecodeSettings()],
-        opinions=[seeing("w5w6" + "abcdefghij" * 3)],
-    ).transcripts
-    assert transcript.raw == "w5 w6"
-    assert len(transcript.logprobs) == 2
-    assert len(transcript.token_ids) > 2
-
-
-def test_a_page_longer_than_the_head_sees_is_stopped() -> None:
-    reader = Reader(
-        model=ChainReader({READ: 5, **{n: 5 + (n * 7) % 59 for n in range(5, 64)}}), tokenizer=tokenizer()
-    )
-    limits = DecodeSettings(ngram_size=0, loop_tokens=0, max_tokens=2000)
-    (transcript,) = decode_pages(
-        reader, [vision(4, width=VOCAB)], prompt=PROMPT, settings=[limits], opinions=[seeing("w5w6")]
-    ).transcripts
-    assert transcript.finish == "loop"
-    assert 32 <= len(transcript.token_ids) <= 64
-
-
 def test_kinds_have_the_published_windows() -> None:
     pdf, image = settings_for("pdf"), settings_for("image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens) == (20, 50, 8192)
     assert (image.ngram_size, image.ngram_window, image.max_tokens) == (30, 90, 8192)
-
-
-def test_a_banned_dot_of_a_leader_is_written_where_the_model_would_have() -> None:
-    # w5 and dots without end; where a fourth is banned, w6, and the end.
-    model = second_choice({READ: 5, 5: 9, 9: 9, 6: EOS}, {9: 6})
-    reader = Reader(model=model, tokenizer=Tokenizer.from_str(tokenizer().to_str().replace('"w9"', '"."')))
-    limits = DecodeSettings(ngram_size=3, ngram_window=20, min_share=0.0, max_share=0.0)
-
-    def tokens(opinion: SecondOpinion | None) -> tuple[tuple[int, ...], str]:
-        (transcript,) = decode_pages(
-            reader, [vision(4, width=VOCAB)], prompt=PROMPT, settings=[limits], opinions=[opinion]
-        ).transcripts
-        return transcript.token_ids, transcript.finish
-
-    assert tokens(seeing("w5...")) == ((5, 9, 9, 9, 9), "eos")
-    assert tokens(None) == ((5, 9, 9, 9, 6), "eos"), "as published, without a character head"
 
 
 def test_logits_that_are_not_numbers_are_an_error() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import UnlimitedOcrForConditionalGeneration
 
-from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
+from encoders.deepseek.deep_encoder import EncoderConfig
 from encoders.views import PageViews
 from ocr.checkpoints.tensor_names import ignored, slots
 from ocr.errors import CheckpointError
@@ -60,10 +60,8 @@ def test_full_size_has_the_published_parameters_but_the_unused_one() -> None:
 
 
 def test_config_survives_json() -> None:
-    encoder = dataclasses.replace(TINY.encoder, character_head=CharacterHeadConfig(num_characters=9))
-    encoder = dataclasses.replace(
-        encoder, sam=dataclasses.replace(encoder.sam, use_rel_pos=False, pos_grid=32)
-    )
+    sam = dataclasses.replace(TINY.encoder.sam, use_rel_pos=False, pos_grid=32)
+    encoder = dataclasses.replace(TINY.encoder, sam=sam)
     language = dataclasses.replace(TINY.language, tie_word_embeddings=True, rope_theta=5000.0)
     config = OcrConfig(encoder=encoder, language=language, prompt="<image>\nFree OCR.")
     assert OcrConfig.from_json(config.to_json()) == config != TINY

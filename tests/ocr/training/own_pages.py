@@ -1,6 +1,5 @@
 """A model that learns in seconds, and pages to teach it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -10,7 +9,7 @@ from tokenizers.decoders import WordPiece
 from tokenizers.pre_tokenizers import Whitespace
 
 from encoders.deepseek.clip import ClipConfig
-from encoders.deepseek.deep_encoder import CharacterHeadConfig, EncoderConfig
+from encoders.deepseek.deep_encoder import EncoderConfig
 from encoders.deepseek.sam import SamConfig
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, LoadedModel
@@ -26,7 +25,6 @@ CONFIG = OcrConfig(
         ),
         clip=ClipConfig(width=32, num_layers=1, num_heads=2, mlp_dim=32),
         embed_dim=32,
-        character_head=CharacterHeadConfig(num_characters=6, hidden=8),
     ),
     language=LanguageConfig(
         vocab_size=48, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
@@ -51,10 +49,6 @@ def write_model(folder: Path, config: OcrConfig = CONFIG) -> Path:
 
 def load(folder: Path) -> LoadedModel:
     return checkpoint.load(str(folder), device="cpu", dtype=torch.float32)
-
-
-def without_head(config: OcrConfig = CONFIG) -> OcrConfig:
-    return replace(config, encoder=replace(config.encoder, character_head=None))
 
 
 def write_pages(folder: Path, count: int = 4) -> Path:

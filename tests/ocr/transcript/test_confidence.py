@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tokenizers.decoders import DecodeStream
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.errors import CheckpointError
 from ocr.model_files.locate import find_directory, read_tokenizer
 from ocr.transcript import confidence
@@ -36,14 +35,9 @@ def reading(raw: str, logprobs: list[float], finish: str = "eos") -> tuple[Parse
     return parse(transcript.raw, width_px=100, height_px=100), transcript
 
 
-def seeing(text: str) -> SecondOpinion:
-    line = text.replace(" ", "")
-    return SecondOpinion(num_marks=len(line), lines=(line,))
-
-
 def test_without_calibration_it_is_the_mean_probability() -> None:
     parsed, transcript = reading("w10 w11 w12", [SURE, SURE, UNSURE])
-    rated, page = assess(parsed, transcript, TOKENIZER, None, None)
+    rated, page = assess(parsed, transcript, TOKENIZER, None)
     assert page == pytest.approx((0.99 * 0.99 * 0.2) ** (1 / 3))
     assert [block.confidence for block in rated.blocks] == [page]
     assert rated.text == parsed.text
@@ -51,7 +45,7 @@ def test_without_calibration_it_is_the_mean_probability() -> None:
 
 def test_a_page_without_tokens_has_none() -> None:
     parsed, transcript = reading("", [])
-    assert assess(parsed, transcript, TOKENIZER, None, None) == (parsed, None)
+    assert assess(parsed, transcript, TOKENIZER, None) == (parsed, None)
 
 
 def test_every_block_is_judged_by_its_own_tokens() -> None:
@@ -63,31 +57,19 @@ def test_every_block_is_judged_by_its_own_tokens() -> None:
         parsed.blocks[0].__class__(label="text", text="placeless"),
     )
     page, (first, second, third) = signals(
-        ParsedText(text="", markdown="", blocks=blocks), transcript, TOKENIZER, None
+        ParsedText(text="", markdown="", blocks=blocks), transcript, TOKENIZER
     )
     assert (first.unsure, second.unsure, page.unsure) == (0, 1, 0.5)
     assert first.surprise == pytest.approx(-SURE)
     assert (third.unsure, third.surprise) == (page.unsure, page.surprise)
 
 
-def test_the_second_opinion_sees_what_is_missing_and_what_is_too_much() -> None:
-    parsed, transcript = reading("w10 w23", [SURE, SURE])
-    same, _ = signals(parsed, transcript, TOKENIZER, seeing("w10w23"))
-    assert (same.unseen, same.missed, same.length) == (0, 0, 0)
-    more, _ = signals(parsed, transcript, TOKENIZER, seeing("w10w23w45w67w89"))
-    assert more.unseen == 0
-    assert more.missed == pytest.approx(9 / 13)
-    assert more.length == pytest.approx(math.log(20 / 11))
-    other, (block,) = signals(parsed, transcript, TOKENIZER, seeing("abcdef"))
-    assert other.unseen == block.unseen == 1
-
-
 def test_every_reason_to_doubt_lowers_confidence() -> None:
-    calm = Signals(unsure=0.0, surprise=0.0, unseen=0.0, missed=0.0, length=0.0)
-    worst = Signals(unsure=1.0, surprise=3.0, unseen=1.0, missed=1.0, length=9.0, unfinished=1.0)
+    calm = Signals(unsure=0.0, surprise=0.0)
+    worst = Signals(unsure=1.0, surprise=3.0, unfinished=1.0)
     features, doubts = page_features(calm), page_features(worst)
-    curve = Curve(bias=4.0, weights=dict.fromkeys(features, 0.5))
-    assert set(features) == {"unsure", "surprise", "unseen", "missed", "length", "unfinished"}
+    curve = Curve(bias=4.0, weights=dict.fromkeys(features, 1.0))
+    assert set(features) == {"unsure", "surprise", "unfinished"}
     assert curve(features) == pytest.approx(1 / (1 + math.exp(-4)))
     for name in features:
         assert curve({**features, name: doubts[name]}) < curve(features)
@@ -98,12 +80,12 @@ def test_every_reason_to_doubt_lowers_confidence() -> None:
 def test_a_calibration_is_used_and_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "confidence.json"
     calibration = Calibration(
-        page=Curve(bias=2.0, weights={"unsure": 1.0}), block=Curve(bias=1.0, weights={"page_unseen": 1.0})
+        page=Curve(bias=2.0, weights={"unsure": 1.0}), block=Curve(bias=1.0, weights={"page_unsure": 1.0})
     )
     path.write_text(json.dumps(calibration.to_json()))
     assert Calibration.read(path) == calibration
     parsed, transcript = reading("w10 w23", [SURE, SURE])
-    rated, page = assess(parsed, transcript, TOKENIZER, seeing("w10w23"), Calibration.read(path))
+    rated, page = assess(parsed, transcript, TOKENIZER, Calibration.read(path))
     assert page == pytest.approx(1 / (1 + math.exp(-2)))
     assert rated.blocks[0].confidence == pytest.approx(1 / (1 + math.exp(-1)))
 

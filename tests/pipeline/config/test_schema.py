@@ -26,7 +26,7 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings(text_layer="auto")
-    assert tile_settings(load(None, ["reader=page"])) == TileSettings()
+    assert tile_settings(load(None, ["reader=page", "words=off"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
@@ -57,8 +57,6 @@ TEXT_KEYS = {
     "decode.pdf.size=3",
     "decode.image.window=3",
     "decode.loop.tokens=99",
-    "decode.length.min_share=0.5",
-    "decode.length.max_share=0.0",
     "ladder.below=0.4",
     "ladder.rungs=[]",
 }

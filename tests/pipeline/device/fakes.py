@@ -1,7 +1,7 @@
 """Pages and models for tests of the model's threads: small, and with faults on demand."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import torch
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs
-from ocr.character_head.second_opinion import NUM_RESERVED
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
@@ -23,7 +22,6 @@ from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokeniz
 
 CPU = torch.device("cpu")
 REF_DET = OutputFormat(name="ref_det", keeps_special_tokens=True)
-CHARACTERS = "abcw567"
 TEXT = "w5 w6 w7"
 
 
@@ -31,7 +29,6 @@ TEXT = "w5 w6 w7"
 class LoadedReader(Reader):
     prompt: str = "<image>\nRead"
     output_format: OutputFormat = REF_DET
-    characters: str | None = CHARACTERS
     calibration: Any = None
     device: torch.device = CPU
     takes_drafts: bool = True
@@ -58,23 +55,17 @@ def rendered(number: int = 0, side: int = 8) -> RenderedPage:
     )
 
 
-def tokens(seen: str | None, num_tokens: int = 4, seed: int = 0) -> VisionTokens:
-    """Returns tokens of a page on which the head sees one line, two cells a character; None: there is no head."""
-    cells = None
-    if seen is not None:
-        line = [CHARACTERS.index(mark) + NUM_RESERVED for mark in seen for _ in range(2)]
-        cells = torch.zeros(2, 200, dtype=torch.int16)
-        cells[0, : len(line)] = torch.tensor(line, dtype=torch.int16)
-    return replace(vision(num_tokens, seed, width=VOCAB), cells_HW=cells)
+def tokens(num_tokens: int = 4, seed: int = 0) -> VisionTokens:
+    return vision(num_tokens, seed, width=VOCAB)
 
 
-def encoded(seen: str | None, number: int = 0) -> EncodedPage:
-    return EncodedPage(rendered=rendered(number), tokens=tokens(seen, seed=number), timings=())
+def encoded(number: int = 0) -> EncodedPage:
+    return EncodedPage(rendered=rendered(number), tokens=tokens(seed=number), timings=())
 
 
 def ticket(number: int = 0, **settings: Any) -> Ticket:
     """A page that is ready to be read."""
-    page = encoded(None, number)
+    page = encoded(number)
     limits = DecodeSettings(**settings)
     return Ticket(
         rendered=page.rendered, encoded=page, request=PageRequest(vision=page.tokens, settings=limits)
@@ -93,12 +84,10 @@ Fault = Callable[[list[int]], Exception | None]
 class FakeEncoder:
     """Encodes pages by the numbers in their pixels.
 
-    fault: what a batch of these pages raises. seen: what the character head sees on a page. graphs: how often there
-    is something to release.
+    fault: what a batch of these pages raises. graphs: how often there is something to release.
     """
 
     fault: Fault = lambda numbers: None
-    seen: dict[int, str | None] = field(default_factory=dict)
     graphs: int = 0
     batches: list[list[int]] = field(default_factory=list)
     num_begun: int = 0
@@ -119,7 +108,7 @@ class FakeEncoder:
 
     def assemble(self, pages: Sequence[PageViews], *_: object) -> list[VisionTokens]:
         numbers = [int(page.global_view[0, 0, 0]) for page in pages]
-        return [tokens(self.seen.get(number), seed=number) for number in numbers]
+        return [tokens(seed=number) for number in numbers]
 
     def synchronize(self) -> None: ...
 

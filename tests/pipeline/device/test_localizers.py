@@ -25,13 +25,10 @@ from tests.pipeline.runs import WAIT_S
 
 
 def read_page(views: PageViews | None = None) -> ReadPage:
-    page = encoded("w5w6w7")
-    assert page.tokens.cells_HW is not None
+    page = encoded()
     rendered = page.rendered if views is None else replace(page.rendered, views=views)
     transcript = Transcript(raw=TEXT, token_ids=(5, 6, 7), finish="eos", logprobs=(-0.1, -0.1, -0.1))
-    return ReadPage(
-        rendered=rendered, cells_HW=page.tokens.cells_HW.numpy(), transcript=transcript, timings=()
-    )
+    return ReadPage(rendered=rendered, transcript=transcript, timings=())
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +117,7 @@ def test_a_killed_process_costs_nothing(pool: LocalizerPool) -> None:
 def test_processes_read_the_wording_as_they_start(arena: Arena, *, is_shared: bool) -> None:
     """A pipe holds 64 KiB: with a tokenizer in it whoever starts a process waits until that has begun to read."""
     wording = wording_of(loaded_reader())
-    assert wording.characters is not None
-    wording = replace(wording, characters=wording.characters + "x" * 100_000)
+    wording.tokenizer.add_tokens([f"word{number}" for number in range(5000)])
     with LocalizerPool(wording, 1, arena if is_shared else None) as pool:
         assert (len(pickle.dumps(pool._initargs)) < 4096) == is_shared
         assert pool.place(read_page()).result(WAIT_S).status == "ok"

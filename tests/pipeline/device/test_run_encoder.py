@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.deepseek.graph_paths import DeepSeekPath
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.types import VisionTokens
 from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.device import run_encoder
-from pipeline.device.run_encoder import CAPTURE_AFTER, RunEncoder, with_cells_on_host
+from pipeline.device.run_encoder import CAPTURE_AFTER, RunEncoder
 from pipeline.device.startup.loading import load_model, open_encoder
 from pipeline.errors import ConfigError
 from tests.encoders.deepseek.test_deep_encoder import random_page
@@ -245,32 +243,6 @@ def test_graphs_are_given_back_for_other_work(
     record = recorded(encoder)["global"]
     assert (record["hits"], record["eager"], record["graph_bytes"]) == (3, 3, 0)
     encoder.close()
-
-
-def test_cells_of_all_pages_come_to_the_host_in_one_copy() -> None:
-    """On another device, of which only shapes are known here."""
-    there = [torch.empty(shape, dtype=torch.int16, device="meta") for shape in ((2, 3), (4, 5))]
-    cells = [there[0], None, torch.ones(2, 2, dtype=torch.int16), there[1]]
-    tokens = torch.zeros(1, 1)
-    pages = [VisionTokens(tokens_TD=tokens, num_local=0, grid=(1, 1), cells_HW=its) for its in cells]
-    copies: list[int] = []
-
-    class Copying(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func is torch.Tensor.cpu:
-                copies.append(args[0].numel())
-                return torch.arange(args[0].numel(), dtype=args[0].dtype)
-            return func(*args, **(kwargs or {}))
-
-    with Copying():
-        hosted = [page.cells_HW for page in with_cells_on_host(pages)]
-    assert copies == [26]
-    assert hosted[0] is not None
-    assert hosted[0].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert hosted[1] is None
-    assert hosted[2] is cells[2]
-    assert hosted[3] is not None
-    assert hosted[3][-1].tolist() == [21, 22, 23, 24, 25]
 
 
 @pytest.mark.parametrize(("mode", "warnings"), [("tiny", 1), ("gundam", 0)])

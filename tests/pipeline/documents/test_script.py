@@ -43,14 +43,13 @@ def test_the_shipped_model_knows_latin_only() -> None:
 
 
 def test_a_model_knows_what_it_can_name(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"ocrbatch": {"character_head": {}}}))
     letters = "".join(map(chr, [*range(0x61, 0x7B), *range(0x430, 0x450), *range(0x3B1, 0x3CA)]))
     (tmp_path / "characters.json").write_text(json.dumps(letters))
     assert known_scripts(str(tmp_path)) == frozenset({"Latn", "Cyrl"})
     assert "Grek" in scripts_named(map(chr, range(0x386, 0x3CF)))
 
 
-def test_a_model_without_a_character_head_reads_any(tmp_path: Path) -> None:
+def test_a_model_that_names_no_characters_reads_any(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert known_scripts(str(tmp_path)) is None
     assert foreign_script("Cyrl", None) is None

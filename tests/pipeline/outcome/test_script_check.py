@@ -45,9 +45,3 @@ def test_what_was_not_read_has_no_flag() -> None:
         page=page, layer=replace(LAYER, script="Cyrl"), width_px=1, height_px=1, dpi=144.0, seconds={}
     )
     assert script_flag(embedded, embedded_result(embedded), KNOWN) is None
-
-
-def test_what_the_character_head_sees_tells_too_unless_a_layer_says_otherwise() -> None:
-    few = replace(read(0.45, 20), script="Zyyy")
-    assert script_flag(rendered(), few, KNOWN) == "Zyyy"
-    assert script_flag(replace(rendered(), script="Latn", layer=LAYER), few, KNOWN) is None

@@ -3,12 +3,16 @@
 import asyncio
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from pipeline.config.schema import Config, render_settings
+from pipeline.documents.settings import TileSettings
+from pipeline.outcome.doubt import NONE_READ
 from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage, SeenWords
@@ -16,13 +20,20 @@ from storage.types import PageError
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 from tests.pipeline.rereading.test_further_steps import LAYER
 
+LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
+
 
 class Workers:
-    def __init__(self, config: Config, found: Layer | None = None) -> None:
-        self.render_settings, self.found = render_settings(config), found
+    def __init__(self, config: Config, found: Layer | None = None, letter: bool = False) -> None:
+        self.render_settings, self.found, self.letter = render_settings(config), found, letter
 
-    def render(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("nothing is to be rendered again")
+    def render(self, *_: Any, tile: TileSettings, **__: Any) -> Future[ReadyPage]:
+        assert tile.lines, "looked at as it was drawn"
+        future: Future[ReadyPage] = Future()
+        with Image.open(LETTER) as picture:
+            grey = np.asarray(picture.convert("L"))
+        future.set_result(replace(rendered(), grey=grey if self.letter else np.full_like(grey, 255)))
+        return future
 
     def layer(self, ready: RenderedPage) -> Future[RenderedPage]:
         assert ready.num_bytes == 0, "no views go to a worker"
@@ -47,13 +58,17 @@ def attempts(
     *results: PageResult,
     found: Layer | None = None,
     kept: list[PageResult] | None = None,
+    letter: bool = False,
     **keys: Any,
 ) -> list[PageResult]:
-    """found: what the page's text layer is judged to be. kept: gets readings that are stored first."""
+    """found: what the page's text layer is judged to be. kept: gets readings that are stored first.
+
+    letter: whether the page shows a letter when it is drawn again.
+    """
     config, model = Config(reader="page", **keys), Model(*results)
 
     async def made() -> list[PageResult]:
-        workers: Any = Workers(config, found)
+        workers: Any = Workers(config, found, letter)
         keep = [].append if kept is None else kept.append
         made_at = Attempts(config, workers, model, keep)  # type: ignore[arg-type]
         return await made_at(PAGE, outcome, lambda num_bytes: None)
@@ -76,6 +91,14 @@ def test_what_needs_no_reading_is_not_read() -> None:
     assert made.parsed.text == LAYER.text
     assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
     assert needs_model(rendered())
+
+
+@pytest.mark.parametrize(("letter", "status"), [(True, "doubtful"), (False, "blank")])
+def test_a_page_of_pictures_is_looked_at_once_more_where_no_line_reader_was(
+    letter: bool, status: str
+) -> None:
+    (made,) = attempts(rendered(), nothing(), letter=letter, ladder={"rungs": []}, text_layer="ignore")
+    assert (made.status, made.doubt) == (status, NONE_READ if letter else None)
 
 
 @pytest.mark.parametrize(("use", "expected"), [("compare", 1.0), ("fallback", None), ("ignore", None)])
@@ -142,7 +165,7 @@ def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
     kept: list[PageResult] = []
     half = replace(rendered(), missing="a picture is lost")
     (made,) = attempts(half, read("half a page", confidence=0.1), kept=kept, **alone)
-    doubt = "confidence 0.10 below 0.4; a picture is lost"
+    doubt = "confidence 0.10 below 0.2; a picture is lost"
     assert [(first.status, first.doubt) for first in kept] == [("doubtful", doubt)]
     assert (made.status, made.doubt) == ("doubtful", doubt)
 
@@ -154,7 +177,7 @@ def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
     assert (made.status, made.parsed.text, made.doubt) == (
         "doubtful",
         "Pycckuu",
-        "confidence 0.10 below 0.4",
+        "confidence 0.10 below 0.2",
     )
     (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), store={"doubtful_below": 0.0}, **alone)
     assert made.status == "ok"

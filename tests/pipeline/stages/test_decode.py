@@ -12,16 +12,7 @@ from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRequest
 from pipeline.config.schema import DecodeConfig
-from pipeline.outcome.doubt import NONE_READ
-from pipeline.stages.decode import (
-    drafts_pay,
-    few_pages,
-    page_request,
-    page_settings,
-    read_page,
-    unread_result,
-    wording_of,
-)
+from pipeline.stages.decode import drafts_pay, page_request, page_settings, read_page, wording_of
 from pipeline.stages.decoded import Decoded
 from pipeline.stages.localize import place
 from pipeline.types import PageResult
@@ -46,62 +37,24 @@ def results(
 
 
 def asked(loaded: Any, pages: list[Any], config: DecodeConfig) -> dict[int, PageRequest]:
-    found = {number: page_request(loaded, page, config) for number, page in enumerate(pages)}
-    return {number: request for number, request in found.items() if request is not None}
-
-
-def read(*seen: str | None, **changes: Any) -> list[PageResult | None]:
-    """Results of pages on which the character head sees this; None for a page that is not to be read."""
-    loaded = loaded_reader(**changes)
-    pages = [encoded(line) for line in seen]
-    requests = asked(loaded, pages, DecodeConfig())
-    engine = Engine(loaded, prompt=loaded.prompt, num_slots=len(pages))
-    found = results(loaded, requests, engine.read(requests.values()), pages)
-    return [found.get(number) for number in range(len(pages))]
-
-
-def test_pages_without_characters_are_not_read() -> None:
-    found = read("", "w5w6w7", "", None)
-    assert [result and result.status for result in found] == [None, "ok", None, "ok"]
-    assert [result.parsed.text for result in found if result and result.parsed] == [TEXT, TEXT]
-
-
-def test_text_that_nothing_on_the_page_supports_is_not_kept() -> None:
-    (result,) = read("abcabc")
-    assert result is not None
-    assert (result.status, result.num_tokens) == ("blank", 0)
-    assert result.parsed is not None
-    assert result.parsed.text == ""
-    assert {timing.stage for timing in result.timings} == {"decode_prefill", "decode_generate", "place"}
-
-
-def test_a_pattern_is_not_read_and_not_blank() -> None:
-    """The model would write it dot by dot, for minutes, and be sure of it."""
-    loaded, dots = loaded_reader(), encoded("w5" * 40)
-    assert page_request(loaded, dots, DecodeConfig()) is None
-    seen = unread_result(loaded, dots)
-    assert (seen.status, seen.doubt, seen.confidence) == ("doubtful", NONE_READ, None)
-    assert unread_result(loaded, encoded("")).status == "blank"
+    return {number: page_request(loaded, page, config) for number, page in enumerate(pages)}
 
 
 def test_confidence_reaches_page_and_blocks() -> None:
-    (result,) = read("w5w6w7")
-    assert result is not None
+    loaded, pages = loaded_reader(), [encoded()]
+    requests = asked(loaded, pages, DecodeConfig())
+    reads = Engine(loaded, prompt=loaded.prompt, num_slots=1).read(requests.values())
+    (result,) = results(loaded, requests, reads, pages).values()
     assert result.confidence == pytest.approx(8 / 9, abs=0.2)
     assert result.parsed is not None
     assert [block.confidence for block in result.parsed.blocks] == [result.confidence]
 
 
-def test_without_the_heads_characters_every_page_is_read() -> None:
-    assert [result and result.status for result in read("", None, characters=None)] == ["ok", "ok"]
-
-
 def test_timings_are_the_engines_shares_and_the_time_that_passed() -> None:
     loaded = loaded_reader()
     earlier = StageTiming(stage="encode_global", share_s=1.0, wall_s=2.0)
-    page = replace(encoded(None), timings=(earlier,))
+    page = replace(encoded(), timings=(earlier,))
     request = page_request(loaded, page, DecodeConfig())
-    assert request is not None
     (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
     done = replace(done, prefill_s=0.25, generate_s=0.5)
     together = Decoded(encoded=page, read=done, request=request, seconds=3.25, num_together=4)
@@ -124,8 +77,7 @@ def test_the_limits_of_a_page_are_the_configured_ones_of_its_kind() -> None:
     pdf, image = page_settings(config, "pdf"), page_settings(config, "image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens, pdf.loop_tokens) == (3, 7, 99, 5)
     assert (image.ngram_size, image.ngram_window, image.max_tokens) == (4, 8, 99)
-    request = page_request(loaded_reader(), encoded(None), config)
-    assert request is not None
+    request = page_request(loaded_reader(), encoded(), config)
     assert request.settings == image
 
 
@@ -138,13 +90,13 @@ def chain_loaded() -> Any:
 
 def test_the_paged_engine_reads_the_same() -> None:
     loaded = chain_loaded()
-    pages = [encoded("w5w6w7"), encoded(""), encoded(None)]
+    pages = [encoded(), encoded()]
     requests = asked(loaded, pages, DecodeConfig())
     paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24))
     found = results(loaded, requests, paged.read(requests.values(), loaded.prompt), pages)
     engine = Engine(loaded, prompt=loaded.prompt, num_slots=2)
     expected = results(loaded, requests, engine.read(requests.values()), pages)
-    assert set(found) == {0, 2}
+    assert set(found) == {0, 1}
     assert {number: page.parsed for number, page in found.items()} == {
         number: page.parsed for number, page in expected.items()
     }
@@ -153,30 +105,22 @@ def test_the_paged_engine_reads_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "device", "head", "expected", "few"),
-    [
-        (None, "cpu", None, True, 8),
-        (None, "cuda", None, False, 8),
-        (None, "cuda", "abc", True, 8),
-        (True, "cuda", None, True, None),
-        (False, "cpu", "abc", False, 8),
-    ],
+    ("asked", "device", "expected"),
+    [(None, "cpu", True), (None, "cuda", False), (True, "cuda", True), (False, "cpu", False)],
 )
 def test_drafts_are_made_where_they_are_faster_or_asked_for(
-    asked: bool | None, device: str, head: str | None, expected: bool, few: int | None
+    asked: bool | None, device: str, expected: bool
 ) -> None:
-    loaded: Any = SimpleNamespace(device=torch.device(device), takes_drafts=True, characters=head)
-    config = DecodeConfig(drafts=asked)
-    assert (drafts_pay(loaded, config), few_pages(config)) == (expected, few)
+    loaded: Any = SimpleNamespace(device=torch.device(device), takes_drafts=True)
+    assert drafts_pay(loaded, DecodeConfig(drafts=asked)) == expected
 
 
 @pytest.mark.parametrize("drafts", [None, True, False])
 def test_drafts_change_nothing_of_what_is_read(drafts: bool | None) -> None:
     loaded = loaded_reader()
-    page = encoded("w5w6w7")
+    page = encoded()
     page = replace(page, rendered=replace(page.rendered, text_layer=TEXT))
     request = page_request(loaded, page, DecodeConfig(drafts=drafts))
-    assert request is not None
     assert (request.draft is not None) == (drafts is not False)
     (done,) = Engine(loaded, prompt=loaded.prompt, num_slots=1).read([request])
     assert done.transcript.raw == TEXT

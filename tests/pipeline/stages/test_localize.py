@@ -6,13 +6,16 @@ import pickle
 import pytest
 
 from ocr.types import OutputFormat, Transcript
+from pipeline.outcome.doubt import NONE_READ
 from pipeline.stages.localize import ReadPage, Wording, place
-from pipeline.types import PageResult
+from pipeline.types import PageResult, SeenWords
 from tests.ocr.transcript.test_formats import bytes_tokenizer
 from tests.pipeline.device.fakes import rendered
 
 
-def placed(raw: str, output_format: OutputFormat, sure: dict[str, float] | None = None) -> PageResult:
+def placed(
+    raw: str, output_format: OutputFormat, sure: dict[str, float] | None = None, seen: SeenWords | None = None
+) -> PageResult:
     """The result of a page of 8 x 8 px. sure: the probability of each character of these texts, 1 for others."""
     tokenizer = bytes_tokenizer()
     ids = tokenizer.encode(raw, add_special_tokens=False).ids
@@ -26,8 +29,8 @@ def placed(raw: str, output_format: OutputFormat, sure: dict[str, float] | None 
         finish="eos",
         logprobs=tuple(map(math.log, probabilities)),
     )
-    wording = Wording(tokenizer=tokenizer, output_format=output_format, characters=None, calibration=None)
-    page = ReadPage(rendered=rendered(), cells_HW=None, transcript=transcript, timings=())
+    wording = Wording(tokenizer=tokenizer, output_format=output_format, calibration=None)
+    page = ReadPage(rendered=rendered(), transcript=transcript, timings=(), seen=seen)
     assert pickle.loads(pickle.dumps(wording)).output_format == output_format
     return place(page, wording)
 
@@ -56,3 +59,11 @@ def test_a_page_of_nothing_but_special_tokens_is_doubtful() -> None:
     assert result.status == "doubtful"
     assert result.parsed is not None
     assert result.parsed.text == ""
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_a_page_of_pictures_alone_is_doubtful_where_print_was_seen(shows_print: bool, status: str) -> None:
+    raw = "<|ref|>image<|/ref|><|det|>[[0, 0, 999, 999]]<|/det|>"
+    seen = SeenWords(shows_print=shows_print)
+    result = placed(raw, OutputFormat(name="ref_det", keeps_special_tokens=True), seen=seen)
+    assert (result.status, result.doubt) == (status, NONE_READ if shows_print else None)

@@ -48,15 +48,12 @@ def _choose_fused(logits_SV: Tensor, tokens_S: Tensor, results_S2: Tensor) -> No
 def choose_allowed(
     logits_RV: Tensor,
     banned: Sequence[Collection[int]],
-    eos_id: int,
     noise: Sequence[Tensor | None] = (),
 ) -> Tensor:
-    """Returns the likeliest tokens that are not banned, once with and once without the end of the text.
+    """Returns the likeliest tokens that are not banned, fp32 [R, 2]: token, and log probability before bans and noise.
 
-    fp32 [R, 4]: token, and log probability before bans and noise; then both again with the end banned too.
     noise: [V] for each row, or None, added to its logits (ocr.decoding.sequence.sampling). Does not wait for the
-    device:
-    bans and noise are copied through pinned memory.
+    device: bans and noise are copied through pinned memory.
     """
     logits = logits_RV.float()
     pairs = [(row, token) for row, some in enumerate(banned) for token in some]
@@ -65,14 +62,9 @@ def choose_allowed(
     for row, noise_V in enumerate(noise):
         if noise_V is not None:
             scores[row] += to_device(noise_V, logits.device)
-    total = logits.logsumexp(-1)
-    found = []
-    for ends in (True, False):
-        if not ends and 0 <= eos_id < scores.shape[1]:
-            scores[:, eos_id] = -torch.inf
-        chosen = scores.argmax(-1)
-        found += [chosen.float(), logits.gather(1, chosen[:, None])[:, 0] - total]
-    return torch.stack(found, 1)
+    chosen = scores.argmax(-1)
+    logprobs = logits.gather(1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
+    return torch.stack([chosen.float(), logprobs], 1)
 
 
 def upload(values: Sequence[int], device: torch.device) -> Tensor:

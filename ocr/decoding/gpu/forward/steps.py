@@ -204,18 +204,13 @@ class DeviceSteps:
         sources: Sequence[int],
         banned: Sequence[Collection[int]],
         rows: Sequence[int],
-        eos_id: int,
         noise: Sequence[Tensor | None] = (),
     ) -> Pending:
         """Chooses another token for some rows from their logits (choices.choose_allowed) and feeds it to them next."""
         from_, to = upload_all((sources, rows), self.device)
-        found_R4 = choose_allowed(logits_SV[from_], banned, eos_id, noise)
-        self._tokens_S.index_copy_(0, to, found_R4[:, 0].long())
-        return Pending.of(found_R4)
-
-    def set_token(self, row: int, token: int) -> None:
-        """Sets the token that is fed to a row next."""
-        self._tokens_S[row].fill_(token)
+        found_R2 = choose_allowed(logits_SV[from_], banned, noise)
+        self._tokens_S.index_copy_(0, to, found_R2[:, 0].long())
+        return Pending.of(found_R2)
 
     def move(self, sources: Sequence[int], targets: Sequence[int]) -> None:
         """Moves the next tokens of the source rows to the target rows. The caller moves their plan."""

@@ -15,8 +15,7 @@ Numbers = npt.NDArray[np.float32]
 class Control:
     """Gives pages their tokens and finds those that must be chosen again.
 
-    finished: called with a page that ended. set_token: called with a page and the token to feed it next instead.
-    drafting: is told how many drafted tokens were accepted.
+    finished: called with a page that ended. drafting: is told how many drafted tokens were accepted.
 
     A page is checked only where its text may end or a token may be banned: when it has as many tokens as
     Page.calm says, or where the device chose the end. Other tokens, by far the most, are only appended.
@@ -28,13 +27,11 @@ class Control:
         stats: EngineStats,
         drafting: Drafting,
         finished: Callable[[Page], None],
-        set_token: Callable[[Page, int], None],
     ) -> None:
         self._eos_id = eos_id
         self._stats = stats
         self._drafting = drafting
         self._finished = finished
-        self._set_token = set_token
 
     def look(self, record: Record, numbers: Numbers) -> list[Entry]:
         """Gives the pages their tokens; returns the entries whose token is refused, with the tokens banned there.
@@ -47,7 +44,8 @@ class Control:
             rows = numbers.tolist()
             for entry in record.entries:
                 if entry.counts:
-                    self._take_again(entry, rows[entry.source])
+                    token, logprob = rows[entry.source]
+                    self._give(entry.page, int(token), logprob)
             return []
         tokens, logprobs = _columns(numbers)
         refused = []
@@ -91,7 +89,7 @@ class Control:
     def _look_at_one(self, entry: Entry, tokens: Sequence[int], logprobs: Sequence[float]) -> Entry | None:
         page, token, logprob = entry.page, tokens[entry.source], logprobs[entry.source]
         if (banned := self._take(page, token, logprob)) is not None:
-            return _refused(entry, 0, banned, token, logprob)
+            return _refused(entry, 0, banned)
         if page.row is not None:
             self._foresee(page)
         return None
@@ -128,7 +126,7 @@ class Control:
             if page.row is not None and len(page.fed) >= page.calm:
                 page.calm = page.reading.calm_until()
             return None
-        return _refused(entry, place, banned, tokens[source + place], logprobs[source + place])
+        return _refused(entry, place, banned)
 
     def _take_calm(
         self,
@@ -161,31 +159,12 @@ class Control:
         banned = reading.ban.banned()
         if token in banned or reading.sampler is not None:
             return banned
-        if self._refuses_end(page, token):
-            return {*banned, self._eos_id}
         self._give(page, token, logprob)
         return None
 
-    def _take_again(self, entry: Entry, numbers: Sequence[float]) -> None:
-        """Gives a page its likeliest allowed token, or the next one if that is an end that comes too early."""
-        page, banned = entry.page, set(entry.banned)
-        number, logprob, other, other_logprob = numbers
-        token = int(number)
-        if self._eos_id not in banned and self._refuses_end(page, token):
-            banned.add(self._eos_id)
-            token, logprob = int(other), other_logprob
-            page.generation += 1
-            page.length = entry.position
-            self._set_token(page, token)
-        leader = entry.first[0] in page.reading.leaders & banned
-        self._give(page, token, logprob, entry.first if leader else None)
-
-    def _refuses_end(self, page: Page, token: int) -> bool:
-        return token == self._eos_id and page.reading.length.refuses_end(page.reading.tokens)
-
-    def _give(self, page: Page, token: int, logprob: float, written: tuple[int, float] | None = None) -> None:
+    def _give(self, page: Page, token: int, logprob: float) -> None:
         self._stats.tokens += 1
-        if not page.reading.take(token, logprob, self._eos_id, written):
+        if not page.reading.take(token, logprob, self._eos_id):
             self._finished(page)
 
 
@@ -200,12 +179,11 @@ def _has_nan(logprobs: Sequence[float]) -> bool:
     return total != total
 
 
-def _refused(entry: Entry, place: int, banned: Set[int], token: int, logprob: float) -> Entry:
+def _refused(entry: Entry, place: int, banned: Set[int]) -> Entry:
     return replace(
         entry,
         source=entry.source + place,
         position=entry.position + place,
         drafted=(),
         banned=frozenset(banned),
-        first=(token, logprob),
     )

@@ -23,8 +23,6 @@ _POOR = 0.1  # a draft that is right less often is asked only in every 16th step
 _MOST_GUESS_EVERY = 64
 # Tokens that guesses come further apart for each page being read: together they learn as much.
 _PER_PAGE = 0.25
-# A page with this many tokens is likely to be one of the last, for which all others have to wait.
-_LONG = 512
 _DECIDED_FOR = 8  # steps without drafts before the next decision; the guesses of a page come no closer
 
 
@@ -43,11 +41,10 @@ class Drafting:
     num_ids: of the model; token ids that a draft proposes beyond them are left out.
     step_tokens: None feeds as many tokens a row as pay, 1 switches drafts off, any other number is what each step
     feeds.
-    most_pages: with more pages at once no draft is asked, with fewer only those of long pages; None for no limit.
     """
 
-    def __init__(self, num_ids: int, step_tokens: int | None = None, most_pages: int | None = None) -> None:
-        self._num_ids, self._most_pages = num_ids, most_pages
+    def __init__(self, num_ids: int, step_tokens: int | None = None) -> None:
+        self._num_ids = num_ids
         self._fixed = step_tokens
         self._all = Hits()
         self.costs = StepCosts()
@@ -58,8 +55,6 @@ class Drafting:
         """Returns how many tokens the next step feeds to each page, 1 without drafts. rows: of its graph."""
         if not drafting and self._decided_for:
             self._decided_for -= 1
-            return 1
-        if self._most_pages is not None and not self._are_few(pages, self._most_pages):
             return 1
         drafted = [page.hits for page in pages if page.draft is not None]
         most = min(MOST_STEP_TOKENS, MOST_TOKENS // rows)
@@ -78,18 +73,6 @@ class Drafting:
     def begin(self, page: Page) -> None:
         """Prepares a page that is read for the first time."""
         page.hits = self._all.like()
-        if self._most_pages is not None:
-            page.later, page.draft = page.draft, None
-
-    def _are_few(self, pages: Sequence[Page], most: int) -> bool:
-        """Returns whether the pages are few enough for drafts; if so, hands long pages their drafts."""
-        if len(pages) > most:
-            self._decided_for = _DECIDED_FOR - 1
-            return False
-        for page in pages:
-            if page.later is not None and len(page.fed) >= _LONG:
-                page.draft, page.later = page.later, None
-        return True
 
     def propose(self, page: Page, limit: int) -> list[int]:
         """Returns up to limit tokens to follow the page's text, no more than it may write."""

@@ -30,8 +30,7 @@ class EngineSettings:
     CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
     then go through the model as prompts says (ocr.decoding.gpu.forward.prefill).
     step_tokens: fed to each row by a step with drafts (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None for as
-    many as pay, 1 leaves drafts unused. draft_pages: with more pages at once no draft is asked, with fewer only drafts
-    of long pages; None for no such limit.
+    many as pay, 1 leaves drafts unused.
     """
 
     slots: int = 256
@@ -46,7 +45,6 @@ class EngineSettings:
     fused_layers: bool = True
     prompts: Prompts = "tiles"
     step_tokens: int | None = None
-    draft_pages: int | None = None
 
 
 @dataclass(slots=True)
@@ -113,7 +111,7 @@ class Page:
     earlier generation are discarded. turn: the last step with drafts that it was in. calm: while it has fewer tokens
     than this, a token that does not end it is taken unchecked
     (ocr.decoding.sequence.page_reading.PageReading.calm_until).
-    entered: the clock's share when it was admitted, None while it waits. later: a draft that is not asked yet.
+    entered: the clock's share when it was admitted, None while it waits.
     """
 
     index: int
@@ -121,7 +119,6 @@ class Page:
     num_prompt: int
     reading: PageReading
     draft: Draft | None = None
-    later: Draft | None = None
     hits: Hits = field(default_factory=Hits)
     started: float = 0.0
     order: int = 0
@@ -161,7 +158,7 @@ class Entry:
     """One page in a record. source: its row in the numbers and logits. position: at which its token will be fed.
 
     drafted: tokens fed after the page's last one; their numbers are in the rows after source.
-    banned, first: for a token chosen again, the banned tokens, and token and log probability of the first choice.
+    banned: for a token chosen again, the banned tokens.
     """
 
     page: Page
@@ -170,7 +167,6 @@ class Entry:
     position: int
     drafted: Sequence[int] = ()
     banned: frozenset[int] = frozenset()
-    first: tuple[int, float] = (-1, 0.0)
 
     @property
     def counts(self) -> bool:

@@ -24,13 +24,11 @@ class InFlight:
         steps: DeviceSteps,
         control: Control,
         stats: EngineStats,
-        eos_id: int,
         prefilled: Callable[[Entry, float], None],
     ) -> None:
         self._steps = steps
         self._control = control
         self._stats = stats
-        self._eos_id = eos_id
         self._prefilled = prefilled
         self._records: deque[Record] = deque()
 
@@ -96,7 +94,6 @@ class InFlight:
             sources,
             [entry.banned for entry in refused],
             rows_of(pages),
-            self._eos_id,
             [page.reading.noise(logits_NV.shape[1]) for page in pages],
         )
         self._records.append(

@@ -33,7 +33,7 @@ Row = dict[str, Any]
 # Nothing ends a page early or has it read again, and no text layer is taken.
 ONE_READING = (
     "text_layer=ignore", "reader=page", "ladder.rungs=[]", "decode.loop.tokens=0",
-    "decode.length.min_share=0", "decode.length.max_share=0", "store.doubtful_below=0",
+    "store.doubtful_below=0",
 )  # fmt: skip
 _MIB = 2**20
 

@@ -1,12 +1,12 @@
 """Plain greedy decoding, one page, one token a forward, with transformers' own cache: what the engine must equal."""
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import torch
 from transformers import DynamicCache
 
 from encoders.types import VisionTokens
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.prompt import encode_prompt, splice
 from ocr.types import Transcript
@@ -18,14 +18,13 @@ def read_plainly(
     vision: VisionTokens,
     prompt: str,
     limits: DecodeSettings,
-    opinion: SecondOpinion | None = None,
 ) -> tuple[Transcript, list[float]]:
     """The transcript, and before each written token how far the model's first two choices were apart."""
     language_model = reader.model.language_model
     ids = encode_prompt(reader.tokenizer, prompt, bos_id=reader.bos_id)
     embed = language_model.get_input_embeddings()
     (embeds,) = splice(embed, ids, [vision.tokens_TD])
-    page = start_reading(reader, len(embeds), limits, opinion)
+    page = start_reading(reader, len(embeds), limits)
     cache = DynamicCache()
     gaps: list[float] = []
     goes_on = page.budget > 0
@@ -36,19 +35,13 @@ def read_plainly(
         logits = reader.model.lm_head(hidden[0, -1]).float()
         gaps.append(float(-logits.topk(2).values.diff()))
         logprobs = logits.log_softmax(-1)
-        banned = page.ban.banned()
-        token = choose(logits, banned)
-        if token == reader.eos_id and page.length.refuses_end(page.tokens):
-            banned = {*banned, token}
-            token = choose(logits, banned)
-        best = int(logits.argmax())
-        written = (best, float(logprobs[best])) if best in page.leaders & banned else None
-        goes_on = page.take(token, float(logprobs[token]), reader.eos_id, written)
+        token = choose(logits, page.ban.banned())
+        goes_on = page.take(token, float(logprobs[token]), reader.eos_id)
         embeds = embed(torch.tensor([token]))
     return page.transcript(reader.tokenizer), gaps
 
 
-def choose(logits: torch.Tensor, banned: set[int]) -> int:
+def choose(logits: torch.Tensor, banned: AbstractSet[int]) -> int:
     allowed = logits.clone()
     allowed[list(banned)] = -torch.inf
     return int(allowed.argmax())

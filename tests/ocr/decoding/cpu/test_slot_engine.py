@@ -11,7 +11,6 @@ from PIL import Image
 from transformers import LogitsProcessor
 
 from encoders.types import VisionTokens
-from ocr.character_head.second_opinion import SecondOpinion, opinion_of
 from ocr.checkpoints import checkpoint
 from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.decode_pages import decode_pages
@@ -24,7 +23,7 @@ from ocr.model.reference import reference_model
 from ocr.types import Transcript
 from tests.ocr.decoding.cpu.plain import assert_same, read_plainly
 from tests.ocr.decoding.drafts import Knowing, Malicious
-from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
+from tests.ocr.tiny_reader import EOS, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -160,26 +159,6 @@ def test_seconds_of_the_pages_add_up(reader: Reader, plain: Plain, monkeypatch: 
     assert 0.5 * wall_s < sum(read.prefill_s + read.generate_s for read in reads) < wall_s
 
 
-def test_refused_ends_and_leaders_with_drafts() -> None:
-    """An end too early, then dots that a ban breaks: the same with a draft of what is written in the end."""
-    model = ChainReader({READ: 5, 5: 9, 9: 9, 6: EOS, 7: EOS})
-    with torch.no_grad():
-        model.lm_head.weight[6, 9] = 4.0
-        model.lm_head.weight[7, 6] = 4.0
-    dotted = Reader(model, type(tokenizer()).from_str(tokenizer().to_str().replace('"w9"', '"."')))
-    limits = DecodeSettings(ngram_size=3, ngram_window=20, max_tokens=60)
-    line = "w5...w7" * 3
-    opinion = SecondOpinion(num_marks=len(line), lines=(line,))
-    page = vision(4, width=VOCAB)
-    expected, gaps = read_plainly(dotted, page, PROMPT, limits, opinion)
-    assert 9 in expected.token_ids[3:]
-    for draft in (None, Knowing(expected.token_ids), Malicious()):
-        output = decode_pages(
-            dotted, [page], prompt=PROMPT, settings=[limits], opinions=[opinion], drafts=[draft]
-        )
-        assert_same(output.transcripts[0], expected, gaps)
-
-
 def seen_by(loaded: checkpoint.LoadedModel, name: str) -> VisionTokens:
     with Image.open(SAMPLES / name) as picture:
         pixels = np.asarray(picture.convert("RGB"))
@@ -203,15 +182,12 @@ def test_the_shipped_model_reads_real_pages_as_plain_decoding_does(
     small: checkpoint.LoadedModel, scans: list[VisionTokens]
 ) -> None:
     limits = [DecodeSettings(max_tokens=count) for count in (190, 170, 150)]
-    opinions = [opinion_of(page, small.characters) for page in scans]
     plain = [
-        read_plainly(small, page, small.prompt, settings, opinion)
-        for page, settings, opinion in zip(scans, limits, opinions, strict=True)
+        read_plainly(small, page, small.prompt, settings)
+        for page, settings in zip(scans, limits, strict=True)
     ]
     for drafts in ([None] * 3, [Knowing(t.token_ids, 0.1, 4096) for t, _ in plain], [Malicious(1, 4096)] * 3):
-        output = decode_pages(
-            small, scans, prompt=small.prompt, settings=limits, opinions=opinions, drafts=drafts
-        )
+        output = decode_pages(small, scans, prompt=small.prompt, settings=limits, drafts=drafts)
         for found, (expected, gaps) in zip(output.transcripts, plain, strict=True):
             assert_same(found, expected, gaps, tolerance=1e-3)
 

@@ -9,9 +9,8 @@ from tests.ocr.tiny_reader import EOS, VOCAB, ChainReader, Reader, tokenizer
 
 def page(max_tokens: int = 50, ngram_size: int = 0) -> PageReading:
     reader = Reader(model=ChainReader({}), tokenizer=tokenizer())
-    return start_reading(
-        reader, 0, DecodeSettings(max_tokens=max_tokens, ngram_size=ngram_size, ngram_window=20), None
-    )
+    limits = DecodeSettings(max_tokens=max_tokens, ngram_size=ngram_size, ngram_window=20)
+    return start_reading(reader, 0, limits)
 
 
 def logits_of(*choices: tuple[int, ...]) -> torch.Tensor:
@@ -51,13 +50,3 @@ def test_the_ban_counts_tokens_accepted_in_the_same_step() -> None:
     reading = page(ngram_size=2)
     assert check(reading, [5, 6, 5, 6], (5,), (6,), (5,), (6, 30), (7,)) == (4, 30, [5, 6, 5, 30])
     assert reading.logprobs[3] == pytest.approx(logits_of((6, 30)).log_softmax(-1)[0, 30].item())
-
-
-def test_a_leader_is_written_but_what_was_chosen_is_compared() -> None:
-    reading = page(ngram_size=2)
-    reading.leaders = frozenset({9})
-    # 9 9 is banned after 9 9 was written: 9 is written for 30, and the draft's 30 is what is fed.
-    assert check(reading, [9, 9, 30], (9,), (9,), (9, 30), (31,)) == (4, 31, [9, 9, 9, 31])
-    other = page(ngram_size=2)
-    other.leaders = frozenset({9})
-    assert check(other, [9, 9, 9], (9,), (9,), (9, 30), (31,)) == (3, 30, [9, 9, 9])

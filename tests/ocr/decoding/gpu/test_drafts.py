@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import step_graphs, steps
 from ocr.decoding.gpu.forward.block_pool import PoolShape
@@ -30,7 +29,6 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
     random_reader,
     same,
 )
-from tests.ocr.decoding.test_decode_pages import STOPS_EARLY, second_choice, seeing
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, vision
 
 LIMITS = [replace(FREE, max_tokens=count) for count in (80, 40, 60, 10, 70, 34, 75, 50)]
@@ -126,40 +124,6 @@ def test_memory_that_runs_out(
     assert (paged.slots, paged.stats.shrinks) == (4, 1)
 
 
-@pytest.mark.parametrize("lag", [0, 1])
-@pytest.mark.parametrize("step_tokens", [4, 8])
-def test_refused_ends_and_leaders(lag: int, step_tokens: int) -> None:
-    """Drafts of what is chosen, and of what would have been without a second opinion."""
-    cases: list[tuple[Any, list[DecodeSettings], list[SecondOpinion | None]]] = [
-        (
-            chain_reader(second_choice(*STOPS_EARLY)),
-            [DecodeSettings()] * 3,
-            [seeing("w5w6w7w8" + "w7w8" * 3), None, seeing("w5w6" + "abcdefghij" * 3)],
-        ),
-        (
-            dotted(),
-            [DecodeSettings(ngram_size=3, ngram_window=20, min_share=0.0, max_share=0.0)] * 3,
-            [seeing("w5..."), None, seeing("w5...")],
-        ),
-    ]
-    for reader, limits, opinions in cases:
-        pages = [vision(4, width=VOCAB)] * 3
-        expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits, opinions=opinions).transcripts
-        for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
-            drafts = [Knowing([*expected[n].token_ids, EOS, 5, 6]) for n in order]
-            paged = PagedEngine(reader, replace(CHAIN, lag=lag, step_tokens=step_tokens))
-            found = in_order(paged, items(reader, pages, limits, opinions, drafts))
-            same(found, expected)
-            assert paged.stats.accepted > 0
-
-
-def dotted() -> Reader:
-    """w5 and dots without end; where a fourth is banned, w6, and the end."""
-    reader = chain_reader(second_choice({READ: 5, 5: 9, 9: 9, 6: EOS}, {9: 6}))
-    dots = type(reader.tokenizer).from_str(reader.tokenizer.to_str().replace('"w9"', '"."'))
-    return replace(reader, tokenizer=dots)
-
-
 def counting(length: int) -> tuple[Reader, list[int]]:
     """A model that writes w5 w6 w7 ..., and what it writes."""
     followers = {READ: 5, **{token: 5 + (token - 4) % 58 for token in range(5, 63)}}
@@ -203,38 +167,6 @@ def test_a_draft_that_finds_its_way_late_is_used_and_dropped_again() -> None:
     paged, ended = read_counting([Knowing(late) for _ in range(4)], lag=1)
     assert 180 < ended[0].num_steps < 250
     assert paged.stats.accepted > 200
-
-
-@pytest.mark.parametrize(("long", "few"), [(50, 5), (50, 4), (400, 5)])
-def test_drafts_are_asked_of_few_and_long_pages(long: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "_LONG", long)
-    _, text = counting(300)
-    asked: list[int] = []
-
-    class Asked(Knowing):
-        def propose(self, tokens: Sequence[int], limit: int) -> list[int]:
-            asked.append(len(tokens))
-            return super().propose(tokens, limit)
-
-    paged, ended = read_counting([Asked(text) for _ in range(5)], lag=1, draft_pages=few)
-    if (long, few) == (50, 5):
-        assert min(asked) >= 50
-        assert all(page.num_steps < 150 for page in ended), "of 299 without drafts"
-    else:
-        assert (asked, paged.stats.draft_steps) == ([], 0)
-
-
-def test_drafts_are_asked_when_pages_have_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "_LONG", 20)
-    reader, text = counting(300)
-    limits = [DecodeSettings(max_tokens=6 + count, ngram_size=0, loop_tokens=0) for count in (100, 100, 300)]
-    paged = PagedEngine(reader, replace(CHAIN, slots=3, max_tokens=512, lag=1, draft_pages=1))
-    pages, drafts = [vision(4, width=VOCAB)] * 3, [Knowing(text) for _ in range(3)]
-    ended = {page.index: page for page in paged.read(items(reader, pages, limits, drafts=drafts))}
-    assert list(ended[2].transcript.token_ids) == text
-    assert [ended[index].num_steps for index in (0, 1)] == [99, 99]
-    assert 99 < ended[2].num_steps < 200
-    assert paged.stats.draft_rows == paged.stats.draft_steps > 0
 
 
 def test_only_pages_with_good_drafts_pay_for_the_others() -> None:

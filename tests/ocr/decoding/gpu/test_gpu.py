@@ -243,12 +243,11 @@ def test_nothing_waits_for_the_device() -> None:
             steps.step(2)
             steps.plan[:2, 0] = 21
             steps.step(2)
-            pending = steps.choose_again(steps.previous, [1], [{3, 4}], [1], 5)
-            steps.set_token(0, 7)
+            pending = steps.choose_again(steps.previous, [1], [{3, 4}], [1])
             steps.move([1], [3])
             steps.step_drafts([0, 1], [[5, 6, 7], [8]], 4)
             steps.step_drafts([0, 1], [[9], [8, 7]], 4)
-            pending = steps.choose_again(steps.draft_logits([2, 4], 1), [0, 1], [{3}, {4}], [0, 1], 5)
+            pending = steps.choose_again(steps.draft_logits([2, 4], 1), [0, 1], [{3}, {4}], [0, 1])
             steps.feed([0, 1], [6, 7])
             return pending.host
 

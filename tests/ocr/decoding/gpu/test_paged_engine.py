@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.decode_pages import decode_pages
@@ -20,7 +19,7 @@ from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, star
 from ocr.model.prompt import encode_prompt, splice
 from ocr.speculative.draft import Draft
 from ocr.types import Transcript
-from tests.ocr.decoding.test_decode_pages import STOPS_EARLY, UP_TO_THE_END, second_choice, seeing
+from tests.ocr.decoding.test_decode_pages import UP_TO_THE_END
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
@@ -33,7 +32,6 @@ def items(
     reader: Any,
     pages: Sequence[Any],
     limits: Sequence[DecodeSettings],
-    opinions: Sequence[SecondOpinion | None] | None = None,
     drafts: Sequence[Draft | None] | None = None,
     prompt: str = PROMPT,
 ) -> list[Item]:
@@ -45,12 +43,10 @@ def items(
         Item(
             prompt=partial(torch.clone, embeds),
             num_prompt=len(embeds),
-            reading=start_reading(reader, len(embeds), limit, opinion),
+            reading=start_reading(reader, len(embeds), limit),
             draft=draft,
         )
-        for embeds, limit, opinion, draft in zip(
-            prompts, limits, opinions or none, drafts or none, strict=True
-        )
+        for embeds, limit, draft in zip(prompts, limits, drafts or none, strict=True)
     ]
 
 
@@ -237,57 +233,6 @@ def chain_reader(model: ChainReader) -> Reader:
     config = model.language_model.config
     config.num_key_value_heads, config.head_dim = 1, VOCAB
     return Reader(model=model, tokenizer=tokenizer())
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_refused_ends(lag: int) -> None:
-    reader = chain_reader(second_choice(*STOPS_EARLY))
-    pages = [vision(4, width=VOCAB) for _ in range(4)]
-    limits = [DecodeSettings(), DecodeSettings(), DecodeSettings(min_share=0), DecodeSettings()]
-    opinions = [
-        seeing("w5w6w7w8" + "w7w8" * 3),
-        None,
-        seeing("w5w6w7w8" * 3),
-        seeing("w5w6" + "abcdefghij" * 3),
-    ]
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits, opinions=opinions).transcripts
-    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
-    same(in_order(engine, items(reader, pages, limits, opinions)), expected)
-    assert expected[0].raw == "w5 w6 w7 w8"
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_an_end_refused_where_a_token_was_banned(lag: int) -> None:
-    """w5 w6 w5, then w6 is banned, the end refused, and w7 what is left."""
-    model = second_choice({READ: 5, 5: 6, 6: 5, 7: EOS}, {5: EOS})
-    with torch.no_grad():
-        model.lm_head.weight[7, 5] = 2.0
-    reader = chain_reader(model)
-    limits = [DecodeSettings(ngram_size=2, ngram_window=30)] * 2
-    opinions = [seeing("w5w6w5w7" + "abc" * 9), None]
-    pages = [vision(4, width=VOCAB)] * 2
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits, opinions=opinions).transcripts
-    assert expected[0].token_ids[:4] == (5, 6, 5, 7)
-    assert expected[1].token_ids == (5, 6, 5)
-    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
-    same(in_order(engine, items(reader, pages, limits, opinions)), expected)
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_leaders_stay_in_their_place(lag: int) -> None:
-    model = second_choice({READ: 5, 5: 9, 9: 9, 6: EOS}, {9: 6})
-    reader = chain_reader(model)
-    dots = type(reader.tokenizer).from_str(reader.tokenizer.to_str().replace('"w9"', '"."'))
-    reader = replace(reader, tokenizer=dots)
-    limits = [DecodeSettings(ngram_size=3, ngram_window=20, min_share=0.0, max_share=0.0)] * 2
-    engine = PagedEngine(reader, EngineSettings(slots=2, lag=lag, kv_bytes=1 << 24))
-    pages = [vision(4, width=VOCAB)] * 2
-    found = in_order(engine, items(reader, pages, limits, [seeing("w5..."), None]))
-    assert [page.token_ids for page in found] == [(5, 9, 9, 9, 9), (5, 9, 9, 9, 6)]
-    expected = decode_pages(
-        reader, pages, prompt=PROMPT, settings=limits, opinions=[seeing("w5..."), None]
-    ).transcripts
-    same(found, expected)
 
 
 @pytest.mark.parametrize("lag", [0, 1])

@@ -7,7 +7,6 @@ import pytest
 import torch
 from PIL import Image
 
-from ocr.character_head.second_opinion import opinion_of
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding import decode_pages as decoding
@@ -31,19 +30,18 @@ TRUTH = (TESTS / "truth" / "letter.png" / "1.txt").read_text(encoding="utf-8")
 def read_letters(
     loaded: LoadedModel, paged: PagedReader | None, copies: int, *, drafts: bool = False
 ) -> tuple[list[str], DecodeOutput]:
-    """The text of so many copies, and what decoding says of them. drafts: from the character head."""
+    """The text of so many copies, and what decoding says of them. drafts: of what it says."""
     with Image.open(LETTER) as picture:
         pixels = np.asarray(picture.convert("RGB"))
     with torch.inference_mode():
         (tokens,) = loaded.model.encoder.encode([views(pixels, "gundam", 6)])
-    source = drafts_for(loaded.tokenizer, loaded.characters)
+    source = drafts_for(loaded.tokenizer)
     output = decode_pages(
         loaded,
         [tokens] * copies,
         prompt=loaded.prompt,
         settings=[settings_for("image")] * copies,
-        opinions=[opinion_of(tokens, loaded.characters)] * copies,
-        drafts=[source.of(tokens, None) for _ in range(copies)] if drafts else None,
+        drafts=[source.of(TRUTH) for _ in range(copies)] if drafts else None,
         paged=paged,
     )
     height, width = pixels.shape[:2]

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ocr.character_head.second_opinion import SecondOpinion
 from ocr.decoding.sequence.page_reading import DecodeSettings, PageReading, start_reading
-from tests.ocr.decoding.test_decode_pages import seeing
 from tests.ocr.tiny_reader import EOS, ChainReader, Reader, tokenizer
 
 READER = Reader(model=ChainReader({}), tokenizer=tokenizer())
@@ -32,11 +30,9 @@ def text(seed: int) -> list[int]:
     return written
 
 
-def read(
-    tokens: list[int], limits: DecodeSettings, opinion: SecondOpinion | None, *, skips: bool
-) -> PageReading:
+def read(tokens: list[int], limits: DecodeSettings, *, skips: bool) -> PageReading:
     """A page that writes these tokens, 3 for each that is banned; skips: what need not be looked at is only noted."""
-    page, calm = start_reading(READER, 100, limits, opinion), 0
+    page, calm = start_reading(READER, 100, limits), 0
     for token in tokens:
         if skips and len(page.tokens) < calm:
             page.tokens.append(token)
@@ -49,22 +45,21 @@ def read(
     return page
 
 
-@pytest.mark.parametrize("opinion", [None, seeing("w5w6" * 200)])
 @pytest.mark.parametrize("seed", range(30))
 def test_pages_end_and_repeat_where_they_do_when_every_token_is_looked_at(
-    seed: int, opinion: SecondOpinion | None
+    seed: int,
 ) -> None:
-    seen, skipping = (read(text(seed), BUSY, opinion, skips=skips) for skips in (False, True))
+    seen, skipping = (read(text(seed), BUSY, skips=skips) for skips in (False, True))
     assert skipping.tokens == seen.tokens
     assert (skipping.finish, skipping.loop_period) == (seen.finish, seen.loop_period)
 
 
 def test_the_texts_reach_every_limit() -> None:
-    pages = [read(text(seed), BUSY, seeing("w5w6" * 200), skips=True) for seed in range(30)]
+    pages = [read(text(seed), BUSY, skips=True) for seed in range(30)]
     assert {page.finish for page in pages} == {"loop", "length"}
     assert any(3 in page.tokens for page in pages)
 
 
 def test_a_page_that_is_sampled_is_always_looked_at() -> None:
     limits = replace(BUSY, temperature=0.5)
-    assert start_reading(READER, 100, limits, None).calm_until() == 0
+    assert start_reading(READER, 100, limits).calm_until() == 0

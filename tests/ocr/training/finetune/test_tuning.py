@@ -25,7 +25,7 @@ from ocr.training.finetune.tuning import (
     tune,
 )
 from ocr.training.small import PROMPT
-from tests.ocr.training.own_pages import load, without_head, write_model
+from tests.ocr.training.own_pages import load, write_model
 
 IDS = (5, 9, 7, 11, 6)
 
@@ -97,32 +97,13 @@ def test_what_a_step_moves(loaded: LoadedModel, frozen: bool) -> None:
     names = moved(before, loaded)
     assert any(name.startswith("language_model.layers.0") for name in names)
     assert any(name.startswith("encoder.sam_model.blocks.0") for name in names) is not frozen
-    assert not any("character_head" in name for name in names)
     # It can read again.
     assert not loaded.model.training
     assert not any(p.requires_grad for p in loaded.model.parameters())
 
 
-def test_the_character_head_keeps_its_opinion(tmp_path: Path) -> None:
-    page = page_input(image(300, 200), PROMPT, IDS)
-
-    def drift(hold_head: float) -> float:
-        loaded = load(write_model(tmp_path))
-        pixels, encoder = page.global_view, loaded.model.encoder
-        with torch.no_grad():
-            before = encoder.character_logits(encoder.patches(pixels)).log_softmax(-1)
-        settings = TuneSettings(epochs=12, batch=1, rate=1e-2, hold_head=hold_head)
-        first, *_, last = tune(loaded, 1, lambda _: page, settings)
-        assert last.loss < first.loss / 2
-        with torch.no_grad():
-            after = encoder.character_logits(encoder.patches(pixels)).log_softmax(-1)
-        return float((before.exp() * (before - after)).sum(-1).mean())
-
-    assert drift(1.0) < drift(0.0) / 2
-
-
 def test_replay_adds_a_page_to_every_page(tmp_path: Path) -> None:
-    loaded = load(write_model(tmp_path, without_head()))
+    loaded = load(write_model(tmp_path))
     page = page_input(image(300, 200), PROMPT, IDS)
     drawn: list[int] = []
 

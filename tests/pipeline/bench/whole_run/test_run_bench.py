@@ -100,7 +100,7 @@ def test_tiles_belong_to_the_prompt(shape: Path, tmp_path: Path) -> None:
         output_tokens=100,
     )
     assert config.decode.max_tokens == 903 + 2 + 100
-    assert (config.decode.loop.tokens, config.decode.length.max_share) == (0, 0)
+    assert config.decode.loop.tokens == 0
     assert completed(config).decode.pdf.size == 20, "what a run does to every token it does here as well"
 
 

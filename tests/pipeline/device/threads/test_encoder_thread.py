@@ -14,7 +14,7 @@ from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import PageResult
-from tests.pipeline.device.fakes import CHARACTERS, NO_DRAFTS, FakeEncoder, loaded_reader, rendered
+from tests.pipeline.device.fakes import NO_DRAFTS, FakeEncoder, loaded_reader, rendered
 from tests.pipeline.runs import WAIT_S, wait_until
 
 OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
@@ -23,15 +23,13 @@ OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
 class Encoding:
     """A loop over fakes, and its queues."""
 
-    def __init__(
-        self, encoder: FakeEncoder, most: int, *, characters: str | None = None, out_bytes: int | None = None
-    ) -> None:
+    def __init__(self, encoder: FakeEncoder, most: int, *, out_bytes: int | None = None) -> None:
         self.encoder = encoder
         self.incoming: Handover[Ticket] = Handover()
         self.outgoing: Handover[Ticket] = Handover(out_bytes)
         loop_encoder: Any = encoder
         self.loop = EncoderLoop(
-            loaded_reader(characters=characters),
+            loaded_reader(),
             loop_encoder,
             NO_DRAFTS,
             incoming=self.incoming,
@@ -167,36 +165,21 @@ def test_a_page_that_is_too_large_alone_fails_for_want_of_memory() -> None:
     assert flow.handed_on() == [0, 2]
 
 
-@pytest.mark.parametrize("characters", [None, CHARACTERS])
-def test_views_are_kept_only_for_boxes_by_the_character_head(characters: str | None) -> None:
-    flow = Encoding(FakeEncoder(seen={0: "abc"} if characters else {}), 1, characters=characters)
+def test_views_are_not_kept_once_they_are_encoded() -> None:
+    flow = Encoding(FakeEncoder(), 1)
     dropped: list[int] = []
     (ticket,) = flow.put(0)
     ticket.dropped = dropped.append
     flow.run()
     assert ticket.encoded is not None
-    kept = 3 * 8 * 8 if characters else 0
-    assert dropped == ([] if characters else [3 * 8 * 8])
-    assert ticket.rendered.num_bytes == ticket.encoded.rendered.num_bytes == kept
+    assert dropped == [3 * 8 * 8]
+    assert ticket.rendered.num_bytes == ticket.encoded.rendered.num_bytes == 0
     assert (ticket.rendered.width_px, ticket.rendered.page) == (8, rendered(0).page)
 
 
-def test_a_page_on_which_the_head_sees_nothing_is_not_read() -> None:
-    flow = Encoding(FakeEncoder(seen={0: "abc", 1: "", 2: "w"}), 3, characters=CHARACTERS)
-    tickets = flow.run(0, 1, 2)
-    assert flow.handed_on() == [0, 2]
-    blank = tickets[1].outcome.result(0)
-    assert isinstance(blank, PageResult)
-    assert (blank.status, blank.page) == ("blank", tickets[1].rendered.page)
-    assert {timing.stage for timing in blank.timings} == {"render", "encode_global", "encode_local"}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("characters", [None, CHARACTERS])
-def test_a_page_without_a_request_costs_itself_only(
-    characters: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also in a batch of which others are blank or have lost their views already."""
+def test_a_page_without_a_request_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a batch of which others have lost their views already."""
     real = encoder_thread.page_request
 
     def breaks(loaded: Any, page: EncodedPage, *settings: Any) -> Any:
@@ -205,15 +188,10 @@ def test_a_page_without_a_request_costs_itself_only(
         return real(loaded, page, *settings)
 
     monkeypatch.setattr(encoder_thread, "page_request", breaks)
-    seen: dict[int, str | None] = {0: "abc", 1: "", 2: "c", 3: "w"} if characters else {}
-    flow = Encoding(FakeEncoder(seen=seen), 4, characters=characters)
+    flow = Encoding(FakeEncoder(), 4)
     tickets = flow.run(0, 1, 2, 3)
     assert failure(tickets[2]) == ("failed", "encode", "internal")
-    assert flow.handed_on() == ([0, 3] if characters else [0, 1, 3])
-    if characters:
-        blank = tickets[1].outcome.result(0)
-        assert isinstance(blank, PageResult)
-        assert blank.status == "blank"
+    assert flow.handed_on() == [0, 1, 3]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.ocr.tiny_reader import ChainReader, Reader, tokenizer
 
 def item(max_tokens: int = 40) -> Item:
     reader = Reader(model=ChainReader({}), tokenizer=tokenizer())
-    reading = start_reading(reader, 10, DecodeSettings(max_tokens=max_tokens), None)
+    reading = start_reading(reader, 10, DecodeSettings(max_tokens=max_tokens))
     return Item(prompt=lambda: torch.zeros(10, 64), num_prompt=10, reading=reading)
 
 

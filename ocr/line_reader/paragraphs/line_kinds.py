@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.layout.quantiles import median
+from ocr.line_reader.paragraphs.quantiles import median
+from ocr.line_reader.paragraphs.text_lines import Line
 
 _LONG, _FEW = 8, 3  # the least characters a line, and lines, by which the width of characters is judged
 _SAME = 0.03  # the tolerance of the width of characters

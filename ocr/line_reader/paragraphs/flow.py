@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ocr.layout.localize.paragraphs.line_kinds import (
+from ocr.line_reader.paragraphs.line_kinds import (
     has_leader,
     is_index,
     is_list,
@@ -11,8 +11,9 @@ from ocr.layout.localize.paragraphs.line_kinds import (
     is_numbered,
     item_mark,
 )
-from ocr.layout.localize.paragraphs.text_lines import Line
-from ocr.layout.quantiles import percentile
+from ocr.line_reader.paragraphs.quantiles import percentile
+from ocr.line_reader.paragraphs.table_rows import find_tables
+from ocr.line_reader.paragraphs.text_lines import Line
 
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
@@ -33,6 +34,16 @@ _BLANKS = 1.5  # the width of these blanks, in letters
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
 _FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
 _SOME = 4  # with fewer a column's right edge is not known
+
+
+def ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    """Yields the blocks that lines make up, in their order, as ranges [start, end) with a label."""
+    at = 0
+    for start, end in find_tables(lines):
+        yield from Flow(lines, at, start).ranges()
+        yield start, end, "table"
+        at = end
+    yield from Flow(lines, at, len(lines)).ranges()
 
 
 class Flow:

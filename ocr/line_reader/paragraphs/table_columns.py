@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ocr.imaging.measures import WORD_GAP
-from ocr.layout.localize.paragraphs.text_lines import Line, Span
+from ocr.line_reader.paragraphs.text_lines import Line, Span
 
 # In type sizes.
 _GAP = 0.7  # one of a line's gaps must be this wide for them to matter

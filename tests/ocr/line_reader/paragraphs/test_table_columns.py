@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.imaging.measures import WORD_GAP
-from ocr.layout.localize.paragraphs.table_columns import shared_strips
-from ocr.layout.localize.paragraphs.text_lines import Line, Span
+from ocr.line_reader.paragraphs.table_columns import shared_strips
+from ocr.line_reader.paragraphs.text_lines import Line, Span
 
 EDGES = st.lists(st.integers(0, 60), min_size=2, max_size=12, unique=True).map(sorted)
 
@@ -16,7 +16,7 @@ def spans(edges: list[int]) -> list[Span]:
 def test_lines_share_what_is_white_in_all_of_them_and_wide_enough(
     strips: list[Span], cells: list[Span]
 ) -> None:
-    line = Line(block=0, start=0, end=1, text="x", spans=tuple(cells), base=10.0, size=8.0)
+    line = Line(block=0, text="x", spans=tuple(cells), base=10.0, size=8.0)
     ends = [float("-inf"), *(x for cell in cells for x in cell), float("inf")]
     free = list(zip(ends[::2], ends[1::2], strict=True))
     both = [(max(a[0], b[0]), min(a[1], b[1])) for a in strips for b in free]

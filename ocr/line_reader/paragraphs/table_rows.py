@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.layout.localize.paragraphs.line_kinds import is_numbered
-from ocr.layout.localize.paragraphs.table_columns import (
+from ocr.line_reader.paragraphs.line_kinds import is_numbered
+from ocr.line_reader.paragraphs.table_columns import (
     both_sides,
     crossings,
     fills_strip,
@@ -15,7 +15,7 @@ from ocr.layout.localize.paragraphs.table_columns import (
     is_in_line,
     shared_strips,
 )
-from ocr.layout.localize.paragraphs.text_lines import Line, Span
+from ocr.line_reader.paragraphs.text_lines import Line, Span
 
 # In type sizes.
 _WIDE = 1.5  # a strip wider than this is no better
