@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from encoders.views import UInt8Array
-from ocr.line_reader.faint_print import darkened
+from ocr.line_reader.faint_print import darkened, darkness_between
+from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
@@ -24,6 +25,8 @@ Part = TypeVar("Part", Block, Word)
 # number alone on its page is read with over 0.9.
 _SCRAP_CHARS, _SURE = 12, 0.85
 _SCRAP = "a few characters only, which may be none"
+# Faint lines with less are grain, shadows or print of the back.
+_FEWEST_LETTERS = 4
 # Lines are looked for at 100 dpi on A4, at a third of that on A1.
 _LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
@@ -44,6 +47,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         grey = darkened(rendered.grey)
         darkness = darkness_of(grey)
         found = reader.read(darkness, reader.find(darkness))
+        found += _faint_lines(grey, found, reader)
         lines = lines_of_text(found)
         rules = [read for read in found if read.is_rule]
         signals = line_signals(lines, num_left_out=len(found) - len(lines) - len(rules))
@@ -75,6 +79,19 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
+
+
+def _faint_lines(grey: UInt8Array, found: list[ReadLine], reader: LineReader) -> list[ReadLine]:
+    """Returns the lines of faint and of light print that were not found and can be read now that they are dark."""
+    darkness = darkness_between(grey, (line.line for line in found))
+    if darkness is None:
+        return []
+    lines = reader.read(darkness, reader.find(darkness))
+    return [
+        line
+        for line in lines
+        if line.confidence > _SURE and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
+    ]
 
 
 def _is_too_small(rendered: RenderedPage) -> bool:

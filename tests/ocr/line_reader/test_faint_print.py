@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ocr.line_reader.faint_print import darkened
+from ocr.line_reader.faint_print import darkened, darkness_between
+from ocr.line_reader.found_lines import TextLine
 
 
 def page(ground: int, shade: int) -> np.ndarray:
@@ -22,3 +23,17 @@ def test_faint_marks_become_dark_on_white_lighter_or_darker_than_their_paper(gro
 def test_pages_with_dark_marks_or_none_stay_as_they_are(ground: int, shade: int) -> None:
     made = page(ground, shade)
     assert darkened(made) is made
+
+
+def test_light_and_faint_marks_between_the_lines_become_dark() -> None:
+    made = np.full((400, 400), 200, np.uint8)
+    made[50:60, 20:380] = 20  # a line that was read
+    made[150:160, 20:380:3] = 255
+    made[250:260, 20:380:3] = 170
+    line = TextLine(left=15, right=385, baseline=np.full(370, 58, np.float32), size=14.0)
+    dark = darkness_between(made, [line])
+    assert dark is not None
+    assert float(dark[40:70].max()) == 0
+    assert min(float(dark[155, 20:380:3].min()), float(dark[255, 20:380:3].min())) > 0.3
+    assert float(dark[300:].max()) == 0
+    assert darkness_between(np.full((400, 400), 200, np.uint8), []) is None

@@ -211,7 +211,7 @@ def test_a_few_characters_are_believed_only_if_they_were_read_surely(
     assert (result.status, result.confidence) == (expected, chance)
 
 
-@pytest.mark.parametrize("name", ["255-235", "230-255", "0-20"])
+@pytest.mark.parametrize("name", ["255-235", "230-255", "0-20", "half-225", "half-205"])
 def test_faint_print_is_read(reader: LineReader, tmp_path: Path, name: str) -> None:
     made = next(page for page in faint.faint(Workshop(packages=tmp_path)) if page.name == name)
     (tmp_path / "a.png").write_bytes(made.content)
