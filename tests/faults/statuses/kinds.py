@@ -2,11 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-<<<<<<< HEAD
-from tests.faults.statuses import damaged, handwriting, ordinary, patterns, scripts
-=======
-from tests.faults.statuses import damaged, faint, handwriting, patterns, scripts
->>>>>>> 3901232 (Faint and light print is read, and a scan on a page out of size is not blank)
+from tests.faults.statuses import damaged, faint, handwriting, ordinary, patterns, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
 Kind = Callable[[Workshop], Iterator[MadePage]]
