@@ -34,6 +34,8 @@ _BATCH_PX = (
 )
 # In the finder's input: type that is too small for it, and type that is not.
 _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
+# A page that is reduced so much, a strip or a banner, is looked at again from near where nothing was found.
+_STRIP_SCALE, _CLOSE_SCALE = 0.2, 0.5
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
@@ -78,10 +80,12 @@ class LineReader:
     def find(self, darkness: Floats) -> list[TextLine]:
         """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
 
-        Small print is looked at a second time, enlarged: the page may be a sheet of newspaper.
+        Small print is looked at a second time, enlarged: the page may be a sheet of newspaper, or a long strip.
         """
         scale = min(1.0, FINDER_PX / max(darkness.shape))
         lines = self._found(darkness, scale)
+        if not lines and scale < _STRIP_SCALE:
+            lines = self._found(darkness, _CLOSE_SCALE)
         size = scale * median(line.size for line in lines) if lines else _GOOD_SIZE_PX
         if scale < 1 and size < _SMALL_SIZE_PX:
             lines = self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size))

@@ -27,6 +27,8 @@ _GAP_PX, _BLUR_PX, _BESIDE_PX = 8, 4, 4
 # The contrast of a mark: so many times the deviation of the paper's shades, which is so many times their median
 # difference; at least NOISE_LEVELS, and never more than this.
 _NOISE_SIGMAS, _SIGMA, _MAX_CONTRAST = 6.0, 1.4826, 64.0
+# The share of pixels of the very same shade from which on a page was never paper: there so much is a mark.
+_CLEAN_SHARE, _CLEAN_LEVELS = 0.8, 3
 # The share of every fourth row's pixels that are sharp edges on a page that cannot be blank.
 _BUSY_SHARE, _EDGE_STEP = 0.004, 4
 # The window in which a mark is searched for, a digit of 8 pt, and the one over which the paper's shade is averaged, as
@@ -53,7 +55,9 @@ def is_blank(pixels: UInt8Array) -> bool:
         return False
     contrast = _contrast(_without_borders(grey), radius_px)
     sigma = _SIGMA * float(np.median(contrast))
-    threshold = min(max(NOISE_LEVELS, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
+    values = np.asarray(grey)
+    is_clean = np.mean(values == np.median(values)) > _CLEAN_SHARE
+    threshold = min(max(_CLEAN_LEVELS if is_clean else NOISE_LEVELS, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
     return not _has_cluster(contrast > math.floor(threshold), window_px)
 
 

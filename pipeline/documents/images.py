@@ -29,6 +29,8 @@ Image.MAX_IMAGE_PIXELS = None
 _LEFT_OUT = "its first frame is read, and the others are left out; save them as a PDF or TIFF to have all of them read"
 # The tag that says of a TIFF's frame that it is a smaller copy of another, and where it keeps which frames are pages.
 _SUBFILE, _PAGES = 254, "ocrbatch pages"
+# Light and dark shades, and the shares of a picture's pixels that are most and hardly any of them.
+_LIGHT, _DARK, _MOSTLY, _HARDLY = 224, 96, 0.5, 0.05
 _DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
 # The value that cameras, and Pillow for them, give where the resolution is not known.
 _UNDECLARED_DPI = 72
@@ -164,7 +166,8 @@ def oversized_message(width: int, height: int, max_px: int) -> str:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Returns the image as 8-bit RGB, or L if its mode has no colour: deep greys scaled, transparency laid onto white.
+    """Returns the image as 8-bit RGB, or L if its mode has no colour: deep greys scaled, transparency laid onto white,
+    or onto black or grey where white would hide what is on it.
 
     May return the image itself.
     """
@@ -174,11 +177,20 @@ def to_rgb(image: Image.Image) -> Image.Image:
         return image.getchannel(0)
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
-        white = Image.new("RGBA", rgba.size, "white")
-        return Image.alpha_composite(white, rgba).convert("RGB")
+        return Image.alpha_composite(Image.new("RGBA", rgba.size, _ground(rgba)), rgba).convert("RGB")
     if image.mode in ("1", "L"):
         return image.convert("L")
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _ground(rgba: Image.Image) -> str:
+    """Returns the colour to lay a transparent picture on: white, unless most of what is on it is light print."""
+    opaque = rgba.getchannel("A").point(lambda alpha: 255 * (alpha >= 128))
+    counts = rgba.convert("L").histogram(opaque)
+    num_px, width, height = sum(counts), *rgba.size
+    if not num_px or sum(counts[_LIGHT:]) < num_px * _MOSTLY or num_px > width * height * (1 - _MOSTLY):
+        return "white"
+    return "black" if sum(counts[:_DARK]) < num_px * _HARDLY else "grey"
 
 
 def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:

@@ -21,6 +21,9 @@ LAYOUT_DPI = 144
 POINTS_PER_INCH = 72
 # For the line reader, which learned from pages at 100 to 300 dpi.
 _LINES_DPI = 200
+# Pages smaller than this, a postcard's side, may be scans to which a program gave too high a resolution: a picture that
+# fills at least this share of the page is drawn with its own pixels, up to so many from corner to corner.
+_SMALL_PT, _FILLED_SHARE, _MOST_PICTURE_PX = 300, 0.5, 4000
 # A canvas is a few megapixels; only a page narrower than any paper needs more to fill it.
 _MAX_FILL_PX = 32_000_000
 # The text rendering mode of the text that OCR programs put under a scan.
@@ -94,7 +97,7 @@ def render_pdf_page(
     if settings.dpi is None:
         filling, most_px = plan.scale(width_pt, height_pt), _MAX_FILL_PX
         if tile.lines:
-            filling = _LINES_DPI / POINTS_PER_INCH
+            filling = max(_LINES_DPI / POINTS_PER_INCH, _picture_scale(document, index, width_pt, height_pt))
         elif tile.views is not None:
             filling, most_px = VIEWS_DPI / POINTS_PER_INCH, min(most_px, tile.views.most_px)
         scale = min(filling, math.sqrt(most_px / (width_pt * height_pt)))
@@ -106,6 +109,21 @@ def render_pdf_page(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
         )
         return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+
+
+def _picture_scale(document: Any, index: int, width_pt: float, height_pt: float) -> float:
+    """Returns the pixels per point of a picture that fills a page smaller than any paper, to which it was scaled down.
+
+    0 where there is none. Raises: PageRenderError.
+    """
+    if max(width_pt, height_pt) > _SMALL_PT:
+        return 0.0
+    with _as_page_errors():
+        pictures = document.load_page(index).get_image_info()
+    area = width_pt * height_pt * _FILLED_SHARE
+    filling = [picture for picture in pictures if abs(pymupdf.Rect(picture["bbox"])) >= area]
+    most = max((math.hypot(one["width"], one["height"]) for one in filling), default=0.0)
+    return min(most, _MOST_PICTURE_PX) / math.hypot(width_pt, height_pt)
 
 
 def size_pt(document: Any, index: int) -> tuple[float, float]:

@@ -4,12 +4,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from encoders.views import UInt8Array
+from ocr.line_reader.faint_print import darkened, darkness_between
+from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.page_text import lines_of_text, page_text
-from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.unread_ink import unread_ink
 from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
@@ -23,6 +25,10 @@ Part = TypeVar("Part", Block, Word)
 # number alone on its page is read with over 0.9.
 _SCRAP_CHARS, _SURE = 12, 0.85
 _SCRAP = "a few characters only, which may be none"
+# Faint lines with less are grain, shadows or print of the back.
+_FEWEST_LETTERS = 4
+# Lines are looked for at 100 dpi on A4, at a third of that on A1.
+_LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
 # over 41%, pen marks and stamps included.
 _MOST_UNREAD = 0.7
@@ -38,18 +44,20 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     assert rendered.grey is not None, "a page for the line reader"
     watch = Stopwatch()
     with watch.measure():
-        darkness = darkness_of(rendered.grey)
+        grey = darkened(rendered.grey)
+        darkness = darkness_of(grey)
         found = reader.read(darkness, reader.find(darkness))
+        found += _faint_lines(grey, found, reader)
         lines = lines_of_text(found)
         rules = [read for read in found if read.is_rule]
         signals = line_signals(lines, num_left_out=len(found) - len(lines) - len(rules))
         strange = strange_lines(found)
         written = [line for line in strange if any(line.line is kept for kept in lines)]
         parsed, confidence = rated(page_text(lines), signals, reader.calibration, written)
-        parsed = _on_page(parsed, rendered, rendered.grey)
+        parsed = _on_page(parsed, rendered, grey)
         seen = [*lines, *rules] if lines else []
-        is_unread = unread_ink(rendered.grey, (line.line for line in seen)) > _MOST_UNREAD
-        is_large = not parsed.text.strip() and shows_large_print(rendered.grey, reader)
+        is_unread = unread_ink(grey, (line.line for line in seen)) > _MOST_UNREAD
+        is_large = not parsed.text.strip() and shows_large_print(grey, reader)
     result = PageResult(
         page=rendered.page,
         status="ok" if parsed.text.strip() else "blank",
@@ -63,7 +71,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         timings=(*render_timings(rendered), single("lines", watch.seconds)),
     )
     result = unread(result)
-    if is_large:
+    if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)
     if is_unread:
         result = doubted(result, _UNREAD)
@@ -71,6 +79,26 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
+
+
+def _faint_lines(grey: UInt8Array, found: list[ReadLine], reader: LineReader) -> list[ReadLine]:
+    """Returns the lines of faint and of light print that were not found and can be read now that they are dark."""
+    darkness = darkness_between(grey, (line.line for line in found))
+    if darkness is None:
+        return []
+    lines = reader.read(darkness, reader.find(darkness))
+    return [
+        line
+        for line in lines
+        if line.confidence > _SURE and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
+    ]
+
+
+def _is_too_small(rendered: RenderedPage) -> bool:
+    """Returns whether lines of usual print are too small to be found, as the page is larger than any sheet."""
+    if rendered.page.kind != "pdf" or rendered.dpi is None:
+        return False
+    return rendered.dpi * min(1.0, FINDER_PX / max(rendered.width_px, rendered.height_px)) < _LEAST_DPI
 
 
 def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:

@@ -21,6 +21,8 @@ from pipeline.text_layer.extract.lines import as_text
 from pipeline.text_layer.extract.spans import read_lines
 from pipeline.types import Page
 
+# On a page so large that it is drawn with less, print of usual size cannot be seen.
+_LEAST_DPI = 60
 # A page that takes longer to draw does not get its text layer extracted too: rendering has a time limit.
 _PATIENCE_S = 5.0
 
@@ -93,7 +95,7 @@ def _rendered(
     drawn, stands, blank = _upright(page, document, settings, tile)
     missing = page_losses.missing_message(document, page.page_index) if page.kind == "pdf" else drawn.missing
     if blank:
-        _check_blank(page, document, missing)
+        _check_blank(page, document, missing, drawn.dpi)
     angle_deg = orientation.taken(stands, settings)
     if page.kind == "video" or (page.kind == "image" and images.count_frames(document) == 1):
         documents.check()
@@ -177,13 +179,15 @@ def _turned(
     return replace(drawn, pixels=pixels, grid=grid)
 
 
-def _check_blank(page: Page, document: Any, missing: str) -> None:
-    """Raises PageRenderError where a page only looks blank. missing: what of it could not be drawn."""
+def _check_blank(page: Page, document: Any, missing: str, dpi: float | None) -> None:
+    """Raises PageRenderError where a page only looks blank. missing: what of it could not be drawn; dpi: it was at."""
     if missing:
         raise PageRenderError("unreadable", missing)
     if page.kind != "pdf":
         return
-    if pdf.shows_text(document, page.page_index):
+    if pdf.shows_text(document, page.page_index) or (
+        dpi is not None and dpi < _LEAST_DPI and pdf.drawn(document, page.page_index)
+    ):
         # Neither blank nor readable: given such a page, the model invents text.
         raise PageRenderError("illegible", "its print is too small to be seen at this size; raise render.dpi")
     if document.is_repaired:

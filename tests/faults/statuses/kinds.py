@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tests.faults.statuses import damaged, handwriting, ordinary, patterns, scripts
+from tests.faults.statuses import damaged, faint, handwriting, ordinary, patterns, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
 Kind = Callable[[Workshop], Iterator[MadePage]]
@@ -18,6 +18,9 @@ KINDS: Mapping[str, Kind] = {
     "pattern": patterns.patterns,
     "half_lost": damaged.half_lost,
     "whole_picture": damaged.whole,
+    "faint": faint.faint,
+    "clear_ground": faint.clear,
+    "out_of_size": faint.out_of_size,
 }
 
 # Pages that must be read, and not be doubted.

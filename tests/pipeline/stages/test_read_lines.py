@@ -18,6 +18,8 @@ from pipeline.stages.read_lines import find_words, read_lines
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.types import Page, RenderedPage
+from tests.faults.statuses import faint
+from tests.faults.statuses.pages import Workshop
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 LETTER = Page(path=str(SAMPLES / "letter.png"), sha256="", kind="image", page_index=0)
@@ -207,3 +209,27 @@ def test_a_few_characters_are_believed_only_if_they_were_read_surely(
     assert page.grey is not None
     result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
     assert (result.status, result.confidence) == (expected, chance)
+
+
+@pytest.mark.parametrize("name", ["255-235", "230-255", "0-20", "half-225", "half-205"])
+def test_faint_print_is_read(reader: LineReader, tmp_path: Path, name: str) -> None:
+    made = next(page for page in faint.faint(Workshop(packages=tmp_path)) if page.name == name)
+    (tmp_path / "a.png").write_bytes(made.content)
+    page = rendered(Page(path=str(tmp_path / "a.png"), sha256="", kind="image", page_index=0))
+    result = read_lines(page, reader)
+    assert (result.status, result.parsed is not None) == ("ok", True)
+    assert result.parsed is not None
+    assert " ".join(result.parsed.text.split()) == made.text
+
+
+def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
+    reader: LineReader, tmp_path: Path
+) -> None:
+    made = {page.name: page for page in faint.out_of_size(Workshop(packages=tmp_path))}
+    ends = {}
+    for name in ("corner-8000", "small-62"):
+        (tmp_path / "a.pdf").write_bytes(made[name].content)
+        page = rendered(Page(path=str(tmp_path / "a.pdf"), sha256="", kind="pdf", page_index=0))
+        result = read_lines(page, reader)
+        ends[name] = result.status, " ".join(result.parsed.text.split()) if result.parsed else ""
+    assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}

@@ -201,6 +201,19 @@ class TestImages:
         for name in ("b.png", "b.gif"):
             assert (show(save(tmp_path / name, palette, transparency=1)).pixels == 255).all()
 
+    @pytest.mark.parametrize(("shade", "ground"), [(255, 0), (230, 0), (0, 255), (128, 255)])
+    def test_light_print_on_a_transparent_ground_is_laid_onto_black(self, tmp_path, shade, ground):
+        rgba = Image.new("RGBA", (80, 60), (shade, shade, shade, 0))
+        rgba.paste((shade, shade, shade, 255), (10, 10, 30, 20))
+        shown = show(save(tmp_path / "a.png", rgba)).pixels
+        assert (int(shown[15, 15, 0]), int(shown[50, 50, 0])) == (shade, ground)
+
+    def test_light_and_dark_print_on_a_transparent_ground_is_laid_onto_grey(self, tmp_path):
+        rgba = Image.new("RGBA", (80, 60), (0, 0, 0, 0))
+        rgba.paste((255, 255, 255, 255), (10, 10, 30, 20))
+        rgba.paste((0, 0, 0, 255), (10, 30, 25, 40))
+        assert int(show(save(tmp_path / "a.png", rgba)).pixels[50, 50, 0]) == 128
+
     def test_cmyk_jpeg_is_not_inverted(self, tmp_path):
         assert (show(save(tmp_path / "a.jpg", Image.new("CMYK", (80, 60), (0, 0, 0, 0)))).pixels > 250).all()
         assert (show(save(tmp_path / "b.jpg", Image.new("CMYK", (80, 60), (0, 0, 0, 255)))).pixels < 5).all()
@@ -269,7 +282,7 @@ def test_photo_sample_is_upright():
 
 def test_print_too_small_to_see_is_not_blank(tmp_path):
     document = pymupdf.open()
-    document.new_page(width=14000, height=14000).insert_text((50, 50), "tiny", fontsize=11)
+    document.new_page(width=14000, height=14000).insert_text((50, 50), "tiny", fontsize=4)
     document.save(tmp_path / "huge.pdf")
     with pytest.raises(PageRenderError, match="too small"):
         show(tmp_path / "huge.pdf")
