@@ -19,6 +19,7 @@ from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
 from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
+from ocr.line_reader.line_ends import lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
@@ -89,7 +90,7 @@ class LineReader:
         size = scale * median(line.size for line in lines) if lines else _GOOD_SIZE_PX
         if scale < 1 and size < _SMALL_SIZE_PX:
             lines = self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size))
-        return parted(darkness, lines)
+        return lengthened(darkness, parted(darkness, lines))
 
     def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
         """Returns the lines of a page that the finder sees reduced by scale."""

@@ -1,0 +1,104 @@
+"""Lengthens lines whose first or last letters the finder missed: ink that goes on beyond their ends. Numpy only."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.imaging.measures import ONE_ROW
+from ocr.line_reader.found_lines import Floats, TextLine
+
+Ints = npt.NDArray[np.int64]
+
+# In type sizes.
+_REACH = 1.6  # more ink than a few letters is not the line's
+_LETTER_GAP, _FIRST_GAP = 0.25, 0.2  # white within a word, and up to the first letter that was missed
+_LEAST = 0.25  # less is on the line's image as it is
+_OWN = 4.0  # so much of the line tells how dark its ink is
+_TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which ink is looked for
+_INK = 0.35  # of the line's contrast
+_FAINT = 0.1  # differences in darkness that are no ink
+_ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3  # what reaches so far is a rule beside the line
+_SAMPLES = 8
+
+
+def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, each with the letters that touch its ends. darkness: the page's, [H, W] in 0..1."""
+    ends = np.array([(line.left, line.right, line.middle) for line in lines]).reshape(-1, 3)
+    found = []
+    for number, line in enumerate(lines):
+        found.append(_lengthened(darkness, line, *_room(line, ends, darkness.shape[1])))
+        ends[number, :2] = found[-1].left, found[-1].right  # what it has gained is no other's
+    return found
+
+
+def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[int, int]:
+    """Returns how far a line may reach to the left and to the right: up to its neighbours, and not far."""
+    row = ends[np.abs(ends[:, 2] - line.middle) < ONE_ROW * line.size]
+    left = row[row[:, 0] < line.left, 1].max(initial=0)
+    right = row[row[:, 1] > line.right, 0].min(initial=width)
+    reach = _REACH * line.size
+    first, end = max(left, line.left - reach), min(right, line.right + reach)
+    return round(min(first, line.left)), round(max(end, line.right))
+
+
+def _lengthened(darkness: Floats, line: TextLine, first: int, end: int) -> TextLine:
+    before = _missed(darkness, line, np.arange(line.left - 1, first - 1, -1))
+    after = _missed(darkness, line, np.arange(line.right, end))
+    if not before and not after:
+        return line
+    return replace(
+        line,
+        left=line.left - before,
+        right=line.right + after,
+        baseline=np.pad(line.baseline, (before, after), mode="edge"),
+    )
+
+
+def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
+    """Returns in how many of the pixel columns, from a line's end outwards, letters of it stand; 0 for a rule.
+
+    Ink that goes on as far as they do is no letter either.
+    """
+    if (
+        not len(columns)
+        or np.ptp(_band(darkness, line, columns[: math.ceil(_FIRST_GAP * line.size)])) < _FAINT
+    ):
+        return 0
+    own = _band(darkness, line, np.arange(*_last(line, columns[0])))
+    paper, ink = np.quantile(own, (0.3, 0.97))
+    level = paper + _INK * (ink - paper)
+    inked = np.flatnonzero(_band(darkness, line, columns).max(0) > level)
+    gaps = np.diff(inked, prepend=-1, append=len(columns))
+    wide = np.flatnonzero(gaps > _LETTER_GAP * line.size)
+    if not len(wide) or not wide[0]:
+        return 0
+    found = int(inked[wide[0] - 1]) + 1
+    beyond_letters = _band(darkness, line, columns[:found], _ABOVE_LETTERS, _BELOW_LETTERS)
+    is_rule = bool((beyond_letters.min(0) > level).any())
+    return found if found > _LEAST * line.size and not is_rule else 0
+
+
+def _last(line: TextLine, end: int) -> tuple[int, int]:
+    """Returns the columns of the line's part at an end, the first and the one behind the last."""
+    own = round(_OWN * line.size)
+    return (
+        (line.left, min(line.left + own, line.right))
+        if end < line.left
+        else (max(line.right - own, line.left), line.right)
+    )
+
+
+def _band(
+    darkness: Floats, line: TextLine, columns: Ints, above: float = _TOP, below: float = -_BOTTOM
+) -> Floats:
+    """Returns rows of a line's pixels, [8, columns]; the baseline goes on level beyond its ends.
+
+    above, below: how far the rows reach from the baseline, in type sizes.
+    """
+    offsets = np.linspace(-above * line.size, below * line.size, _SAMPLES, dtype=np.float32)
+    base = line.baseline[np.clip(columns - line.left, 0, len(line.baseline) - 1)]
+    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
+    return np.asarray(darkness[rows, columns[None]], np.float32)
