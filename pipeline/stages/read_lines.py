@@ -1,9 +1,13 @@
 """Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from encoders.views import UInt8Array
+from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
@@ -15,7 +19,7 @@ from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage, SeenWords
+from pipeline.types import FontSample, PageResult, RenderedPage, SeenWords
 
 Part = TypeVar("Part", Block, Word)
 
@@ -71,6 +75,17 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
+
+
+def read_samples(samples: Sequence[FontSample], reader: LineReader) -> list[str]:
+    """Returns what the line reader reads where words of a text layer stand, each by itself."""
+    read = []
+    for sample in samples:
+        width = sample.grey.shape[1]
+        baseline = np.full(width, sample.base_px, np.float32)
+        line = TextLine(left=0, right=width, baseline=baseline, size=sample.size_px)
+        read.append(reader.read(darkness_of(sample.grey), [line])[0].text)
+    return read
 
 
 def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
