@@ -81,12 +81,27 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FontSample:
+    """A word of a text layer as it is drawn. font: its typeface. grey: [H, W] uint8, the word alone.
+
+    base_px, size_px: where its baseline is in these pixels, and its type size.
+    """
+
+    font: str
+    text: str
+    grey: UInt8Array
+    base_px: float
+    size_px: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """A PDF page's own text layer, judged. text, markdown, blocks, words: as in ParsedText, boxes in page pixels.
 
     is_trustworthy: whether it may replace a reading. reason: a sentence that says why not; "" where it may.
     is_partial: what it holds may be taken, but the page shows more than that; it is not trustworthy then.
-    parts: the markdown of each block.
+    parts: the markdown of each block. in_doubt: words of typefaces whose characters may be others than they say, to be
+    compared before the layer is taken; () where none is or none was looked at.
     script: ISO 15924 code of the script of most of its letters, None where there are too few.
     is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
@@ -101,6 +116,7 @@ class Layer:
     words: tuple[Word, ...] = ()
     is_partial: bool = False
     parts: tuple[str, ...] = ()
+    in_doubt: tuple[FontSample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.shared_memory import Shared
-from pipeline.types import PageResult, RenderedPage, SeenWords
+from pipeline.types import FontSample, PageResult, RenderedPage, SeenWords
 
 if TYPE_CHECKING:
     from ocr.line_reader.reading import LineReader
@@ -45,6 +45,14 @@ def read_task(shared: Shared) -> PageResult:
 
     rendered: RenderedPage = shared.open()
     return read_lines(rendered, _reader())
+
+
+def samples_task(shared: Shared) -> list[str]:
+    """Returns what is read in samples of typefaces. shared: a tuple of FontSample."""
+    from pipeline.stages.read_lines import read_samples
+
+    samples: tuple[FontSample, ...] = shared.open()
+    return read_samples(samples, _reader())
 
 
 def words_task(shared: Shared) -> SeenWords:

@@ -21,7 +21,7 @@ from pipeline.ingest.workers.shared_memory import Arena, Shared, share
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.types import Page, PageResult, RenderedPage, SeenWords
+from pipeline.types import FontSample, Page, PageResult, RenderedPage, SeenWords
 from storage.types import PageError
 
 Result = TypeVar("Result")
@@ -108,17 +108,29 @@ class LineReaders(TaskPool):
         only = replace(rendered, views=PageViews.none(rendered.views.grid), text_layer=None, layer=None)
         return self._begin(line_reader_process.words_task, only, partial(_no_words, rendered.page))
 
+    def samples(self, samples: tuple[FontSample, ...]) -> Future[list[str]]:
+        """Returns the future of what is read in words of a text layer; of each "" where that fails.
+
+        The future raises WorkersError where no process can be started.
+        """
+
+        def failed(error: BaseException) -> list[str]:
+            LOGGER.debug("samples could not be read", exc_info=error)
+            return [""] * len(samples)
+
+        return self._begin(line_reader_process.samples_task, samples, failed)
+
     def _begin(
         self,
         task: Callable[[Shared], Result],
-        rendered: RenderedPage,
+        value: RenderedPage | tuple[FontSample, ...],
         failed: Callable[[BaseException], Result],
     ) -> Future[Result]:
         self._is_started = True
-        shared = (share if self.arena is None else self.arena.share)(rendered)
+        shared = (share if self.arena is None else self.arena.share)(value)
         future = self._submit(task, (shared,), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
-        future.add_done_callback(lambda _, kept=rendered: self._note_read())  # type: ignore[misc]
+        future.add_done_callback(lambda _, kept=value: self._note_read())  # type: ignore[misc]
         return future
 
     def use(self, wall_s: float) -> StageUse:

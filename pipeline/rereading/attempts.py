@@ -18,6 +18,7 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, embedded_result, failed_result
 from pipeline.outcome.script_check import script_flag
+from pipeline.rereading.font_looks import FontLooks
 from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.joining import with_rest
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
@@ -81,6 +82,7 @@ class Attempts:
         self._config, self._workers, self._model, self._keep = config, workers, model, keep
         self._others = others or {}
         self._lines, self._begin, self._words = lines, begin, words
+        self._looks = None if lines is None else FontLooks(lines)
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
         tools = Tools(
@@ -101,6 +103,8 @@ class Attempts:
         A page whose next step's model has to wait is put off: go_on() makes the further attempts.
         dropped: called with the bytes of views that are released; the caller must not hold them either.
         """
+        if isinstance(outcome, EmbeddedPage) and outcome.layer.in_doubt:
+            outcome = await self._compared_fonts(outcome, dropped)
         if isinstance(outcome, PageError):
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
@@ -117,6 +121,24 @@ class Attempts:
         dropped(num_bytes)  # including those that were kept until now for the boxes
         made, left = await self._made(outcome, first)
         return self._ended(made, left)
+
+    async def _compared_fonts(
+        self, found: EmbeddedPage, dropped: Callable[[int], None]
+    ) -> ReadyPage | PageError:
+        """Returns a page that is taken from its text layer, or the page to be read where its typefaces are wrong."""
+        assert self._looks is not None, "no worker makes such pages otherwise"
+        wrong = await self._looks.wrong(found.page, found.layer.in_doubt)
+        if not wrong:
+            return found
+        dropped(found.num_bytes)
+        settings = replace(self._workers.render_settings, text_layer="ignore")
+        ready = await asyncio.wrap_future(self._workers.render(found.page, render=settings))
+        if isinstance(ready, (PageError, EmbeddedPage)):
+            return ready
+        reason = f"what its typefaces say is not what is drawn ({', '.join(wrong)})"
+        return replace(
+            ready, layer=replace(found.layer, is_trustworthy=False, is_partial=False, reason=reason)
+        )
 
     async def _embedded(self, outcome: EmbeddedPage) -> PageResult:
         """Returns the result of a page that is taken from its text layer, with what is to be read beside that."""

@@ -6,11 +6,12 @@ from typing import TypeVar
 from ocr.types import Block, Word
 from pipeline.outcome.doubt import doubted
 from pipeline.outcome.results import embedded_result
-from pipeline.text_layer.rest import completed
+from pipeline.text_layer.rest import completed, is_unread
 from pipeline.types import EmbeddedPage, PageResult
 
 # From this share of the layer's text on, what was read beside it is not a few labels.
 _MUCH = 0.2
+_PICTURES_UNREAD = "its pictures seem to show words that were not read"
 
 BoxPx = tuple[int, int, int, int]
 Part = TypeVar("Part", Block, Word)
@@ -28,6 +29,8 @@ def with_rest(page: EmbeddedPage, rest: PageResult) -> PageResult:
     read = _on_page(rest, page).parsed
     assert read is not None, "a transcript or an error, never both"
     result = replace(embedded, parsed=completed(page.layer, read))
+    if is_unread(read):
+        return doubted(result, _PICTURES_UNREAD)
     is_much = len(read.text) > _MUCH * len(page.layer.text)
     return doubted(result, rest.doubt) if rest.doubt and is_much else result
 

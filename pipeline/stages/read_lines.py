@@ -1,11 +1,14 @@
 """Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import darkened, darkness_between
-from ocr.line_reader.found_lines import ReadLine
+from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
@@ -17,7 +20,7 @@ from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage, SeenWords
+from pipeline.types import FontSample, PageResult, RenderedPage, SeenWords
 
 Part = TypeVar("Part", Block, Word)
 
@@ -99,6 +102,17 @@ def _is_too_small(rendered: RenderedPage) -> bool:
     if rendered.page.kind != "pdf" or rendered.dpi is None:
         return False
     return rendered.dpi * min(1.0, FINDER_PX / max(rendered.width_px, rendered.height_px)) < _LEAST_DPI
+
+
+def read_samples(samples: Sequence[FontSample], reader: LineReader) -> list[str]:
+    """Returns what the line reader reads where words of a text layer stand, each by itself."""
+    read = []
+    for sample in samples:
+        width = sample.grey.shape[1]
+        baseline = np.full(width, sample.base_px, np.float32)
+        line = TextLine(left=0, right=width, baseline=baseline, size=sample.size_px)
+        read.append(reader.read(darkness_of(sample.grey), [line])[0].text)
+    return read
 
 
 def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:

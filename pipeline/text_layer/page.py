@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ocr.types import Block, Word
@@ -18,6 +19,7 @@ from pipeline.text_layer.extract.spans import read_spans, read_text
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
+from pipeline.text_layer.trust.shapes import SeenFonts, in_doubt
 from pipeline.text_layer.trust.unmapped import mapped
 from pipeline.text_layer.trust.verdict import (
     Evidence,
@@ -54,8 +56,11 @@ def embedded_page(
     document = documents.get(page, settings.passwords)
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
     try:
-        found = judged(document, page.page_index, dpi, last=last)
+        seen = None if last else _seen_fonts(page.sha256)
+        found = judged(document, page.page_index, dpi, last=last, seen=seen)
         if found is None or not (found.is_trustworthy or (partly and found.is_partial)):
+            return None
+        if found.in_doubt and not partly:
             return None
         documents.check()
         missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
@@ -71,6 +76,12 @@ def embedded_page(
         seconds={"layer": time.perf_counter() - start},
         missing=missing,
     )
+
+
+@lru_cache(maxsize=16)
+def _seen_fonts(sha256: str) -> SeenFonts:
+    """Returns what this process knows of a document's typefaces."""
+    return SeenFonts()
 
 
 def _closed_if_damaged(documents: OpenDocuments) -> None:
@@ -161,15 +172,18 @@ def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Laye
     return replace(layer, blocks=tuple(map(placed, layer.blocks)), words=tuple(map(placed, layer.words)))
 
 
-def judged(document: Any, index: int, dpi: float, *, last: bool = False) -> Layer | None:
+def judged(
+    document: Any, index: int, dpi: float, *, last: bool = False, seen: SeenFonts | None = None
+) -> Layer | None:
     """Returns a page's layer with boxes in pixels at dpi; None if there is none or it cannot be extracted.
 
-    document: a pymupdf document. last: trusts more easily, as there is nothing else. MuPDF's warnings about the page
+    document: a pymupdf document. last: trusts more easily, as there is nothing else. seen: of the document's typefaces;
+    None compares none with what is drawn. MuPDF's warnings about the page
     remain available afterwards (pipeline.documents.damage.complaints).
     """
     complaints.forget()
     try:
-        return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last)
+        return _judge(document.load_page(index), dpi / pdf.POINTS_PER_INCH, last=last, seen=seen)
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return None
@@ -201,6 +215,7 @@ def _evidence(page: Any) -> Evidence | None:
     kept, num_unmapped, num_lost = mapped(spans)
     return Evidence(
         spans=kept or spans,
+        display=display,
         ink=Ink.of(display),
         drawn=Drawn.of(page),
         num_unmapped=num_unmapped,
@@ -208,7 +223,7 @@ def _evidence(page: Any) -> Evidence | None:
     )
 
 
-def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
+def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -> Layer | None:
     evidence = _evidence(page)
     if evidence is None:
         return None
@@ -220,6 +235,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool) -> Layer | None:
         text=parsed.text,
         markdown=parsed.markdown,
         parts=parts,
+        in_doubt=in_doubt(evidence.spans, evidence.display, seen) if is_taken and seen is not None else (),
         blocks=parsed.blocks,
         words=parsed.words,
         is_trustworthy=not verdict.reason,

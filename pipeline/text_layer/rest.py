@@ -16,6 +16,7 @@ _PARAGRAPH = "\n\n"
 # What is read in a picture is kept from this confidence on, and where it is a word or a number.
 _SURE = 0.8
 _WORD = re.compile(r"[^\W\d_]{2}|\d")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 
 # Type in a picture may be large without being a heading of the page.
 _HEADINGS = ("title", "sub_title")
@@ -61,6 +62,11 @@ def completed(layer: Layer, read: ParsedText) -> ParsedText:
         blocks=tuple(block for block, _, _ in parts),
         words=tuple(word for _, words, _ in parts for word in words),
     )
+
+
+def is_unread(read: ParsedText) -> bool:
+    """Returns whether words seem to be there, and none of what was read is sure enough to be kept."""
+    return bool(_LETTERS.search(read.text)) and not any(map(_is_text, read.blocks))
 
 
 def _with_words(text: Layer | ParsedText) -> Iterator[tuple[Block, tuple[Word, ...]]]:

@@ -83,13 +83,10 @@ def _read(row: Sequence[Span], is_leftward: bool) -> Span:
     """Returns a line, which mostly runs to the left or right, as one span in the typeface of most characters."""
     runs = [run for span in row for run in _runs(span.chars)]
     runs.sort(key=lambda run: min(char.middle[0] for char in run[1]), reverse=is_leftward)
-    chars: list[Glyph] = []
-    before: list[Glyph] = []
-    for _, run in _other_way_round(runs, "right" if is_leftward else "left"):
-        if before and _are_apart(before, run, row[0].line.size):
-            chars.append(Glyph(text=" ", box=run[0].box))
-        chars += run
-        before = run
+    is_arabic = any(unicodedata.bidirectional(char.text[:1]) == "AL" for span in row for char in span.glyphs)
+    spaced = list(_spaced(_whole_numbers(runs, ".,:/" if is_arabic else ".,:/-+"), row[0].line.size))
+    ordered = _other_way_round(spaced, "right" if is_leftward else "left")
+    chars = [char for _, run in ordered for char in run]
     main = max(row, key=lambda span: len(span.glyphs))
     marks = [number for number, char in enumerate(chars) if not char.text.isspace()]
     chars = [_plain(char) for char in chars[marks[0] : marks[-1] + 1]]
@@ -110,14 +107,31 @@ def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
     for char in chars:
         own = _direction(char.text)
         directions.append(directions[-1] if own == "mark" and directions else own)
-    for number, char in enumerate(chars):  # 1,234 and 12:30 are one number
-        is_inside = (
-            0 < number < len(chars) - 1 and directions[number - 1] == "number" == directions[number + 1]
-        )
-        if directions[number] == "neutral" and is_inside and char.text in ".,:/":
-            directions[number] = "number"
     for key, run in groupby(range(len(chars)), key=lambda number: _run_key(directions[number], number)):
         yield key[0], _in_order(key[0], [chars[number] for number in run])
+
+
+def _whole_numbers(runs: Sequence[Run], separators: str) -> list[Run]:
+    """Returns the runs of a line, as they stand, with numbers like 1,234 and 12:30 in one, whatever their typefaces.
+
+    separators: after an Arabic letter, a hyphen between two numbers leaves them two.
+    """
+    found: list[Run] = []
+    for run in runs:
+        is_inside = len(found) > 1 and found[-2][0] == "number" == run[0] and len(found[-1][1]) == 1
+        if is_inside and found[-1][1][0].text in separators:
+            (_, separator), (_, first) = found.pop(), found.pop()
+            run = "number", _in_order("number", [*first, *separator, *run[1]])
+        found.append(run)
+    return found
+
+
+def _spaced(runs: Sequence[Run], size: float) -> Iterator[Run]:
+    """Yields the runs of a line, as they stand, with a space between those that are apart but have none."""
+    for number, run in enumerate(runs):
+        if number and _are_apart(runs[number - 1][1], run[1], size):
+            yield "neutral", [Glyph(text=" ", box=run[1][0].box)]
+        yield run
 
 
 def _in_order(direction: Direction, chars: list[Glyph]) -> list[Glyph]:

@@ -101,6 +101,11 @@ def understand(spans: Iterable[Any], codes: Callable[[], Mapping[Any, str]]) -> 
                 char["c"] = lost.get(text, text)
 
 
+def is_symbols(font: str) -> bool:
+    """Returns whether a typeface of that name has symbols instead of letters."""
+    return _known(font) is not None
+
+
 @cache
 def _known(font: str) -> tuple[re.Pattern[str], Mapping[int, str]] | None:
     """Returns which characters of a symbol font are codes, and what codes mean; None for another font."""

@@ -51,7 +51,7 @@ class Ink:
         pixmap = display.get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
         )
-        return cls(_rows(pixmap), scale)
+        return cls(rows_of(pixmap), scale)
 
     def is_seen(self, box: Box, grey: int) -> bool:
         """Returns whether print of a grey level can be seen in a box (points), or up to a pixel next to it.
@@ -168,7 +168,9 @@ class Drawn:
                 return 1.0
             box = tuple(pymupdf.Rect(info["bbox"]) * self.page.rotation_matrix)
             pixmap = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.Pixmap(self.page.parent, info["xref"]))
-            placed.append((box, Image.frombytes("L", (pixmap.width, pixmap.height), _rows(pixmap).tobytes())))
+            placed.append(
+                (box, Image.frombytes("L", (pixmap.width, pixmap.height), rows_of(pixmap).tobytes()))
+            )
         return ink.printed_share(placed, boxes)
 
 
@@ -177,7 +179,7 @@ def _is_in(point: tuple[float, float], boxes: Sequence[Box]) -> bool:
     return any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in boxes)
 
 
-def _rows(pixmap: Any) -> GreyImage:
+def rows_of(pixmap: Any) -> GreyImage:
     """Returns the grey levels [H, W] of a pixmap, the first of its channels."""
     rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
     return np.array(rows[:, : pixmap.width * pixmap.n : pixmap.n])

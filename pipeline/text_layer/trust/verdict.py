@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from pipeline.documents.script import script_shares
 from pipeline.text_layer.extract.bidi import backward_share
@@ -56,13 +57,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A page's text layer and its drawing, as evidence for the verdict.
+    """A page's text layer and its drawing, a pymupdf DisplayList, as evidence for the verdict.
 
     num_unmapped: characters without a meaning. num_lost: those, and others of the words they were in, which the spans
     do not hold any more.
     """
 
     spans: Sequence[Span]
+    display: Any
     ink: Ink
     drawn: Drawn
     num_unmapped: int = 0

@@ -100,6 +100,22 @@ def test_pictures_without_print_add_nothing(tmp_path: Path, reader: LineReader, 
     assert (result.status, result.parsed.text) == ("embedded", taken(tmp_path / "a.pdf").layer.text)
 
 
+def test_words_in_pictures_that_cannot_be_read_make_the_page_doubtful(
+    tmp_path: Path, reader: LineReader
+) -> None:
+    found = taken(mixed(tmp_path / "a.pdf", picture_of("Boats that came in: 417")))
+    assert found.rest is not None
+    sure = read_lines(found.rest, reader)
+    assert sure.parsed is not None
+    unsure = replace(
+        sure.parsed, blocks=tuple(replace(block, confidence=0.6) for block in sure.parsed.blocks)
+    )
+    result = with_rest(found, replace(sure, parsed=unsure))
+    assert (result.status, result.doubt) == ("doubtful", "its pictures seem to show words that were not read")
+    assert result.parsed is not None
+    assert result.parsed.text == found.layer.text
+
+
 def test_a_page_without_pictures_is_not_drawn() -> None:
     assert taken(SAMPLES / "report.pdf").rest is None
 

@@ -107,3 +107,37 @@ def test_a_page_in_another_script_is_its_text(direction: str, text: str, script:
     assert layer is not None
     assert (layer.is_trustworthy, layer.script) == (True, script), layer.reason
     assert " ".join(layer.text.split()) == text
+
+
+def test_a_number_is_whole_whatever_typefaces_it_is_set_in() -> None:
+    # Shown: .14/03/2024 ךיראת
+    drawn = [
+        span("תאריך ", 110, leftward=True),
+        span("14", 10),
+        span("/", 30),
+        span("03", 40),
+        span("/", 60),
+        span("2024", 70),
+    ]
+    assert read(*drawn, span(".", 0)) == ["תאריך 14/03/2024."]
+
+
+def test_a_hyphen_between_numbers_joins_them_in_hebrew_and_parts_them_in_arabic() -> None:
+    # Shown: 03-1234 רפסמ, and 1234-03 مقر
+    assert read(span("מספר ", 70, leftward=True), span("03", 0), span("-", 20), span("1234", 30)) == [
+        "מספר 03-1234"
+    ]
+    assert read(span("رقم ", 70, leftward=True), span("1234", 0), span("-", 40), span("03", 50)) == [
+        "رقم 03-1234"
+    ]
+
+
+def test_a_bracket_before_words_in_latin_letters_gets_no_space() -> None:
+    # Shown: ةديفم (English books) بتك
+    drawn = [
+        span(" مفيدة", 0, leftward=True),
+        span(")English books(", 60),
+        span("كتب ", 210, leftward=True),
+    ]
+    above = span("هذا سطر آخر من النص", 0, leftward=True, base=80.0)
+    assert read(above, *drawn)[1:] == ["كتب (English books) مفيدة"]
