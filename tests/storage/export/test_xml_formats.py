@@ -80,7 +80,7 @@ def test_every_word_is_there_in_its_place(name: str, words: Callable[[Any], dict
 
 def test_hocr_has_each_word_s_confidence_in_hundredths() -> None:
     words = [
-        word(text, 10, 10, 20, 20, confidence=share)
+        placed(text, 10, 10, 20, 20, confidence=share)
         for text, share in (("a", 0.876), ("b", 1.0), ("c", None))
     ]
     blocks = [BlockRow(label="text", box=[10, 10, 60, 20], text="a b c", confidence=None, source="ocr")]

@@ -40,10 +40,12 @@ def test_a_kill_of_all_processes_leaves_nothing_for_long(tmp_path: Path) -> None
     command = [sys.executable, str(script)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "works\n"
-        name_and_sweep()
-        assert named_after(process.pid), "those of a process that lives stay"
-        os.killpg(process.pid, signal.SIGKILL)
+        try:
+            assert process.stdout.readline() == "works\n"
+            name_and_sweep()
+            assert named_after(process.pid), "those of a process that lives stay"
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
     name_and_sweep()
     assert named_after(process.pid) == []
     after = {path.name for path in SHM.iterdir() if not path.name.startswith(("sem.ocrbatch-", "sem.mp-"))}
