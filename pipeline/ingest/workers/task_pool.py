@@ -15,6 +15,7 @@ from pebble import ProcessExpired, ProcessPool
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.fork_servers import ForkingContext
+from pipeline.ingest.workers.semaphores import name_and_sweep
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
 
@@ -177,6 +178,7 @@ class TaskPool:
                 if self._num_barren >= _ATTEMPTS:
                     raise WorkersError(f"{_NO_WORKERS} (they end as soon as they start): {_REMEDY}")
                 self._is_fruitful = False
+                name_and_sweep()
                 pool = ProcessPool(
                     max_workers=self._max_workers,
                     max_tasks=self._tasks_per_worker,

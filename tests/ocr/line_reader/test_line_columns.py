@@ -38,6 +38,12 @@ def test_a_table_across_both_columns_parts_them() -> None:
     assert [len(part) for part in parts] == [6, 6, 16, 8, 8]
 
 
+def test_running_heads_and_page_numbers_are_no_part_of_the_column_that_they_stand_over() -> None:
+    head, number = stack(50, 300, 20, 1), stack(560, 30, 480, 1)
+    left, right = stack(50, 400, 140, 9), stack(500, 400, 140, 9)
+    assert parted_by_columns([*left, *head, *right, *number]) == [head, left, right, number]
+
+
 def test_numbers_beside_lines_are_no_column() -> None:
     assert len(parted_by_columns([*stack(50, 40, 100, 12), *stack(150, 600, 100, 12)])) == 1
 

@@ -2,7 +2,12 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from pipeline.cluster import cluster_run
 from pipeline.cluster.cluster_run import _listen
 from pipeline.cluster.crew import Peer, WorkerLostError
 from pipeline.cluster.worker_messages import Asked, AtWork, ToWorker
@@ -46,3 +51,47 @@ def test_a_worker_is_not_heard_further_while_much_of_it_waits_for_answers() -> N
         return heard
 
     assert asyncio.run(all_heard()) == list(range(1, 101))
+
+
+class Place(cluster_run._Run):
+    """A run with one place, whose workers are all lost. at_each: pages that each stores before. lost: which were."""
+
+    def __init__(self, at_each: int, num_pages: int) -> None:
+        peer = SimpleNamespace(kill=lambda: None)
+        crew: Any = SimpleNamespace(size=1, start=lambda *_: peer)
+        ledger: Any = SimpleNamespace(config=None, run_id=1, settings_hash="")
+        super().__init__(ledger, crew, Any, Any)
+        self._at_each, self.num_left = at_each, num_pages
+        self.lost: list[int] = []
+
+    @property
+    def is_done(self) -> bool:
+        return self.num_left <= 0
+
+    async def _serve(self, number: int, peer: Any, desk: Any) -> None:
+        for _ in range(self._at_each):
+            self._attendance.stored(number)
+        self.num_left -= self._at_each
+        raise WorkerLostError("the machine is gone")
+
+    async def play(self) -> None:
+        async def lose(number: int) -> int:
+            self.lost.append(number)
+            return 0
+
+        desk: Any = SimpleNamespace(lost=lose)
+        leases: Any = self
+        await self._place(0, desk, leases)
+
+    is_worth_a_start = True
+
+
+@pytest.mark.parametrize(
+    ("at_each", "num_lost"), [(1, 3 * cluster_run._MOST_LOSSES), (0, cluster_run._MOST_LOSSES)]
+)
+def test_a_place_is_given_up_only_where_workers_are_lost_without_getting_anywhere(
+    at_each: int, num_lost: int
+) -> None:
+    place = Place(at_each, 3 * cluster_run._MOST_LOSSES)
+    asyncio.run(place.play())
+    assert place.lost == list(range(num_lost)), "each is told to the desk, which gives its pages to others"

@@ -56,6 +56,14 @@ def test_nothing_that_a_document_says_acts(hostile: str) -> None:
         assert name != "style" or re.fullmatch("text-align:(left|right|center)", value or "")
 
 
+def test_its_policy_lets_nothing_run_or_load() -> None:
+    """As it is written, before anything else that could: a browser keeps to it whatever slips through."""
+    head = written(a_row("x")).partition("</head>")[0]
+    policy = re.findall('<meta http-equiv="Content-Security-Policy" content="([^"]*)">', head)
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+    assert head.index("Content-Security-Policy") < head.index("<style")
+
+
 def test_names_and_reasons_are_escaped() -> None:
     made = written(a_row("x", path="/in/<script>\u202e.pdf"), a_failure(), a_row("y", 3, corrected_by="<i>"))
     assert "<script>" not in made

@@ -55,6 +55,15 @@ def test_columns_are_joined_and_words_are_as_the_document_writes_them() -> None:
     assert text(page).endswith("in the middle of\na sentence that its neighbour ends.")
 
 
+def test_a_name_keeps_its_hyphen_over_a_line_s_and_a_page_s_end() -> None:
+    assert text("The letter that was written to Jean-\nPaul came back.").endswith(
+        "written to Jean-Paul came back."
+    )
+    found = text("It was a long sentence, and all of it was about Jean-", "Paul and his boat.")
+    assert found.count("Jean") == found.count("Paul") == 1
+    assert "JeanPaul" not in found
+
+
 def test_heads_of_left_and_right_pages_are_furniture_and_a_title_is_not() -> None:
     pages = [
         f"{number} *A Handbook*\n\nA title {letter}\n\nText."

@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 import pytest
 
 from storage.export.formats import FORMATS
-from storage.export.rows import PageRow
+from storage.export.rows import BlockRow, PageRow
 from tests.storage.export.page_rows import a_failure, a_letter, a_row
+from tests.storage.export.page_rows import word as placed
 
 ALTO = "{http://www.loc.gov/standards/alto/ns-v4#}"
 PAGE = "{http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15}"
@@ -75,6 +76,21 @@ def page_words(root: Any) -> dict[str, Any]:
 )
 def test_every_word_is_there_in_its_place(name: str, words: Callable[[Any], dict[str, Any]]) -> None:
     assert words(ElementTree.fromstring(written(name, a_letter()))) == PLACED
+
+
+def test_hocr_has_each_word_s_confidence_in_hundredths() -> None:
+    words = [
+        placed(text, 10, 10, 20, 20, confidence=share)
+        for text, share in (("a", 0.876), ("b", 1.0), ("c", None))
+    ]
+    blocks = [BlockRow(label="text", box=[10, 10, 60, 20], text="a b c", confidence=None, source="ocr")]
+    root = ElementTree.fromstring(written("hocr", a_row("a b c", blocks=blocks, words=words)))
+    titles = {
+        span.text: span.get("title") for span in root.iter(f"{XHTML}span") if span.get("class") == "ocrx_word"
+    }
+    assert titles == {
+        "a": "bbox 10 10 20 20; x_wconf 88", "b": "bbox 10 10 20 20; x_wconf 100", "c": "bbox 10 10 20 20",
+    }  # fmt: skip
 
 
 def test_pages_without_a_text_are_there_and_say_why() -> None:
