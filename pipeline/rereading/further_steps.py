@@ -18,6 +18,8 @@ from pipeline.timing import single
 from pipeline.types import TAKEN_LAST, PageResult
 from storage.types import PageError
 
+# Readings that repeat themselves after which the configured model is not asked again.
+_REPEATS = 2
 _NOTHING_READ = PageError(
     stage="decode",
     category="nothing_read",
@@ -51,8 +53,14 @@ class Anew(_FurtherStep):
     """Reads the page with other settings."""
 
     def applies(self, page: PageState) -> bool:
-        """Returns whether no attempt is good enough and the model can read the page; another may know its script."""
-        return (page.is_legible or self._step.model is not None) and super().applies(page)
+        """Returns whether no attempt is good enough and the model can read the page.
+
+        Another may know its script, and end where this one repeated itself twice: a third time would take as long, and
+        at a run's end nothing else is left to do beside it.
+        """
+        num_repeated = sum(attempt.status == "repeated" for attempt in page.attempts)
+        may_help = page.is_legible and num_repeated < _REPEATS
+        return (may_help or self._step.model is not None) and super().applies(page)
 
     async def take(self, page: PageState) -> None:
         """Adds the reading, unless there is nothing to read."""

@@ -8,13 +8,16 @@ each kind of worker has its own, since those that open files never load PyTorch.
 import atexit
 import io
 import os
-from collections.abc import Callable
+import tempfile
+import threading
 from functools import partial
 from multiprocessing import get_context, popen_forkserver, reduction, spawn, util
 from multiprocessing.context import ForkServerProcess, set_spawning_popen
 from multiprocessing.forkserver import ForkServer, read_signed
+from multiprocessing.process import current_process
 from typing import Any
 
+_STARTING = threading.Lock()
 _SERVERS: dict[tuple[str, ...], "_Server"] = {}
 
 
@@ -72,12 +75,37 @@ def _close(*files: int) -> None:
 
 
 class _Server(ForkServer):
-    _stop: Callable[[], None]
+    """A server of one kind. Its socket has no name in the file system, where a kill would leave it behind (Linux)."""
+
+    _forkserver_address: str | None
+    _forkserver_alive_fd: int | None
+    _forkserver_pid: int | None
+
+    def ensure_running(self) -> None:
+        """Starts the server unless it is there. Raises: OSError."""
+        with _STARTING, tempfile.TemporaryDirectory(prefix="ocrbatch-") as folder:
+            before, options = self._forkserver_pid, vars(current_process())["_config"]
+            kept = options.get("tempdir")
+            options["tempdir"] = folder  # where multiprocessing makes the socket
+            try:
+                super().ensure_running()
+            finally:
+                options["tempdir"] = kept
+            if self._forkserver_pid != before:
+                assert self._forkserver_address is not None
+                self._forkserver_address = f"/proc/self/fd/{os.open(self._forkserver_address, os.O_PATH)}"
+
+    def stop(self) -> None:
+        """Ends the server and waits for it, so that its time counts as this process's."""
+        if self._forkserver_pid is not None and self._forkserver_alive_fd is not None:
+            os.close(self._forkserver_alive_fd)
+            os.waitpid(self._forkserver_pid, 0)
+            self._forkserver_pid = self._forkserver_alive_fd = None
 
 
 def _server(imports: tuple[str, ...]) -> _Server:
     if imports not in _SERVERS:
         server = _SERVERS.setdefault(imports, _Server())
         server.set_forkserver_preload([*imports])
-        atexit.register(server._stop)  # and waits for it, so that its time counts as this process's
+        atexit.register(server.stop)
     return _SERVERS[imports]

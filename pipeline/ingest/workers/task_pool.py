@@ -1,6 +1,8 @@
 """Runs tasks in processes of their own that may crash, hang or be killed, so that only the task is lost. Torch-free."""
 
+import multiprocessing
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -49,7 +51,10 @@ class TaskPool:
         starting: Meter | None = None,
         imports: tuple[str, ...] = ("pipeline.ingest.workers.worker",),
     ) -> None:
-        self._context = ForkingContext(imports)
+        is_forked = (
+            sys.platform == "linux"
+        )  # elsewhere a fork may not use what its system's libraries have begun
+        self._context: Any = ForkingContext(imports) if is_forked else multiprocessing.get_context("spawn")
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
         self._tasks_per_worker = tasks_per_worker

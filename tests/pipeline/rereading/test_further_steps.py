@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ocr.model_files.locate import find_directory
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.comparing import best
@@ -104,11 +105,21 @@ def test_a_page_that_is_good_enough_or_cannot_be_rendered_is_left_alone(first: P
     ],
 )
 def test_steps_are_taken_until_one_is_good_enough(first: PageResult) -> None:
-    model = Model(ngram=read("again", "repeated"), mode=read("all of it", confidence=0.8))
+    model = Model(ngram=read("again", "truncated"), mode=read("all of it", confidence=0.8))
     attempts = model.retried(first)
-    assert seen(attempts) == [(None, first.status), ("ngram", "repeated"), ("mode", "ok")]
+    assert seen(attempts) == [(None, first.status), ("ngram", "truncated"), ("mode", "ok")]
     assert best(attempts) is attempts[2]
     assert model.steps == ["ngram", "mode"]
+
+
+def test_a_page_that_repeats_itself_twice_goes_to_the_next_model() -> None:
+    another = {"name": "large", "model": str(find_directory("small"))}
+    rungs = [{"name": "mode", "mode": "base"}, {"name": "temperature", "temperature": 0.4}, another]
+    looped = read("lo lo", "repeated")
+    attempts = Model(mode=looped, large=read("all of it", confidence=0.8)).retried(
+        looped, ladder={"rungs": rungs}
+    )
+    assert seen(attempts) == [(None, "repeated"), ("mode", "repeated"), ("large", "ok")]
 
 
 def test_status_counts_before_confidence_and_the_earlier_of_equals_is_kept() -> None:
@@ -133,7 +144,9 @@ def test_the_document_s_own_text_comes_last_and_only_where_it_can_be_trusted() -
     for found in (untrusted, None):
         model = Model(found, **worse)
         attempts = model.retried(first)
-        assert [rung for rung, _ in seen(attempts)] == [None, "ngram", "mode", "temperature"]
+        assert [rung for rung, _ in seen(attempts)] == [None, "ngram"], (
+            "it repeats itself whatever is changed"
+        )
         assert best(attempts) is first
         assert model.ready.layer == found, "whoever asks next finds it"
 
