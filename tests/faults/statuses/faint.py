@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pymupdf
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
-from tests.faults.statuses.pages import MadePage, Workshop, png
+from tests.faults.doubt.lost_pictures import saved
+from tests.faults.statuses.pages import MadePage, Workshop
 
 _LINES = (
     "Account of the lamp oil for March", "Delivered to the lower lighthouse", "eleven barrels and two half barrels",
@@ -57,7 +58,7 @@ def out_of_size(_: Workshop) -> Iterator[MadePage]:
 
 
 def _page(name: str, picture: Image.Image) -> MadePage:
-    return MadePage(name=name, content=png(picture), statuses=_STATUSES, text=_TEXT)
+    return MadePage(name=name, content=saved(picture, "PNG"), statuses=_STATUSES, text=_TEXT)
 
 
 def _set(ground: int, shade: int, lower: int | None = None) -> Image.Image:
