@@ -148,7 +148,7 @@ def test_a_gpu_with_16_bits_has_a_paged_engine(
     monkeypatch.setattr(PagedReader, "open", lambda loaded, **how: opened.append(how) or "opened")
     config = Config.model_validate({"decode": {"batch_size": batch_size, "max_tokens": 500}})
     assert open_paged(loaded_on("cuda", torch.bfloat16), config) == "opened"
-    assert opened == [{"slots": slots, "max_tokens": 500, "draft_pages": 8}]
+    assert opened == [{"slots": slots, "max_tokens": 500}]
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.bfloat16), ("cuda", torch.float32)])
