@@ -1,6 +1,5 @@
 """Pages that must not be blank though little stands out on them: faint or light print, scans on pages out of size."""
 
-import io
 from collections.abc import Iterator
 
 import pymupdf
@@ -15,7 +14,7 @@ _LINES = (
     "Goods remain ours until paid in full", "Claims within seven days in writing",
 )  # fmt: skip
 _TEXT = " ".join(_LINES)
-_STATUSES = frozenset({"ok", "doubtful", "failed"})
+_STATUSES = frozenset({"doubtful", "failed"})  # or ok, where the text is right
 # (ground, print) in levels of grey.
 _SHADES = (
     (255, 248), (255, 243), (255, 235), (255, 225), (255, 210), (230, 255), (200, 255), (128, 255), (128, 150), (0, 20),
@@ -58,7 +57,7 @@ def out_of_size(_: Workshop) -> Iterator[MadePage]:
 
 
 def _page(name: str, picture: Image.Image) -> MadePage:
-    return MadePage(name=name, content=saved(picture, "PNG"), statuses=_STATUSES, text=_TEXT)
+    return MadePage(name=name, content=saved(picture, "PNG", dpi=(150, 150)), statuses=_STATUSES, text=_TEXT)
 
 
 def _set(ground: int, shade: int, lower: int | None = None) -> Image.Image:
@@ -79,11 +78,9 @@ def _on_clear(shade: int) -> Image.Image:
 def _pdf(
     name: str, sheet: Image.Image, page_pt: tuple[float, float], sheet_pt: tuple[float, float]
 ) -> MadePage:
-    out = io.BytesIO()
-    sheet.save(out, "PNG")
     with pymupdf.open() as document:
         page = document.new_page(width=page_pt[0], height=page_pt[1])
         corner = pymupdf.Rect(page_pt[0] - sheet_pt[0], page_pt[1] - sheet_pt[1], *page_pt)
-        page.insert_image(corner, stream=out.getvalue())
+        page.insert_image(corner, stream=saved(sheet, "PNG"))
         content = document.tobytes()
     return MadePage(name=name, suffix=".pdf", content=content, statuses=_STATUSES, text=_TEXT)
