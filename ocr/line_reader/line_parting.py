@@ -26,8 +26,7 @@ _RULE, _BESIDE_RULE = 0.2, 0.12
 _ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3
 _SPECK = 0.06  # narrower ink is none
 # Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
-_AS_WIDE = 0.6
-_SAME_EDGE = 0.15  # ends of gaps that are those of one column
+_AS_WIDE = 0.55
 # Of the spaces of its line: so many times as wide as the middle one is a gutter.
 _WIDER = 1.5
 # Of a line's contrast: columns of pixels with less are white.
@@ -47,11 +46,6 @@ class _Gap:
     size: float
     line: int | None
     is_clear: bool = False
-
-    @property
-    def width(self) -> float:
-        """In type sizes."""
-        return (self.x1 - self.x0) / self.size
 
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
@@ -153,24 +147,17 @@ class _Gutter:
     def sure(self) -> list[_Gap]:
         """The gaps within lines, if spaces between words would not stand like that.
 
-        Rows that are parted already speak for a gap in the row below only if it is about as wide as theirs, or, of
-        many, ends where theirs do: that row may be the first one of a paragraph under a table.
+        Rows that are parted already speak for a gap in the row below only if it is about as wide as theirs: that row
+        may be the first one of a paragraph under a table.
         """
         own = [gap for gap in self.gaps if gap.line is not None]
         is_clear = sum(gap.is_clear for gap in own) >= _MOSTLY * len(own)
         if self.num_between < (_LEAST_ROWS if is_clear else _MANY_ROWS):
             return []
-        widths = sorted(min(gap.width, _WIDEST) for gap in self.gaps if gap.line is None)
+        widths = sorted(min(gap.x1 - gap.x0, _WIDEST * gap.size) for gap in self.gaps if gap.line is None)
         if len(own) >= _LEAST_ROWS or not widths:
             return own
-        right = float(np.median([gap.x1 for gap in self.gaps if gap.line is None]))
-        many = self.num_between >= _MANY_ROWS
-        return [
-            gap
-            for gap in own
-            if gap.width >= _AS_WIDE * widths[len(widths) // 4]
-            or (many and abs(gap.x1 - right) < _SAME_EDGE * gap.size)
-        ]
+        return [gap for gap in own if gap.x1 - gap.x0 >= _AS_WIDE * widths[len(widths) // 4]]
 
     def is_met_by(self, gap: _Gap) -> bool:
         """Returns whether the gap continues it: one row below, at the same place."""

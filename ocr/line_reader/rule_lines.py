@@ -116,7 +116,7 @@ def _is_mark(read: ReadLine, marks: Marks | None, usual: float, *, is_even: bool
     """Returns whether a line is read as marks, or unsurely where only an even row or a few low ones are."""
     if _MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text):
         return True
-    if marks is None or read.confidence > _UNSURE:
+    if marks is None or (read.text and read.confidence > _UNSURE):
         return False
     return is_even or (len(read.text) < _LEAST_MARKS and marks.height * read.line.size < _LOW * usual)
 
