@@ -24,8 +24,9 @@ _ORDINARY, _BEFOREHAND = 3.5, 6
 # Fitted by logistic regression on lines of 15 scripts (half of those tried), of mirrored and of ordinary pages.
 _BIAS, _UNSURE, _COST, _SURE = -8.0, 3.6, 4.1, 0.01
 _LEAST_SIZES = 4  # in type sizes: shorter lines tell too little
-# What of a strange line is right: most where the odds are low, as of hand-like type, and a third where they are high. Of
-# two faxes that can hardly be read 42% is right, of other scripts next to nothing, and lines do not tell which they are.
+# What of a strange line is right: most where the odds are low, as of hand-like type, and a third where they are high.
+# Of two faxes that can hardly be read 42% is right, of other scripts next to nothing, and lines do not tell which is
+# which.
 _LEAST_RIGHT, _MORE_RIGHT, _HALF_ODDS, _SLOPE = 0.3, 0.5, 2.0, 1.2
 # A page is in doubt for so many type sizes (40 letters) of lines of at least such a length and odds, or for this share
 # of all its lines. Formulas and signatures of functions are strange too, but short, and few beside their text.
