@@ -24,9 +24,10 @@ _ORDINARY, _BEFOREHAND = 3.5, 6
 # Fitted by logistic regression on lines of 15 scripts (half of those tried), of mirrored and of ordinary pages.
 _BIAS, _UNSURE, _COST, _SURE = -8.0, 3.6, 4.1, 0.01
 _LEAST_SIZES = 4  # in type sizes: shorter lines tell too little
-# Odds of lines half of whose characters are right, and how slowly that share falls as they rise: lines of hand-like
-# type have 1 to 3, of another script 4 to 9.
-_HALF_RIGHT, _SLOPE = 2.0, 1.2
+# What of a strange line is right: most where the odds are low, as of hand-like type, and a third where they are high.
+# Of two faxes that can hardly be read 42% is right, of other scripts next to nothing, and lines do not tell which is
+# which.
+_LEAST_RIGHT, _MORE_RIGHT, _HALF_ODDS, _SLOPE = 0.3, 0.5, 2.0, 1.2
 # A page is in doubt for so many type sizes (40 letters) of lines of at least such a length and odds, or for this share
 # of all its lines. Formulas and signatures of functions are strange too, but short, and few beside their text.
 _MANY_SIZES, _LONG_SIZES, _SURELY, _LARGE_SHARE = 20, 14, 2.0, 0.15
@@ -41,8 +42,8 @@ class StrangeLine:
 
     @property
     def right(self) -> float:
-        """The share of its characters that is likely right: a hand's half, next to nothing of another script's."""
-        return 1 / (1 + math.exp((self.odds - _HALF_RIGHT) / _SLOPE))
+        """The share of its characters that is likely right."""
+        return _LEAST_RIGHT + _MORE_RIGHT / (1 + math.exp((self.odds - _HALF_ODDS) / _SLOPE))
 
 
 def strange_lines(lines: Sequence[ReadLine]) -> list[StrangeLine]:

@@ -25,11 +25,14 @@ _A4_PT = (595, 842)
 
 
 def composed(shop: Workshop) -> Iterator[MadePage]:
-    """Yields receipts, letters, forms, newspapers and others as devices see them. Without mirrors none."""
+    """Yields receipts, letters, forms, newspapers and others as devices see them. Without mirrors none.
+
+    But no faxes, of which half of the characters is read wrong: to doubt them is right.
+    """
     if shop.mirrors is None:
         return
     material = unseen.material(shop.mirrors, shop.packages)
-    for kind in KINDS:
+    for kind in (kind for kind in KINDS if kind.name != "fax"):
         for number in range(_FIRST_NUMBER, _FIRST_NUMBER + _OF_EACH):
             page = compose(kind, number, material).image
             yield pictured(f"{kind.name}-{number}", page.convert("L"), dpi=kind.dpi, statuses=_OK)
