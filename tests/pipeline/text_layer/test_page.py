@@ -157,7 +157,7 @@ def test_a_page_that_is_read_brings_its_layer_at_once_or_when_asked(use: LayerUs
 @pytest.mark.parametrize("use", ["fallback", "compare", "ignore"])
 def test_a_page_whose_words_are_looked_for_brings_those_of_its_layer_or_its_pixels(use: LayerUse) -> None:
     def found(file: str) -> RenderedPage:
-        render, layout = RenderSettings(text_layer=use), TileSettings(mode="tiny", words="auto")
+        render, layout = RenderSettings(text_layer=use), TileSettings(mode="tiny", words="lines")
         page = render_task(page_of(SAMPLES / file), render, layout, 60.0)
         assert isinstance(page, RenderedPage)
         return page
