@@ -29,7 +29,7 @@ def half(shop: Workshop) -> Iterator[MadePage]:
 
 
 def lines(shop: Workshop) -> Iterator[MadePage]:
-    """Yields pages with two or three lines in another script."""
+    """Yields pages with one to three lines in another script."""
     yield from _in_scripts(shop, "lines", (400, 250, -110, 400, 250))
 
 

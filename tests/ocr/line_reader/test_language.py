@@ -54,7 +54,11 @@ def test_a_long_strange_line_or_much_of_a_page_cast_doubt_names_and_formulas_do_
     assert not is_in_doubt(strange_lines([*page, name]), [*page, name])
     assert is_in_doubt(strange_lines([ORDINARY, name]), [ORDINARY, name])
     assert is_in_doubt(strange_lines([*page, RUSSIAN]), [*page, RUSSIAN])
-    formulas = [read("Qfb(a, b, c) or Qfb([a, b, c])", 0.7, sizes=9)] * 4
+    formulas = [
+        read("Qfb(a, b, c) or Qfb([a, b, c])", 0.7, sizes=9),
+        read("f = a1x1 + a2x2 + .·· + anxn + a09", 0.6),
+        read("θn = (X1 X)−1 XTY ∼ Nq+1 (θ, σ2 (XTX)−1) ,", 0.7),
+    ]
     assert strange_lines(formulas)
     assert not is_in_doubt(strange_lines([*page, *formulas]), [*page, *formulas])
     assert not is_in_doubt([], page)
