@@ -88,8 +88,8 @@ def test_a_manifest_that_cannot_be_read_is_an_error_at_once(
         found(folder, name)
 
 
-def test_without_pyarrow_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_it_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "list.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigError, match=r"ocrbatch\[parquet\]"):
+    with pytest.raises(ConfigError, match="pip install pyarrow"):
         found(folder, "list.parquet")

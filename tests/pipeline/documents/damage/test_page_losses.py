@@ -100,7 +100,9 @@ def test_what_was_said_while_a_layer_was_judged_is_said_again_when_the_page_is_d
     path = tmp_path / "scan.pdf"
     path.write_bytes(lost_pictures.in_part()["words-on-a-lost-picture"])
     documents = OpenDocuments()
-    assert _embedded(path, documents) is None
+    embedded = _embedded(path, documents)
+    assert embedded is not None
+    assert "Not a JPEG file" in embedded.missing, "its text stands, with what was lost"
     assert "Not a JPEG file" in _drawn(path, documents=documents).missing
 
 
