@@ -24,6 +24,7 @@ _TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are look
 # on above ascenders and below descenders.
 _RULE, _BESIDE_RULE = 0.2, 0.12
 _ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3
+_BEYOND_LETTERS = ((_ABOVE_LETTERS, -_BELOW_LETTERS), (_TOP, -0.5), (1.1, _BOTTOM))
 _SPECK = 0.06  # narrower ink is none
 # Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
 _AS_WIDE = 0.55
@@ -46,14 +47,15 @@ class _Gap:
     size: float
     line: int | None
     is_clear: bool = False
+    has_rule: bool = False
 
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
     gaps = [
-        _Gap(x0, x1, line.middle, line.size, number, is_clear)
+        _Gap(x0, x1, line.middle, line.size, number, is_clear, has_rule)
         for number, line in enumerate(lines)
-        for x0, x1, is_clear in _white(darkness, line)
+        for x0, x1, is_clear, has_rule in _white(darkness, line)
     ]
     if not gaps:
         return list(lines)
@@ -66,8 +68,8 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
-def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
-    """Returns the ends of the wide gaps in a line, and whether they are wider than its spaces."""
+def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, bool]]:
+    """Returns the ends of the wide gaps in a line, and whether they are wider than its spaces, and hold a rule."""
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
         return []
@@ -76,16 +78,19 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool]]:
     level = paper + _WHITE * (ink - paper)
     is_white = pixels.max(0) < level
     beside = max(1, round(_BESIDE_RULE * line.size))
+    rules = []
     for a, b in _runs(pixels.min(0) > level):
         is_set_off = is_white[max(0, a - beside) : a].any() and is_white[b : b + beside].any()
         if b - a <= _RULE * line.size and is_set_off and _is_rule(darkness, line, left + a, left + b, level):
             is_white[max(0, a - beside) : b + beside] = True
+            rules.append(a)
     gaps = [(a, b) for a, b in _runs(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size]
     usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
+    found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
-        (float(left + a), float(left + b), b - a >= _WIDER * usual)
-        for a, b in gaps
-        if b - a >= _WIDE * line.size
+        (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule)
+        for a, b, has_rule in found
+        if has_rule or b - a >= _WIDE * line.size
     ]
 
 
@@ -101,10 +106,13 @@ def _band(
 
 
 def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: float) -> bool:
-    """Returns whether the stroke between two columns of pixels goes on beyond the line's letters."""
+    """Returns whether the stroke between two columns of pixels goes on beyond the line's letters.
+
+    It may begin or end beside them, as at a column's first and last line, and then goes on far to its other side.
+    """
     ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
-    pixels = _band(darkness, line, *ends, _ABOVE_LETTERS, -_BELOW_LETTERS)
-    return bool((pixels.max(1) > level).all())
+    bands = (_band(darkness, line, *ends, above, below) for above, below in _BEYOND_LETTERS)
+    return any((pixels.max(1) > level).all() for pixels in bands)
 
 
 def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -147,8 +155,8 @@ class _Gutter:
     def sure(self) -> list[_Gap]:
         """The gaps within lines, if spaces between words would not stand like that.
 
-        Rows that are parted already speak for a gap in the row below only if it is about as wide as theirs: that row
-        may be the first one of a paragraph under a table.
+        Rows that are parted already speak for a gap in the row below only if it is about as wide as theirs, or holds a
+        rule: that row may be the first one of a paragraph under a table.
         """
         own = [gap for gap in self.gaps if gap.line is not None]
         is_clear = sum(gap.is_clear for gap in own) >= _MOSTLY * len(own)
@@ -157,7 +165,8 @@ class _Gutter:
         widths = sorted(min(gap.x1 - gap.x0, _WIDEST * gap.size) for gap in self.gaps if gap.line is None)
         if len(own) >= _LEAST_ROWS or not widths:
             return own
-        return [gap for gap in own if gap.x1 - gap.x0 >= _AS_WIDE * widths[len(widths) // 4]]
+        least = _AS_WIDE * widths[len(widths) // 4]
+        return [gap for gap in own if gap.has_rule or gap.x1 - gap.x0 >= least]
 
     def is_met_by(self, gap: _Gap) -> bool:
         """Returns whether the gap continues it: one row below, at the same place."""
