@@ -63,7 +63,7 @@ def test_lines_that_end_before_the_gutter_do_not_end_it() -> None:
 
 def test_a_rule_that_begins_beside_the_first_line_parts_it() -> None:
     darkness, lines = page(10, [(50, 200), (210, 350), (360, 500), (540, 700), (710, 950)])
-    darkness[60 - 15 :, 520:523] = 0.8
+    darkness[60 - 20 :, 520:523] = 0.8
     assert ends(parted(darkness, lines)) == {(50, 500), (540, 950)}
 
 
