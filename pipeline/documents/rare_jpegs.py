@@ -4,7 +4,6 @@ import io
 import re
 from typing import cast
 
-import pymupdf
 from PIL import Image, ImageFile
 
 # Frame markers of arithmetic coding, which stand before the first scan. Source: ITU-T T.81, B.2.2.
@@ -12,7 +11,6 @@ _ARITHMETIC = re.compile(rb"\xff[\xc9\xca]\x00")
 _SCAN = b"\xff\xda"
 # Tags of a TIFF. Source: TIFF 6.0, 22.
 _COMPRESSION, _OLD_JPEG, _JPEG_START, _JPEG_BYTES = 259, 6, 513, 514
-_ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError, SyntaxError)
 
 
 def loaded(image: Image.Image) -> Image.Image:
@@ -27,10 +25,12 @@ def loaded(image: Image.Image) -> Image.Image:
         data = _jpeg_of(cast(ImageFile.ImageFile, image))
         if data is None:
             raise
+        import pymupdf  # workers alone decode; a run's own process names kinds of files only
+
         try:
             pixmap = pymupdf.Pixmap(data)
             pixmap = pixmap if pixmap.n in (1, 3) else pymupdf.Pixmap(pymupdf.csRGB, pixmap)
-        except _ERRORS as error:
+        except (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError, SyntaxError) as error:
             raise OSError(str(error)) from None
     frame = Image.frombytes("L" if pixmap.n == 1 else "RGB", (pixmap.width, pixmap.height), pixmap.samples)
     frame.info = image.info

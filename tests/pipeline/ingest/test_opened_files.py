@@ -48,7 +48,7 @@ def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
     with Opened(model, turning.parent) as opened:
         assert run_quietly(shipped_config).pages == {"ok": 1}
     assert {file.name for file in opened.files if file.parent == model} >= {
-        "config.json", "tokenizer.json", "model.safetensors", "characters.json", "confidence.json",
+        "config.json", "tokenizer.json", "model.safetensors", "characters.json",
     }, "the run reads these, and the watch must see it"  # fmt: skip
     assert turning in opened.files
 
@@ -67,13 +67,15 @@ def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
 def test_a_model_that_was_calibrated_anew_reads_its_pages_again(
     model: Path, shipped_config: Config, database: str
 ) -> None:
-    assert run_quietly(shipped_config).num_pages == 1
-    assert run_quietly(shipped_config).num_pages == 0
-    calibration = json.loads((model / "confidence.json").read_text())
+    config = shipped_config.model_copy(update={"reader": "lines"})
+    assert run_quietly(config).num_pages == 1
+    assert run_quietly(config).num_pages == 0
+    curves = model / "lines" / "confidence.json"
+    calibration = json.loads(curves.read_text())
     calibration["page"]["bias"] -= 1.0
-    (model / "confidence.json").write_text(json.dumps(calibration))
+    curves.write_text(json.dumps(calibration))
     before = rows(database)[0]["confidence"]
-    assert run_quietly(shipped_config).num_pages == 1
+    assert run_quietly(config).num_pages == 1
     assert rows(database)[0]["confidence"] < before
 
 
