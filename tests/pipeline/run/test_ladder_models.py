@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from pipeline.config import sources
@@ -143,20 +142,13 @@ def alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         loaded = load_model(config)
         gc.collect()
         # A model's object is copied freely; its weights are not.
-        weights = next(
-            its for its in gc.get_objects() if isinstance(its, torch.nn.Parameter) and _is_of(its, loaded)
-        )
+        weights = next((getattr(loaded, "model", None) or loaded.loaded.model).parameters())
         models.append(weakref.ref(weights))
         counts.append(sum(model() is not None for model in models))
         return loaded
 
     monkeypatch.setattr(open_models, "load_model", load)
     return counts
-
-
-def _is_of(weight: torch.Tensor, loaded: Any) -> bool:
-    model = getattr(loaded, "model", None) or loaded.loaded.model
-    return any(its is weight for its in model.parameters())
 
 
 def attempts_of(database: str) -> list[tuple[Any, ...]]:

@@ -1,5 +1,6 @@
 import os
 import stat
+import threading
 import time
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def spool(tmp_path: Path):
     made = Spool(IngestSettings(spool=str(tmp_path / "spool"), spool_bytes=12_000, object_timeout_s=0.2))
     yield made
     made.close()
+    never.set()
+    for thread in threading.enumerate():
+        if thread.name in (
+            "spool",
+            "object",
+        ):  # a fetch that is left running would be counted by the next test
+            thread.join(10)
+    never.clear()
     assert not any(path.name.startswith("ocrbatch-spool") for path in (tmp_path / "spool").glob("*"))
 
 
