@@ -4,8 +4,9 @@ Such a rule stands above a table, under its head or above its last row; rows are
 their cells, so two columns of running text, one after the other in the layer, are no rows.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -18,13 +19,18 @@ Range = tuple[float, float]
 # In points: parts of one rule are so near, and text may stand out of a rule's ends so far.
 _LEVEL, _NEAR, _OUT = 1.0, 6.0, 6.0
 _SHORTEST = 60.0
-# In type sizes: white between cells, the least between columns, from row to row, from a row to a rule.
-_CELL_GAP, _STRIP, _PITCH, _REACH = 0.8, 0.6, 3.0, 2.0
-_CONTINUED = 1.3  # lines of one cell are not further apart; rows are by this much
-_ROWS = 3
-# Shares: rows that may fill a strip between columns, rows with white there, a title of a group of rows of the width.
-_FILL, _OPEN, _TITLE = 0.1, 0.5, 0.6
+# In type sizes: white that shows cells, and that may part them; the least between columns; from row to row, to a rule.
+_CELL_GAP, _PART_GAP, _STRIP, _PITCH, _REACH = 0.8, 0.45, 0.6, 3.0, 2.0
+_ONE_ROW = 0.65  # lines that are nearer are one row, and those on each other are a formula
+_SIZES = 1.25  # rows of a table differ less
+_CONTINUED, _APART = 1.4, 1.15  # lines of one cell are not further apart; how much further rows are
+_ROWS, _HEAD = 3, 2  # the fewest rows; the most lines of a head
+# Shares: rows that may fill a strip between columns, rows with white there, rows with several cells; of the width: a
+# title of a group of rows.
+_FILL, _OPEN, _SEVERAL, _TITLE = 0.1, 0.5, 0.6, 0.6
+_MANY = 4  # of so many rows one may fill a strip
 _ABOVE, _BELOW = 0.8, 0.2  # letters reach so far from the baseline, in type sizes
+_ITEM = re.compile(r"\W|\W?\w{1,3}[.:)\]]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +44,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A line of the layer. pieces: [x0, x1] of its text between white as wide as between cells."""
+    """A line of the layer. pieces: [x0, x1] of its text between white as wide as between cells.
+
+    parts: the same between white that may be between cells. head: its first word.
+    """
 
     pieces: tuple[Range, ...]
+    parts: tuple[Range, ...]
+    head: str
     base: float
     size: float
 
@@ -60,13 +71,12 @@ def find_open_tables(rules: Iterable[Rule], spans: Sequence[Span], known: Sequen
     taken = list(known)
     for group in _groups(rules):
         x0, x1 = group[0].x0 - _OUT, group[0].x1 + _OUT
-        inside = sorted((row for row in rows if x0 <= row.x0 and row.x1 <= x1), key=lambda row: row.base)
-        for run in _runs(inside):
+        for whole in _runs(list(_levelled([row for row in rows if x0 <= row.x0 and row.x1 <= x1]))):
+            run = _below_top(whole, group)
             if not _is_ruled(run, group) or any(_overlap(run, box) for box in taken):
                 continue
-            edges = _edges(run)
-            if edges and (table := tuple(_cells(run, [x0, *edges, x1]))):
-                found.append(table)
+            if edges := _edges(run):
+                found.append(tuple(_cells(list(_joined(run, edges[0])), [x0, *edges, x1])))
                 taken.append((x0, run[0].base - run[0].size, x1, run[-1].base))
     return sorted(found, key=lambda table: table[0].box[1])
 
@@ -103,13 +113,49 @@ def _rows(spans: Sequence[Span]) -> Iterator[_Row]:
 
 def _row(line: Sequence[Span]) -> _Row:
     size = max(span.line.size for span in line)
-    pieces: list[Range] = []
-    for x0, _, x1, _ in (glyph.box for span in line for glyph in span.glyphs):
-        if pieces and x0 - pieces[-1][1] <= _CELL_GAP * size:
-            pieces[-1] = pieces[-1][0], max(pieces[-1][1], x1)
+    boxes = [glyph.box for span in line for glyph in span.glyphs]
+    return _Row(
+        pieces=_ranges(boxes, _CELL_GAP * size),
+        parts=_ranges(boxes, _PART_GAP * size),
+        head=line[0].line.text.split(maxsplit=1)[0],
+        base=median(span.line.base for span in line),
+        size=size,
+    )
+
+
+def _ranges(boxes: Iterable[Box], gap: float) -> tuple[Range, ...]:
+    found: list[Range] = []
+    for x0, _, x1, _ in boxes:
+        if found and x0 - found[-1][1] <= gap:
+            found[-1] = found[-1][0], max(found[-1][1], x1)
         else:
-            pieces.append((x0, x1))
-    return _Row(pieces=tuple(pieces), base=median(span.line.base for span in line), size=size)
+            found.append((x0, x1))
+    return tuple(found)
+
+
+def _levelled(rows: Sequence[_Row]) -> Iterator[_Row]:
+    """Yields the rows from top to bottom, with what stands beside each other on nearly one line as one."""
+    last: _Row | None = None
+    for row in sorted(rows, key=lambda row: row.base):
+        if last is None:
+            last = row
+        elif row.base - last.base < _ONE_ROW * max(row.size, last.size) and not _meet(last, row):
+            first = min(last, row, key=lambda row: row.x0)
+            pieces, parts = (
+                tuple(sorted((*a, *b))) for a, b in ((last.pieces, row.pieces), (last.parts, row.parts))
+            )
+            last = replace(
+                max(last, row, key=lambda row: row.size), pieces=pieces, parts=parts, head=first.head
+            )
+        else:
+            yield last
+            last = row
+    if last is not None:
+        yield last
+
+
+def _meet(a: _Row, b: _Row) -> bool:
+    return any(x0 < y1 and y0 < x1 for x0, x1 in a.parts for y0, y1 in b.parts)
 
 
 def _runs(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
@@ -124,7 +170,10 @@ def _runs(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
 
 
 def _ends(run: Sequence[_Row], row: _Row) -> bool:
-    """Returns whether a line of one piece is text below a table and neither a part of a cell nor a title in it."""
+    """Returns whether a line is in other type, or text below a table and neither a part of a cell nor a title in it."""
+    sizes = sorted((row.size, run[-1].size))
+    if sizes[1] > _SIZES * sizes[0]:
+        return True
     several = [other for other in run if len(other.pieces) > 1]
     if len(row.pieces) > 1 or not several:
         return False
@@ -153,47 +202,82 @@ def _is_ruled(run: Sequence[_Row], rules: Sequence[Rule]) -> bool:
     return len(near) > 1 or any(sum(row.base < y for row in run) == 1 for y in near)
 
 
+def _below_top(run: list[_Row], rules: Sequence[Rule]) -> list[_Row]:
+    """Returns the rows without a caption: what is above a rule under which the head stands, with its own rule below."""
+    reach = _REACH * run[0].size
+    ys = [rule.y for rule in rules if run[0].base - reach < rule.y < run[-1].base]
+    below = [row for row in run if ys and row.base > ys[0]]
+    if len(ys) < 2 or len(below) == len(run) or len(below) < _ROWS:
+        return run
+    head, rows = (sum(a < row.base < b for row in run) for a, b in pairwise([*ys, run[-1].base + reach][:3]))
+    return below if head <= _HEAD and rows > 1 else run
+
+
 def _overlap(run: Sequence[_Row], box: Box) -> bool:
     x0, x1 = min(row.x0 for row in run), max(row.x1 for row in run)
     return box[0] < x1 and x0 < box[2] and box[1] < run[-1].base and run[0].base - run[0].size < box[3]
 
 
 def _edges(run: Sequence[_Row]) -> list[float]:
-    """Returns where columns meet: in the middle of white that nearly all rows leave and half of them have as a gap."""
+    """Returns where columns meet: in white that nearly all rows leave and half of them have as a gap."""
     several = [row for row in run if len(row.pieces) > 1]
     size = median(row.size for row in several)
-    ends = sorted({end for row in several for piece in row.pieces for end in piece})
-    strips: list[Range] = []
-    for low, high in pairwise(ends):
-        filled = sum(any(a <= low and high <= b for a, b in row.pieces) for row in several)
-        if filled > _FILL * len(several):
-            continue
-        if strips and strips[-1][1] == low:
-            strips[-1] = strips[-1][0], high
-        else:
-            strips.append((low, high))
-    return [
-        (low + high) / 2
-        for low, high in strips
-        if high - low >= _STRIP * size
-        and sum(_has_gap(row, low, high) for row in several) >= _OPEN * len(several)
+    edges = [
+        _whitest(strip)
+        for strip in _strips(several)
+        if strip[-1][1] - strip[0][0] >= _STRIP * size
+        and sum(_has_gap(row, _whitest(strip)) for row in several) >= _OPEN * len(several)
     ]
+    return edges if edges and _is_table(run, edges) else []
 
 
-def _has_gap(row: _Row, low: float, high: float) -> bool:
-    return any(a <= (low + high) / 2 <= b for (_, a), (b, _) in pairwise(row.pieces))
+def _strips(rows: Sequence[_Row]) -> Iterator[list[tuple[float, float, int]]]:
+    """Yields the white between columns: ranges beside each other, each with how many rows have text there."""
+    ends = sorted({end for row in rows for part in row.parts for end in part})
+    most = max(_FILL * len(rows), len(rows) >= _MANY)
+    strip: list[tuple[float, float, int]] = []
+    for low, high in pairwise(ends):
+        filled = sum(any(a <= low and high <= b for a, b in row.parts) for row in rows)
+        if filled <= most:
+            strip.append((low, high, filled))
+        elif strip:
+            yield strip
+            strip = []
 
 
-def _cells(run: Sequence[_Row], edges: Sequence[float]) -> Iterator[Cell]:
+def _whitest(strip: Sequence[tuple[float, float, int]]) -> float:
+    """Returns the middle of the widest range of those that fewest rows fill."""
+    fewest = min(filled for _, _, filled in strip)
+    low, high = max(
+        ((a, b) for a, b, filled in strip if filled == fewest), key=lambda ends: ends[1] - ends[0]
+    )
+    return (low + high) / 2
+
+
+def _is_table(run: Sequence[_Row], edges: Sequence[float]) -> bool:
+    """Returns whether most rows have several cells, none is a line of a formula, and it is no list of marked items."""
+    rows = list(_joined(run, edges[0]))
+    heads = sum(_ITEM.fullmatch(lines[0].head) is not None for lines in rows)
+    return (
+        sum(any(len(line.pieces) > 1 for line in lines) for lines in rows) >= _SEVERAL * len(rows)
+        and all(b.base - a.base > _ONE_ROW * max(a.size, b.size) for a, b in pairwise(run))
+        and (len(edges) > 1 or heads < _SEVERAL * len(rows))
+    )
+
+
+def _has_gap(row: _Row, x: float) -> bool:
+    return any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts))
+
+
+def _cells(rows: Sequence[Sequence[_Row]], edges: Sequence[float]) -> Iterator[Cell]:
     """Yields the cells of each row, one over several columns where its text is."""
-    rows = list(_joined(run, edges))
     tops = [rows[0][0].base - rows[0][0].size]
     for (*_, above), (below, *_) in pairwise(rows):
         tops.append((above.base + _BELOW * above.size + below.base - _ABOVE * below.size) / 2)
     tops.append(rows[-1][-1].base + _BELOW * rows[-1][-1].size)
     for number, lines in enumerate(rows):
-        pieces = [piece for line in lines for piece in line.pieces]
-        free = [at for at, x in enumerate(edges) if not any(a < x < b for a, b in pieces)]
+        parts = [part for line in lines for part in line.parts]
+        free = [at for at, x in enumerate(edges) if not any(a < x < b for a, b in parts)]
         for first, after in pairwise(free):
             yield Cell(
                 box=(edges[first], tops[number], edges[after], tops[number + 1]),
@@ -204,14 +288,17 @@ def _cells(run: Sequence[_Row], edges: Sequence[float]) -> Iterator[Cell]:
             )
 
 
-def _joined(run: Sequence[_Row], edges: Sequence[float]) -> Iterator[list[_Row]]:
-    """Yields the lines of each row of the table: more than one where a cell goes on below."""
-    widest = max(below.base - above.base for above, below in pairwise(run))
+def _joined(run: Sequence[_Row], edge: float) -> Iterator[list[_Row]]:
+    """Yields the lines of each row of the table: more than one where a cell goes on below, nearer than rows are.
+
+    edge: where the second column begins.
+    """
+    begins = [row.base - above.base for above, row in pairwise(run) if row.x0 < edge]
+    pitch = median(begins) if begins else 0.0
     lines = [run[0]]
     for above, row in pairwise(run):
-        pitch = row.base - above.base
-        is_tight = pitch <= _CONTINUED * row.size and widest > _CONTINUED * pitch
-        if is_tight and (len(row.pieces) < len(lines[0].pieces) or row.x0 > edges[1]):
+        down = row.base - above.base
+        if row.x0 > edge and down <= _CONTINUED * row.size and _APART * down < pitch:
             lines.append(row)
         else:
             yield lines
