@@ -17,7 +17,6 @@ from pebble import ProcessExpired, ProcessPool
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers import plain_pickle, tasks
 from pipeline.ingest.workers.fork_servers import ForkingContext
-from pipeline.ingest.workers.semaphores import name_and_sweep
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
 
@@ -189,7 +188,6 @@ class TaskPool:
                 if self._num_barren >= _ATTEMPTS:
                     raise WorkersError(f"{_NO_WORKERS} (they end as soon as they start): {_REMEDY}")
                 self._is_fruitful = False
-                name_and_sweep()
                 pool = ProcessPool(
                     max_workers=self._max_workers,
                     max_tasks=self._tasks_per_worker,
