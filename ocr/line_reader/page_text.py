@@ -7,12 +7,15 @@ between blocks, a table's row is one line. Only headings differ between text and
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from operator import itemgetter
 from statistics import median
 from typing import TypeVar
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TurnedLines
 from ocr.line_reader.paragraphs.flow import ranges
 from ocr.line_reader.paragraphs.text_lines import Line
+from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.types import Block, ParsedText, Word
 
@@ -25,6 +28,7 @@ _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two colu
 _LEVELS = (("title", "# ", 1.5), ("sub_title", "## ", 1.15))
 _LONGEST_HEADING = 200
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
+_CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
@@ -63,12 +67,43 @@ def page_text(lines: Sequence[ReadLine], turned: Sequence[TurnedLines] = ()) -> 
 
 def _parts(lines: Sequence[ReadLine]) -> Iterator[tuple[Block, list[Word]]]:
     """Yields the blocks of lines in reading order, each with its words."""
-    rows = _rows(lines_of_text(lines))
+    kept = lines_of_text(lines)
+    char_px = character_px(kept)
+    rows = _rows(whole_lines(kept, char_px))
     size = _body_size(rows)
-    for start, end, label in ranges([row.line for row in rows]):
+    found = list(ranges([row.line for row in rows]))
+    for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
-        yield _block(part, label, size), words
+        block = _block(part, label, size)
+        yield (replace(block, text=_program(part, char_px)) if label == _CODE else block), words
+
+
+def _with_programs(
+    found: Sequence[tuple[int, int, str]], rows: Sequence[_Row], char_px: float
+) -> Iterator[tuple[int, int, str]]:
+    """Yields the blocks, those of a program as one. char_px: as wide is a character of its type."""
+    fit = [fits(row.line.text, row.line.x1 - row.line.x0, char_px) for row in rows]
+    is_code = [all(fit[a:b]) and is_program([row.line.text for row in rows[a:b]]) for a, b, _ in found]
+    for at in (*range(1, len(found)), *range(len(found) - 2, -1, -1)):  # parts of one without signs
+        a, b, _ = found[at]
+        is_code[at] |= all(fit[a:b]) and any(is_code[max(0, at - 1) : at + 2])
+    for code, group in groupby(zip(found, is_code, strict=True), key=itemgetter(1)):
+        own = [block for block, _ in group]
+        if code:
+            yield own[0][0], own[-1][1], _CODE
+        else:
+            yield from own
+
+
+def _program(rows: Sequence[_Row], char_px: float) -> str:
+    """Returns the lines of a program as they are indented, with the empty ones between."""
+    left = min(row.line.x0 for row in rows)
+    lines = [" " * round((row.line.x0 - left) / char_px) + row.line.text for row in rows]
+    drops = [below.line.base - above.line.base for above, below in pairwise(rows)]
+    usual = median(drops) if drops else 0.0
+    ends = ["\n\n" if drop > _EMPTY_LINE * usual else "\n" for drop in drops]
+    return "".join(map("".join, zip(lines, [*ends, ""], strict=True)))
 
 
 def _placed(part: Part, turned: TurnedLines) -> Part:
@@ -163,5 +198,8 @@ def _heading(rows: Sequence[_Row], text: str, body_size: float) -> str | None:
 
 
 def _markdown(block: Block) -> str:
+    if block.label == _CODE:
+        fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", block.text)), 0)
+        return f"{fence}\n{block.text}\n{fence}"
     marks = {label: mark for label, mark, _ in _LEVELS}
     return marks[block.label] + " ".join(block.text.split()) if block.label in marks else block.text
