@@ -8,24 +8,8 @@ import pytest
 
 from pipeline.text_layer.extract import ruled_tables
 from pipeline.text_layer.extract.ruled_tables import find_tables
-from pipeline.text_layer.page import judged
-from pipeline.types import Layer
 from storage.export.markup import inert
-
-PROSE = "The harbour lay quiet in the early light, and the boats were still heavy with their catch. " * 3
-
-
-def layer_of(draw: Callable[[Any], None], rotation: int = 0) -> Layer:
-    with pymupdf.open() as made:
-        page = made.new_page(width=500, height=700)
-        draw(page)
-        page.set_rotation(rotation)
-        with pymupdf.open("pdf", made.tobytes()) as document:
-            layer = judged(document, 0, 144)
-    assert layer is not None
-    assert layer.text == "\n\n".join(block.text for block in layer.blocks)
-    assert [word.text for word in layer.words] == layer.text.split()
-    return layer
+from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
 
 def html(text: str) -> Callable[[Any], None]:
