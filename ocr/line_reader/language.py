@@ -28,10 +28,10 @@ _LEAST_SIZES = 4  # in type sizes: shorter lines tell too little
 # Of two faxes that can hardly be read 42% is right, of other scripts next to nothing, and lines do not tell which is
 # which.
 _LEAST_RIGHT, _MORE_RIGHT, _HALF_ODDS, _SLOPE = 0.3, 0.5, 2.0, 1.2
-# A page is in doubt for so many type sizes (40 letters) of lines of at least such a length and odds, and with so many
-# letters in words, or for this share of all its lines. Formulas are strange too, but short or without words, and
-# signatures of functions short; both are few beside their text.
-_MANY_SIZES, _LONG_SIZES, _SURELY, _IN_WORDS, _LARGE_SHARE = 20, 14, 2.0, 10, 0.15
+# A page is in doubt for a line of at least such a length (28 letters) and odds with so many letters in words, or for
+# this share of all its lines. Formulas are strange too, but short or without words, and signatures of functions short;
+# both are few beside their text.
+_LONG_SIZES, _SURELY, _IN_WORDS, _LARGE_SHARE = 14, 2.0, 10, 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +55,14 @@ def strange_lines(lines: Sequence[ReadLine]) -> list[StrangeLine]:
 
 def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bool:
     """Returns whether a page's strange lines are more than a name or a stamp. lines: all of the page's."""
-    sure = [found.line for found in strange if found.odds > _SURELY]
-    surely = sum(
-        _sizes(line)
-        for line in sure
-        if _sizes(line) >= _LONG_SIZES and len(letter_costs(line.text)) >= _IN_WORDS
+    surely = any(
+        found.odds > _SURELY
+        and _sizes(found.line) >= _LONG_SIZES
+        and len(letter_costs(found.line.text)) >= _IN_WORDS
+        for found in strange
     )
     all_of_them = sum(_sizes(line) for line in lines if _can_tell(line))
-    return surely >= _MANY_SIZES or sum(_sizes(found.line) for found in strange) > _LARGE_SHARE * all_of_them
+    return surely or sum(_sizes(found.line) for found in strange) > _LARGE_SHARE * all_of_them
 
 
 def _can_tell(line: ReadLine) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import darkened, darkness_between
 from ocr.line_reader.found_lines import Box, ReadLine, TextLine
+from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
@@ -50,7 +51,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     with watch.measure():
         grey = darkened(rendered.grey)
         darkness = darkness_of(grey)
-        found = reader.read(darkness, reader.find(darkness))
+        found = with_initials(darkness, reader.read(darkness, reader.find(darkness)), reader)
         turned = turned_lines(grey, found, reader)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]

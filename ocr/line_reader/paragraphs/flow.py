@@ -81,8 +81,18 @@ class Flow:
         if extra > (_EXTRA if sure else _DOUBTED_EXTRA) * size:
             return True
         if item_mark(head):
-            return not mark and b.x0 < head.x0 - _INDENT * size
+            return not mark and self._ends_list(first, at, head)
         return not self._is_code(at) and self._ends_paragraph(first, at)
+
+    def _ends_list(self, first: int, at: int, head: Line) -> bool:
+        """Returns whether the line after line `at` is no part of the last item: left of the items, or under a mark.
+
+        An item goes on there if its line had no room for the next word, unless another one goes on at its text.
+        """
+        step = _INDENT * head.size
+        below = self._lines[at + 1].x0 - head.x0
+        hangs = any(line.spans and line.x0 > head.x0 + step for line in self._lines[first : at + 1])
+        return below < -step or (below < step and (hangs or self._is_forced(at)))
 
     def _ends_paragraph(self, first: int, at: int) -> bool:
         """Returns whether line `at` ends a paragraph although there is no gap below it."""

@@ -54,6 +54,8 @@ def test_a_long_strange_line_or_much_of_a_page_cast_doubt_names_and_formulas_do_
     assert not is_in_doubt(strange_lines([*page, name]), [*page, name])
     assert is_in_doubt(strange_lines([ORDINARY, name]), [ORDINARY, name])
     assert is_in_doubt(strange_lines([*page, RUSSIAN]), [*page, RUSSIAN])
+    shorter = read("KoHTopa raBaHu OTKpbIBaeTcA", 0.86, sizes=15)
+    assert is_in_doubt(strange_lines([*page, shorter]), [*page, shorter])
     formulas = [
         read("Qfb(a, b, c) or Qfb([a, b, c])", 0.7, sizes=9),
         read("f = a1x1 + a2x2 + .·· + anxn + a09", 0.6),

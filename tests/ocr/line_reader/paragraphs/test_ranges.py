@@ -78,6 +78,12 @@ def test_items_are_one_list(pitch: float) -> None:
     assert parted(lines) == [(0, 3, "list"), (3, 7, "text")]
 
 
+@pytest.mark.parametrize("hang", [0, 30])
+def test_a_paragraph_right_below_a_list_is_none_of_its_items(hang: float) -> None:
+    items = put(["• " + FIRST[0]], 100) + put([FIRST[0]], 126, x=80 + hang) + put(["• feed the cat"], 152)
+    assert parted([*items, *put(FIRST, 178)]) == [(0, 3, "list"), (3, 7, "text")]
+
+
 def test_a_long_table_takes_no_time() -> None:
     words = ["apple", "pear", "plum", "cherry", "lemon"]
     lines = [

@@ -1,0 +1,130 @@
+"""Reads initials that are lines high, which the finder takes for pictures, and joins them with their words."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine, shared
+from ocr.line_reader.reading import LineReader
+
+Pixels = tuple[int, int, int, int]
+
+# How a line goes on beside its initial, perhaps with a part of that read as a mark.
+_GOES_ON = re.compile(r"(?:\S{1,2} )?(?:[^\W\d_A-Z]|[^\W\d_a-z]{2})")
+_STEM = re.compile(r"^[l|1]$")
+# In type sizes of the lines beside it: how far to their left it may begin, and within them; to their right, its height,
+# how far its top and its foot may be from theirs, what is white before its line, and from line to line.
+_REACH, _INTO, _LEAST, _MOST, _TOP, _FOOT, _GAP = 6.0, 2.0, 1.6, 5.5, 0.6, 0.4, 1.6
+_CAPITAL = 0.7  # a capital's height
+_PITCH = (0.8, 2.2)
+_WIDEST = 1.6  # of its height
+_INK = 0.4  # darkness beyond the paper's
+_SURE = 0.75  # of what is read
+_SHARED = 0.5
+
+
+def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReader) -> list[ReadLine]:
+    """Returns the lines, those that begin beside a large letter with that. darkness: the page's, [H, W] in 0..1."""
+    lines = list(found)
+    for read in found:
+        if (box := _initial(darkness, read, found)) is None:
+            continue
+        x0, y0, x1, y1 = box
+        beside = [own for own in lines if own.line.left < x1 < own.line.right and _is_beside(own.line, box)]
+        feet = [float(own.line.baseline[0]) for own in found if own is read or _is_beside(own.line, box)]
+        foot = min(
+            (y for y in feet if abs(y - y1) < _FOOT * read.line.size), default=max(feet)
+        )  # Q goes below it
+        large = TextLine(
+            left=x0, right=x1, baseline=np.full(x1 - x0, foot, np.float32), size=(foot - y0) / _CAPITAL
+        )
+        (initial,) = reader.read(darkness, [large])
+        letter = _STEM.sub("I", initial.text.strip("\"'“„«‘ "))
+        if initial.confidence < _SURE or len(letter) != 1 or not letter.isupper():
+            continue
+        cut = dict(
+            zip(map(id, beside), reader.read(darkness, [_from(own.line, x1) for own in beside]), strict=True)
+        )
+        lines = [
+            _joined(cut.get(id(own), own), letter, x0, initial.confidence)
+            if own is read
+            else cut.get(id(own), own)
+            for own in lines
+            if own is read or shared(own.line.box, box) <= _SHARED
+        ]
+    return lines
+
+
+def _initial(darkness: Floats, read: ReadLine, found: Sequence[ReadLine]) -> Pixels | None:
+    """Returns the box of the ink to the left of a line and the next ones that is one stroke, as high as two of them."""
+    line = read.line
+    if not _GOES_ON.match(read.text) or any(_follows(own.line, line) and own is not read for own in found):
+        return None
+    below = [own.line for own in found if _follows(line, own.line)]
+    if not below:
+        return None
+    size, base = line.size, float(line.baseline[0])
+    top = max(0, round(base - (_CAPITAL + 2 * _TOP) * size))
+    left, right = max(0, round(line.left - _REACH * size)), round(line.left + _INTO * size)
+    window = darkness[top : round(base + _MOST * size), left:right]
+    ink = window > float(np.median(window)) + _INK
+    for x0, y0, x1, y1 in _pieces(ink):
+        is_high = y1 - y0 >= _LEAST * size and top + y1 >= below[0].middle - _FOOT * size
+        at_top = abs(top + y0 - (base - _CAPITAL * size)) <= _TOP * size
+        inside = x0 > 0 and y1 < len(ink) and left + x1 + _GAP * size >= line.left
+        if is_high and at_top and inside and x1 - x0 <= _WIDEST * (y1 - y0):
+            return left + x0, top + y0, left + x1, top + y1
+    return None
+
+
+def _follows(line: TextLine, other: TextLine) -> bool:
+    """Returns whether another line is right below a line, in its column."""
+    shares = min(line.right, other.right) - max(line.left, other.left) > 0
+    return shares and _PITCH[0] <= (other.middle - line.middle) / line.size <= _PITCH[1]
+
+
+def _pieces(ink: npt.NDArray[np.bool_]) -> Iterator[Pixels]:
+    """Yields the boxes (x0, y0, x1, y1) of what hangs together in an image."""
+    boxes: dict[int, Pixels] = {}
+    above: list[tuple[int, int, int]] = []
+    number = 0
+    for y, row in enumerate(ink):
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])))).tolist()
+        here: list[tuple[int, int, int]] = []
+        for a, b in zip(edges[::2], edges[1::2], strict=True):
+            met = {own for x0, x1, own in above if x0 <= b and a <= x1}
+            number += 1
+            parts = [(a, y, b, y + 1), *(boxes.pop(own) for own in met)]
+            x0, y0, x1, y1 = zip(*parts, strict=True)
+            boxes[number] = min(x0), min(y0), max(x1), max(y1)
+            above = [(c, d, number if own in met else own) for c, d, own in above]
+            here = [(c, d, number if own in met else own) for c, d, own in here]
+            here.append((a, b, number))
+        above = here
+    yield from boxes.values()
+
+
+def _is_beside(line: TextLine, box: Pixels) -> bool:
+    return box[1] < line.middle and line.middle - _CAPITAL * line.size < box[3]
+
+
+def _from(line: TextLine, left: int) -> TextLine:
+    """Returns the part of a line that begins there."""
+    return replace(line, left=left, baseline=line.baseline[left - line.left :])
+
+
+def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLine:
+    """Returns a line with its initial, which begins at `left`."""
+    line = read.line
+    before = np.full(max(0, line.left - left), line.baseline[0], np.float32)
+    whole = replace(line, left=min(left, line.left), baseline=np.concatenate([before, line.baseline]))
+    words = list(read.words)
+    if words:
+        sure = min(confidence, words[0].confidence)
+        words[0] = LineWord(
+            text=letter + words[0].text, left=float(left), right=words[0].right, confidence=sure
+        )
+    return replace(read, line=whole, text=letter + read.text.lstrip(), words=tuple(words))
