@@ -1,21 +1,41 @@
-"""What both trainings of the line reader share: options, the loop by the clock, the mean of the weights, files."""
+"""The one loop of all trainings: by the clock, with the mean of the weights."""
 
-import argparse
-import json
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ocr.training.trainer.rate_schedule import Schedule
-
 _CHECK_MINUTES = 2.0
 Losses = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How long a training takes and how its rates go.
+
+    minutes: its length by the clock; steps: its length where that is counted instead (0: by the clock).
+    flat: the share of it before the rates decay. warm_up: steps in which they rise. tell: steps between two reports.
+    """
+
+    minutes: float = 10.0
+    steps: int = 0
+    flat: float
+    warm_up: int = 100
+    tell: int = 200
+
+    def share(self, step: int, minutes: float) -> float:
+        """Returns the share of the training that is over, 1 or more at its end."""
+        return step / self.steps if self.steps else minutes / self.minutes
+
+    def factor(self, step: int, share: float) -> float:
+        """Returns the factor of the rates: it rises, stays, then falls linearly to zero."""
+        decay = 1.0 if share <= self.flat else max(0.0, (1 - share) / (1 - self.flat))
+        return min(1.0, (step + 1) / self.warm_up, decay)
 
 
 class MeanWeights:
@@ -62,32 +82,33 @@ class MeanWeights:
             name: value.half() if value.is_floating_point() else value for name, value in self.weights.items()
         }
         save_file({name: value.contiguous() for name, value in stored.items()}, made)
+        made.chmod(0o644)  # safetensors writes files that only their owner may read
         made.replace(file)
 
 
 def learn(
-    args: argparse.Namespace,
     optimiser: torch.optim.Optimizer,
     schedule: Schedule,
     mean: MeanWeights,
     losses: Callable[[], Losses],
     check: Callable[[], str],
+    *,
+    goes_on: bool = False,
 ) -> int:
-    """Trains until the time is over, or args.steps are done; returns the steps.
+    """Trains until the schedule is over; returns the steps.
 
     losses: the losses of the next step, which are added up. check: called every two minutes, at the end, and before the
     first step of a run that goes on: saves, and returns what to tell. Raises FloatingPointError if a loss is no number.
     """
-    begun, told, next_check = time.monotonic(), _Told(args.tell), _CHECK_MINUTES
+    if goes_on:
+        print(f"at the start, {check()}", flush=True)
+    begun, told, next_check = time.monotonic(), _Told(schedule.tell), _CHECK_MINUTES
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     step = 0
-    if args.weights:
-        print(f"at the start, HELD-OUT pages: {check()}", flush=True)
-        begun, told = time.monotonic(), _Told(args.tell)
     while True:
         minutes = (time.monotonic() - begun) / 60
-        share = step / args.steps if args.steps else schedule.share(minutes)
-        if share >= schedule.end:
+        share = schedule.share(step, minutes)
+        if share >= 1:
             break
         for group in optimiser.param_groups:
             group["lr"] = group.setdefault("initial_lr", group["lr"]) * schedule.factor(step, share)
@@ -100,9 +121,9 @@ def learn(
         mean.update(step)
         told.add(step, minutes, parts)
         if minutes > next_check:
-            print(f"{minutes:.2f} min HELD-OUT pages: {check()}", flush=True)
+            print(f"{minutes:.2f} min {check()}", flush=True)
             next_check = minutes + _CHECK_MINUTES
-    print(f"done: {step} steps, HELD-OUT pages: {check()}", flush=True)
+    print(f"done: {step} steps, {check()}", flush=True)
     return step
 
 
@@ -123,37 +144,3 @@ class _Told:
         pace = self._every / (time.monotonic() - self._mark)
         print(f"{minutes:.2f} min step {step} {losses}, {pace:.1f} steps/s", flush=True)
         self._seen, self._mark = [], time.monotonic()
-
-
-def parser(
-    name: str, about: str | None, *, pages: int, held: int, rate: float, real: float, scans: float
-) -> argparse.ArgumentParser:
-    """Returns the options that both trainings have, with the defaults given."""
-    made = argparse.ArgumentParser(prog=f"python -m ocr.training.lines.{name}", description=about)
-    made.add_argument("--data", type=Path, required=True, help="what ocr.training.corpus and .tokenize made")
-    made.add_argument("--out", type=Path, required=True, help="folder for the weights")
-    made.add_argument("--minutes", type=float, default=10.0)
-    made.add_argument(
-        "--weights", type=Path, help="folder of weights to start from, such as an earlier --out"
-    )
-    made.add_argument("--workers", type=int, default=14, help="processes that draw pages")
-    made.add_argument("--pages", type=int, default=pages, help="pages a batch")
-    made.add_argument("--held", type=int, default=held, metavar="BATCHES", help="that pages are chosen from")
-    made.add_argument("--rate", type=float, default=rate, help="learning rate")
-    made.add_argument("--real", type=float, default=real, help="share of pages from documents")
-    made.add_argument("--scans", type=float, default=scans, help="share of real scans, where there are some")
-    made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
-    made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    made.add_argument(
-        "--seed", type=int, default=0, help="another for each run that goes on: each draws other pages"
-    )
-    made.add_argument("--steps", type=int, default=0, help="stop after so many steps (0: by the clock)")
-    return made
-
-
-def begin(args: argparse.Namespace) -> tuple[torch.device, str]:
-    """Seeds everything; returns the device, and the characters to learn."""
-    torch.manual_seed(args.seed)
-    random.seed(args.seed)
-    characters: str = json.loads((args.data / "characters.json").read_text(encoding="utf-8"))
-    return torch.device(args.device), characters

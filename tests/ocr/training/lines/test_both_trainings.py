@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer
 
 from ocr.line_reader.finder_net import FinderNet
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.lines import train_finder, train_reader
 from ocr.training.lines.finder_targets import targets
-from ocr.training.lines.learning import MeanWeights
 from ocr.training.lines.line_batches import Lines, cut_lines, joined
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import UNKNOWN, CellBatch, LineBatch, line_batch
@@ -36,8 +34,7 @@ PAGE = printed([("tiny text", 20, 60, 30), ("some more", 30, 130, 30), ("of it",
 
 
 @pytest.fixture
-def data(corpus: Path, tokenizer: Tokenizer, characters: str) -> Path:
-    tokenizer.save(str(corpus / "tokenizer.json"))
+def data(corpus: Path, characters: str) -> Path:
     (corpus / "characters.json").write_text(json.dumps(characters), encoding="utf-8")
     return corpus
 
@@ -185,23 +182,6 @@ def test_the_stem_s_layout_changes_no_output() -> None:
     images, widths = torch.rand(3, 1, 40, 64), torch.tensor([64, 40, 9])
     with torch.inference_mode():
         torch.testing.assert_close(fast(images, widths)[0], plain(images, widths)[0], atol=1e-5, rtol=1e-4)
-
-
-def test_the_mean_of_the_weights_follows_them_and_leaves_them() -> None:
-    net = torch.nn.Linear(1, 1, bias=False)
-    mean = MeanWeights(net, every=2, keep=0.5, young=0)
-    before = net.weight.item()
-    with torch.no_grad():
-        net.weight.fill_(before + 4)
-    mean.update(1)
-    assert float(mean.weights["weight"]) == before
-    mean.update(2)
-    assert float(mean.weights["weight"]) == pytest.approx(before + 2)
-    with mean.in_place():
-        assert net.weight.item() == pytest.approx(before + 2)
-        assert not net.training
-    assert net.weight.item() == pytest.approx(before + 4)
-    assert net.training
 
 
 def test_a_pool_waits_for_pages_and_tells_what_ended_them() -> None:
