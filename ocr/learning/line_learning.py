@@ -115,7 +115,12 @@ def true_texts(read: Sequence[str], truth: str) -> list[str | None]:
         )
         found.append(own if own and text and edits <= _OTHERWISE * max(len(own), len(text)) else None)
         start = end + 1
-    return found
+    lines = [line.strip() for line in truth.split("\n") if line.strip()]
+    # Print that can hardly be read: as many lines as the text has are those of the text.
+    as_many = len(lines) == len(read) and all(
+        own in (None, line) for own, line in zip(found, lines, strict=True)
+    )
+    return list(lines) if as_many else found
 
 
 def _near_white(text: str, at: int) -> int:

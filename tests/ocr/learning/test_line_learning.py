@@ -28,7 +28,9 @@ TINY = {"width": 32, "layers": 1, "heads": 2, "stem": (8, 16, 32), "blocks": (1,
         # A line that nobody wrote down, one that was not found, one that reads quite otherwise.
         (["first", "stamp", "last"], "first\nlast", ["first", None, "last"]),
         (["first", "last"], "first\nmissing\nlast", ["first", "last"]),
-        (["first", "~#", "last"], "first\nsecond\nlast", ["first", None, "last"]),
+        (["first", "~#", "", "last"], "first\nsecond\nlast", ["first", None, None, "last"]),
+        # As many lines as the text has are its lines, however they are read.
+        (["~~", "#", ""], "first\n\nsecond\nlast", ["first", "second", "last"]),
         (["what", "ever"], " \n", ["", ""]),
         ([], "text", []),
     ],
