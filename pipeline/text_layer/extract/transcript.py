@@ -129,7 +129,8 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
     lines: list[Line] = [[spans[0]]]
     is_broken: list[bool] = []
     for before, span in pairwise(spans):
-        is_apart = before.is_turned or span.is_turned  # each such line stands by itself
+        # Lines in two directions are two paragraphs; each slanted line stands by itself.
+        is_apart = before.turn_deg != span.turn_deg or span.turn_deg is None
         gap = _PARAGRAPH if is_apart else between(before.line, span.line)
         if "\n" in gap:
             lines.append([span])
