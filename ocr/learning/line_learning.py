@@ -18,8 +18,9 @@ from torch.nn import functional as F
 from ocr.errors import CheckpointError
 from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX, RANGE
-from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.line_reader.networks import STEP_PX
 
 BLANK, SPACE, FIRST_CLASS = 0, 1, 2  # classes; the characters' follow
 _OTHERWISE = 0.6  # share of wrong characters from which a text is hardly that of the line

@@ -14,10 +14,10 @@ from tqdm import tqdm
 
 from ocr.learning.learning_loop import MeanWeights, Schedule
 from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, open_net, true_texts, tune
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.line_images import line_image, normalised, pieces
-from ocr.line_reader.reader_net import ReaderNet
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.model_files.locate import LINES, find_directory
@@ -149,7 +149,9 @@ def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str
         for line, text in zip(read, texts, strict=True):
             images = list(pieces(line_image(darkness, line.line)))
             if text is not None and len(images) == 1 and all(c in classes for c in text):
-                found.append(LearnedLine.of(normalised(images[0]), [classes[c] for c in text]))
+                found.append(
+                    LearnedLine.of(torch.from_numpy(normalised(images[0])), [classes[c] for c in text])
+                )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Trains the network that reads a line of text (ocr.line_reader.reader_net):
+"""Trains the network that reads a line of text (ocr.learning.reader_net):
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
@@ -24,8 +24,8 @@ from torch.nn import functional as F
 from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights, learn
 from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, open_net, read_frames, spelled
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.reader_net import ReaderNet
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Source

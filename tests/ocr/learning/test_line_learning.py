@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 from ocr.errors import CheckpointError
 from ocr.learning.learning_loop import Schedule
 from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, open_net, true_texts, tune
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.reader_net import ReaderNet
 
 TINY = {"width": 32, "layers": 1, "heads": 2, "stem": (8, 16, 32), "blocks": (1, 1, 1)}
 
