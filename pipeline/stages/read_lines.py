@@ -1,4 +1,4 @@
-"""Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
+"""Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own."""
 
 from collections.abc import Sequence
 from dataclasses import replace

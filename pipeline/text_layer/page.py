@@ -237,7 +237,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -
         return None
     verdict = Verdict(reason=distrust_reason_if_unreadable(evidence)) if last else judge(evidence)
     is_taken = not verdict.reason or verdict.is_partial
-    structure = (find_links(page), find_tables(page)) if is_taken else ()
+    structure = (find_links(page), find_tables(page, evidence.spans)) if is_taken else ()
     parsed, parts = as_parsed(evidence.spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
         text=parsed.text,
