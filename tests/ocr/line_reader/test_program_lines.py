@@ -50,8 +50,8 @@ def typed(text: str, column: int, row: int) -> ReadLine:
 
 def test_pieces_are_joined_as_far_apart_as_they_stand_and_what_is_read_twice_stands_once() -> None:
     pieces = [
-        typed("if a[0] == 1 and b:", 0, 0), typed("b = {2: 3}", 4, 1), typed("# two", 18, 1), typed("return b[2]", 0, 2),
-        typed("b[2]", 7, 2), typed("x = [4, 5]", 0, 3),
+        typed("if a[0] == 1 and b:", 0, 0), typed("b = {2: 3}", 4, 1), typed("# two", 18, 1),
+        typed("return b[2]", 0, 2), typed("b[2]", 7, 2), typed("x = [4, 5]", 0, 3),
     ]  # fmt: skip
     assert page_text(pieces).text == "if a[0] == 1 and b:\n    b = {2: 3}    # two\nreturn b[2]\nx = [4, 5]"
 
