@@ -29,7 +29,7 @@ FINDER_PX = 1174
 _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # Strips and banners, such as till rolls, chats and pages of the web, are so many times as long as wide; and their
 # narrower side in the finder's input.
-_STRIP, _STRIP_PX = 4, 600
+_STRIP, _STRIP_PX = 4, 400
 # A page that is reduced so much is looked at again from near where nothing was found.
 _FAR_SCALE, _CLOSE_SCALE = 0.2, 0.5
 # Of 90 pages with photographs and without print none has a line with more than 0.59: a hole is like a 0, a pillar like
