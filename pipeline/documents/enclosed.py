@@ -61,4 +61,4 @@ def _is_form(document: Any) -> bool:
 
 
 def _has(document: Any, key: str) -> bool:
-    return document.xref_get_key(document.pdf_catalog(), key)[0] != "null"
+    return bool(document.xref_get_key(document.pdf_catalog(), key)[0] != "null")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ocr.families.family import NumberFormat
 from pipeline.config.encoder_section import graph_settings
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, reads_lines
 from pipeline.device.sizes import decode_slots, inflight_mb
 from pipeline.device.startup.imports import first_import, one_at_a_time
 from pipeline.errors import ConfigError, PipelineError
@@ -76,8 +76,8 @@ def is_model_likely(config: Config) -> bool:
 
 
 def is_sure_to_read(config: Config) -> bool:
-    """Returns whether the model is almost certainly needed: there is no database yet, so no page was read before."""
-    return is_model_likely(config) and not os.path.exists(config.store.database)
+    """Returns whether a page model is almost certainly needed: it reads pages first, and there is no database yet."""
+    return is_model_likely(config) and not os.path.exists(config.store.database) and not reads_lines(config)
 
 
 def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
@@ -218,11 +218,14 @@ def word_readers(config: Config) -> int:
 def rereadings(config: Config, device: str | None) -> int:
     """Returns how many pages may be read again at once; their views come on top of those of run.inflight_mb.
 
-    On a CPU it is the number rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs
-    a run of 900 pages spent two thirds of its time rereading, with nothing else to do. device: the model's.
+    On a CPU as many as are decoded at once: a step of several pages costs little more than one of a single page. A GPU
+    reads hundreds at once, and each takes seconds: with 8 on 16 CPUs a run of 900 pages spent two thirds of its time
+    rereading, with nothing else to do. device: the model's.
     """
-    few = render_workers(config)
-    return max(few, inflight_mb(config, device) // _REREADING_MB) if device == "cuda" else few
+    at_once = (
+        inflight_mb(config, device) // _REREADING_MB if device == "cuda" else decode_slots(config, "cpu")
+    )
+    return max(render_workers(config), at_once)
 
 
 def placer_processes() -> int:

@@ -6,6 +6,7 @@ Source: ISO 32000-1, 9.10.3 (ToUnicode CMaps).
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import pikepdf
 from pikepdf import Dictionary, Name
@@ -64,7 +65,7 @@ class SilencedText:
             return copy
         return self._copies[font.objgen]
 
-    def _form(self, form: pikepdf.Object, depth: int) -> pikepdf.Object:
+    def _form(self, form: Any, depth: int) -> Any:
         """Returns a form's copy with silenced resources; pictures, and forms without any, as they are."""
         is_form = isinstance(form, pikepdf.Stream) and form.get("/Subtype") == Name.Form
         if not is_form or not isinstance(form.get("/Resources"), Dictionary):

@@ -148,7 +148,7 @@ def _rectangles(drawing: Any) -> list[Any]:
     items, kinds = drawing["items"], [item[0] for item in drawing["items"]]
     if drawing.get("fill") is None or drawing["fill_opacity"] < _OPAQUE:
         is_line = kinds == ["l"] and drawing.get("stroke_opacity", 0.0) >= _OPAQUE
-        return [_thick(*items[0][1:3], drawing["width"])] if is_line else []
+        return [_thick(items[0][1], items[0][2], drawing["width"])] if is_line else []
     if all(kind in ("re", "qu") for kind in kinds):
         return [pymupdf.Rect(item[1]) if item[0] == "re" else pymupdf.Quad(item[1]).rect for item in items]
     lines = [item[1:3] for item in items if item[0] == "l"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ocr.line_reader.finder_cells import Cells, lines_of
-from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX
 from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.networks import DROP_PX, SIZE_PX, STRIDE_PX
 from ocr.training.lines.finder_targets import CELL_PX, IGNORED, targets
 
 NONE = np.zeros((0, 5), np.float32)
