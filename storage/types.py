@@ -60,6 +60,7 @@ class KnownFile:
     kind: str
     num_pages: int
     size_bytes: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

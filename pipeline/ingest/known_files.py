@@ -7,8 +7,8 @@ from pipeline.ingest.found import Candidate
 from pipeline.types import Document, FileStamp, Kind
 from storage.types import KnownFile
 
-# Raised when the same file is to be looked into again: it has another kind, or another number of pages by now.
-_RULES = 1
+# Raised when the same file is to be looked into again: it has another kind, number of pages, or something left out.
+_RULES = 2
 # A file that changes twice within a tick of its file system's clock has one stamp for two contents.
 _SETTLED_NS = 2_000_000_000
 
@@ -21,7 +21,7 @@ def known_by(stamp: FileStamp, settings: IngestSettings) -> str:
 def kept_stamp(document: Document, settings: IngestSettings) -> str | None:
     """Returns what to know a document by from now on; None where it may still be changing unseen."""
     stamp = document.stamp
-    if stamp is None or document.frames or document.status != "ok" or document.reason is not None:
+    if stamp is None or document.frames or document.status != "ok":
         return None
     return known_by(stamp, settings) if document.probed_ns - max(stamp[3:]) > _SETTLED_NS else None
 
@@ -35,7 +35,8 @@ def document_of(found: Candidate, known: KnownFile) -> Document:
         kind=cast(Kind, known.kind),
         num_pages=known.num_pages,
         status="ok",
-        reason=None,
+        reason=known.reason,
+        is_told=known.reason is not None,
         stamp=found.stamp,
         given=found.given,
         is_known=True,

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import cast, get_args
 
-from pipeline.documents import images, pdf, sniff
+from pipeline.documents import enclosed, images, pdf, sniff
 from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.other_documents import other_document
@@ -181,7 +181,7 @@ def _count_pages(path: str, form: _Format, settings: IngestSettings) -> tuple[in
     """
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
-            return pdf.count_pages(document), None
+            return pdf.count_pages(document), enclosed.left_out(document) or None
     if form in get_args(containers.Container):
         with closing(open_video(path)) as video:
             _check_size(video.width_px, video.height_px, settings)

@@ -14,9 +14,11 @@ from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
 from pipeline.text_layer.extract.accents import composed
 from pipeline.text_layer.extract.links import find_links
+from pipeline.text_layer.extract.places import settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.spans import read_spans, read_text
 from pipeline.text_layer.extract.transcript import as_parsed
+from pipeline.text_layer.trust.covered import uncovered
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
 from pipeline.text_layer.trust.shapes import SeenFonts, in_doubt
@@ -220,12 +222,17 @@ def _evidence(page: Any) -> Evidence | None:
     spans = composed(read_spans(display))
     if not any(span.glyphs for span in spans):
         return None
+    ink, drawn = Ink.of(display), Drawn.of(page)
+    seen = uncovered(spans, drawn, ink)
+    if not seen.spans:
+        return None
+    spans = settled(seen.spans, (*written_in(page), *seen.rewritten))
     kept, num_unmapped, num_lost = mapped(spans)
     return Evidence(
         spans=kept or spans,
         display=display,
-        ink=Ink.of(display),
-        drawn=Drawn.of(page),
+        ink=ink,
+        drawn=drawn,
         num_unmapped=num_unmapped,
         num_lost=num_lost if kept else 0,
     )

@@ -43,11 +43,13 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
 def known(conn: sqlite3.Connection, path: str, stamp: str) -> KnownFile | None:
     """Returns what is known of the readable file at a path if it had this stamp when it was last looked into."""
     row = conn.execute(
-        "SELECT d.sha256, d.kind, d.num_pages, d.size_bytes FROM files f JOIN documents d ON d.id = f.document_id"
+        "SELECT d.sha256, d.kind, d.num_pages, d.size_bytes, f.reason"
+        " FROM files f JOIN documents d ON d.id = f.document_id"
         " WHERE f.path = ? AND f.stamp = ? AND f.status = 'ok' AND d.status = 'ok' AND d.sha256 IS NOT NULL",
         (stored_path(path), stamp),
     ).fetchone()
-    return None if row is None else KnownFile(sha256=row[0], kind=row[1], num_pages=row[2], size_bytes=row[3])
+    names = ("sha256", "kind", "num_pages", "size_bytes", "reason")
+    return None if row is None else KnownFile(**dict(zip(names, row, strict=True)))
 
 
 def found_again(conn: sqlite3.Connection, run_id: int, path: str) -> None:

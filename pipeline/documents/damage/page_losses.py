@@ -9,6 +9,7 @@ from typing import Any
 
 import pymupdf
 
+from pipeline.documents import enclosed
 from pipeline.documents.damage import complaints, picture_data
 from pipeline.documents.damage.premature_end import lacks_rows
 
@@ -22,6 +23,8 @@ _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> str:
     """Returns a sentence, with MuPDF's warnings, that says what is missing in a drawn page's pixels; "" for nothing.
+
+    So is all that the document holds instead of its pages, as a portfolio does.
 
     Call it right after drawing: it uses MuPDF's warnings since the document was handed out. from_pixels: False asks
     what is missing in the page's text layer, which has the letters even of a font that cannot be used.
@@ -41,7 +44,7 @@ def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> s
         found["content"] = [complaints.CUT_FLATE]
     if not from_pixels:
         found.pop("font", None)
-    return complaints.sentence(found)
+    return "; ".join(filter(None, (complaints.sentence(found), enclosed.instead_of_pages(document, index))))
 
 
 def blank_reason(document: Any, index: int) -> str:

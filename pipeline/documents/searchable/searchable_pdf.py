@@ -16,6 +16,7 @@ from pipeline.documents import images
 from pipeline.documents.pdf import POINTS_PER_INCH
 from pipeline.documents.searchable.incremental_update import NotAppendableError, appended, highest_number
 from pipeline.documents.searchable.invisible_text import TextPage, content, font
+from pipeline.documents.searchable.silenced_text import SilencedText
 from pipeline.documents.sniff import Format
 
 _FONT = "OcrbatchText"
@@ -31,7 +32,7 @@ class NotSearchableError(ValueError):
 
 
 def searchable(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:
-    """Returns the document as a PDF with the pages' words. data: of a PDF or an image.
+    """Returns the document as a PDF with the pages' words instead of their own text. data: of a PDF or an image.
 
     A PDF without words to add is returned as it is. To a signed one words are appended, so that the signature still
     holds for what was signed. Raises: NotSearchableError where it is encrypted, certified or damaged, or has not got
@@ -53,10 +54,12 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     with pdf:
         if is_signed(pdf):
             return _with_text_appended(data, pdf, pages)
-        shared = font(pdf)
+        shared, silenced = font(pdf), SilencedText(pdf)
         for text in pages:
             page = _page(pdf, text)
             if text.words:
+                page.obj.Resources = silenced.resources(page.resources)
+                silenced.annotations(page)
                 name = _font_name(page, shared)
                 page.contents_add(b"q\n", prepend=True)
                 page.contents_add(b"\nQ\n" + content(text, page, name.removeprefix("/")))
@@ -92,13 +95,13 @@ def _with_text_appended(data: bytes, pdf: pikepdf.Pdf, pages: Sequence[TextPage]
     if pdf.is_encrypted or "/DocMDP" in pdf.Root.get("/Perms", {}):
         raise NotSearchableError("is signed, and may not be changed")
     highest, changed = highest_number(pdf), []
-    shared = font(pdf)
+    shared, silenced = font(pdf), SilencedText(pdf)
     for text in pages:
         page = _page(pdf, text)
         if not text.words:
             continue
         # Everything new is the page's own: what it shares with others stays as it was signed.
-        resources = pikepdf.Dictionary(dict(page.resources.items()))
+        resources = silenced.resources(page.resources)
         fonts = dict(resources.get("/Font", pikepdf.Dictionary()).items())
         name = next(
             name for index in count() if (name := f"{_FONT}{index}") not in {key[1:] for key in fonts}

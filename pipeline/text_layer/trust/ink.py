@@ -3,7 +3,7 @@
 At one pixel per point, letters are illegible, but a line of them is still a row of vertical edges. Torch-free.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,9 @@ _MOST_PICTURES = 40
 _MOST_PIXELS = 40_000_000  # of an image that is looked at by itself: an A4 scan at 600 dpi
 _IMAGES = frozenset({"fill-image", "fill-imgmask", "clip-imgmask"})
 _TEXTS = frozenset({"fill-text", "stroke-text"})
+_PAINTS = _IMAGES | {"fill-path", "stroke-path", "fill-shade"}
+_LEAST_COVER_PT = 4.0  # of its lesser side: rules and underlining hide nothing
+_THICKEST_PT = 40.0  # line
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,12 @@ class Ink:
             return False
         ground = float(np.median(inside))
         return grey < _LIGHT or abs(ground - grey) >= PRINT_LEVELS
+
+    def is_plain(self, box: Box) -> bool:
+        """Returns whether nothing can be seen in a box (points), whose edges do not count."""
+        x0, y0, x1, y1 = self._pixels(box, -1)
+        inside = self.grey[y0:y1, x0:x1]
+        return inside.size > 0 and int(inside.max()) - int(inside.min()) < PRINT_LEVELS
 
     def text_shares(self, boxes: Iterable[Box]) -> tuple[float, float]:
         """Returns the shares of the page that look like lines of text, where no box (points) is and where one is."""
@@ -124,32 +133,46 @@ class Ink:
         return x0, y0, x1, y1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """Something that is painted over text. box: in points of the page as shown. number: of the drawing operation.
+
+    kind: MuPDF's name for it. is_written_on: whether there is text on it, too.
+    """
+
+    box: Box
+    number: int
+    kind: str
+    is_written_on: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A page's images, in points of the page as shown. hidden_share: the share of its texts under images.
 
-    page: the pymupdf Page.
+    page: the pymupdf Page. covers: what is painted where text was drawn before, whether or not that can still be seen.
     """
 
     pictures: Sequence[Box]
     hidden_share: float
     page: Any
+    covers: Sequence[Cover]
 
     @classmethod
     def of(cls, page: Any) -> "Drawn":
         """Returns what a page draws. page: a pymupdf Page. Raises: whatever MuPDF does."""
         matrix = page.rotation_matrix
+        log = [(kind, tuple(pymupdf.Rect(box) * matrix)) for kind, box, *_ in page.get_bboxlog()]
         pictures: list[Box] = []
         num_texts = num_hidden = 0
-        for kind, box, *_ in reversed(page.get_bboxlog()):  # from the last drawn to the first
-            rectangle = pymupdf.Rect(box) * matrix
+        for kind, box in reversed(log):  # from the last drawn to the first
             if kind in _IMAGES:
-                pictures.append(tuple(rectangle))
+                pictures.append(box)
             elif kind in _TEXTS:
                 num_texts += 1
-                x, y = (rectangle.x0 + rectangle.x1) / 2, (rectangle.y0 + rectangle.y1) / 2
+                x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
                 num_hidden += _is_in((x, y), pictures)
-        return cls(pictures, num_hidden / max(num_texts, 1), page)
+        return cls(pictures, num_hidden / max(num_texts, 1), page, list(_covers(log)))
 
     def is_on_picture(self, point: tuple[float, float]) -> bool:
         """Returns whether a point lies on one of the images."""
@@ -172,6 +195,28 @@ class Drawn:
                 (box, Image.frombytes("L", (pixmap.width, pixmap.height), rows_of(pixmap).tobytes()))
             )
         return ink.printed_share(placed, boxes)
+
+
+def _covers(log: Sequence[tuple[str, Box]]) -> Iterator[Cover]:
+    """Yields what is painted over text, of a page's drawing operations with their boxes."""
+    numbers = np.array([number for number, (kind, _) in enumerate(log) if kind in _TEXTS], np.int64)
+    texts = np.array([log[number][1] for number in numbers]).reshape(-1, 4)
+    first = numbers[0] if numbers.size else len(log)
+    for number, (kind, box) in enumerate(log[first:], first):
+        lesser = min(box[2] - box[0], box[3] - box[1])
+        if (
+            kind not in _PAINTS
+            or lesser < _LEAST_COVER_PT
+            or (kind == "stroke-path" and lesser > _THICKEST_PT)
+        ):
+            continue
+        across = np.minimum(texts[:, 2], box[2]) - np.maximum(texts[:, 0], box[0])
+        down = np.minimum(texts[:, 3], box[3]) - np.maximum(texts[:, 1], box[1])
+        lower = np.minimum(texts[:, 3] - texts[:, 1], box[3] - box[1])
+        meets = (across > 1) & (down > 0.5 * lower)
+        if meets[numbers < number].any():
+            is_written_on = bool(meets[numbers > number].any())
+            yield Cover(box=box, number=number, kind=kind, is_written_on=is_written_on)
 
 
 def _is_in(point: tuple[float, float], boxes: Sequence[Box]) -> bool:

@@ -85,7 +85,7 @@ def test_the_page_and_the_bookmarks_stay() -> None:
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_pages_that_share_their_resources_have_their_own_words(times: int) -> None:
-    """And a document that was made searchable before is made so again."""
+    """And a document that was made searchable before is made so again, with the words of the last time."""
     with pikepdf.open(io.BytesIO(a_scan())) as pdf:
         pdf.pages[0].obj.Resources = pdf.make_indirect(pikepdf.Dictionary())
         pdf.pages.append(pdf.pages[0])
@@ -95,7 +95,7 @@ def test_pages_that_share_their_resources_have_their_own_words(times: int) -> No
     for _ in range(times):
         data = searchable(data, "PDF", [replace(text, page_index=index) for index in (0, 1)])
     with pymupdf.open("pdf", data) as document:
-        assert [sorted(page.get_text().split()) for page in document] == [sorted(WORDS * times)] * 2
+        assert [sorted(page.get_text().split()) for page in document] == [sorted(WORDS)] * 2
 
 
 def test_what_the_owner_allows_stays() -> None:

@@ -1,0 +1,166 @@
+"""Leaves out of a text layer what is painted over: nobody sees it, and it may be what somebody blacked out.
+
+Torch-free.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pymupdf
+
+from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.trust.ink import Cover, Drawn, Ink
+
+# Share of the texts under pictures, beyond which the page is a scan with its text recognised.
+_OF_A_SCAN = 0.02
+_OPAQUE = 0.99
+_SAME_PLACE_PT = 0.6  # between the left ends of a character as two of MuPDF's devices tell them
+_FEW_LINES_PT = 40.0  # of a cover: what is written on a larger one stands in its own order
+_UPRIGHT_PT = 0.1  # by which an upright line may slant
+_ROUNDED = 8  # lines and curves of a rectangle with round corners
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Spans without what is painted over. rewritten: where something is, and other text on it."""
+
+    spans: tuple[Span, ...]
+    rewritten: tuple[Box, ...] = ()
+
+
+def uncovered(spans: Sequence[Span], drawn: Drawn, ink: Ink) -> Seen:
+    """Returns the spans without the characters that something opaque was painted over. Raises: whatever MuPDF does."""
+    found, rewritten = tuple(spans), list[Box]()
+    solid: Mapping[int, Sequence[Box]] | None = None
+    for cover in drawn.covers if drawn.hidden_share <= _OF_A_SCAN else ():
+        if not any(is_inside for span in found for is_inside, _ in _runs(span, cover.box)):
+            continue
+        solid = _solid(drawn.page) if solid is None else solid
+        for box in _boxes_of(cover, drawn.page, solid):
+            found = _without_plain(found, box, ink)
+            if cover.is_written_on:
+                bare = _without_older(found, box, cover.number, drawn.page)
+                rewritten += [box] if bare != found and box[3] - box[1] <= _FEW_LINES_PT else []
+                found = bare
+    return Seen(spans=found, rewritten=tuple(rewritten))
+
+
+def _runs(span: Span, box: Box) -> Iterator[tuple[bool, list[Glyph]]]:
+    """Yields a span's characters that are in the box, and those that are not, as runs."""
+    x0, y0, x1, y1 = box
+    if span.box[0] < x1 and x0 < span.box[2] and span.box[1] < y1 and y0 < span.box[3]:
+        for is_inside, run in groupby(
+            span.chars, lambda char: x0 <= char.middle[0] <= x1 and y0 <= char.middle[1] <= y1
+        ):
+            yield is_inside, list(run)
+
+
+def _without_plain(spans: Sequence[Span], box: Box, ink: Ink) -> tuple[Span, ...]:
+    """Returns the spans without what cannot be seen in a box."""
+    found: list[Span] = []
+    for span in spans:
+        inside = (run for is_inside, run in _runs(span, box) if is_inside)
+        found += _kept(span, {id(char) for run in inside if ink.is_plain(_common(run, box)) for char in run})
+    return tuple(found)
+
+
+def _without_older(spans: Sequence[Span], box: Box, number: int, page: Any) -> tuple[Span, ...]:
+    """Returns the spans without what was drawn in a box before operation `number`; where it was drawn again, it stays.
+
+    page: the pymupdf Page.
+    """
+    older, newer = list[Glyph](), list[Glyph]()
+    for trace in page.get_texttrace():
+        for code, _, _, place in trace["chars"]:
+            char = Glyph(text=chr(code), box=tuple(pymupdf.Rect(place) * page.rotation_matrix))
+            (newer if trace["seqno"] > number else older).append(char)
+    gone: set[int] = set()
+    inside = [char for span in spans for is_inside, run in _runs(span, box) if is_inside for char in run]
+    for char in reversed(inside):  # a copy that is left out is the older one
+        again = [one for one in newer if _is_at(one, char)]
+        alike = [one for one in again if one.text == char.text]
+        was = any(one.text == char.text for one in older if _is_at(one, char))
+        if alike or (again and not was):
+            newer.remove((alike or again)[0])
+        elif was or not again:
+            gone.add(id(char))
+    return tuple(kept for span in spans for kept in _kept(span, gone))
+
+
+def _is_at(traced: Glyph, char: Glyph) -> bool:
+    return (
+        abs(traced.box[0] - char.box[0]) < _SAME_PLACE_PT and char.box[1] <= traced.middle[1] <= char.box[3]
+    )
+
+
+def _kept(span: Span, gone: set[int]) -> list[Span]:
+    """Returns the span without characters, given by their ids; nothing if none is left to be seen."""
+    if not any(id(char) in gone for char in span.chars):
+        return [span]
+    chars = [char for char in span.chars if id(char) not in gone]
+    return [span.of(chars)] if any(not char.text.isspace() for char in chars) else []
+
+
+def _common(run: Sequence[Glyph], box: Box) -> Box:
+    """Returns the part of a box in which characters are."""
+    x0, y0, x1, y1 = zip(*(char.box for char in run), strict=True)
+    return max(min(x0), box[0]), max(min(y0), box[1]), min(max(x1), box[2]), min(max(y1), box[3])
+
+
+def _boxes_of(cover: Cover, page: Any, solid: Mapping[int, Sequence[Box]]) -> Sequence[Box]:
+    """Returns the rectangles in which a cover lets nothing through."""
+    if cover.kind != "fill-image":
+        return solid.get(cover.number, ())
+    whole = (
+        pymupdf.Rect(one["bbox"]) * page.rotation_matrix
+        for one in page.get_image_info()
+        if not one["has-mask"]
+    )
+    return [cover.box] if any(abs(box & cover.box) >= 0.9 * abs(box | cover.box) for box in whole) else ()
+
+
+def _solid(page: Any) -> dict[int, list[Box]]:
+    """Returns the opaque rectangles that are painted by each drawing operation. page: a pymupdf Page."""
+    found: dict[int, list[Box]] = {}
+    around: list[Any] = []  # clips and groups that hold what follows
+    for drawing in page.get_cdrawings(extended=True):  # two thirds of the time of get_drawings
+        while around and around[-1]["level"] >= drawing["level"]:
+            around.pop()
+        if drawing["type"] in ("clip", "group"):
+            around.append(drawing)
+            continue
+        groups = [one for one in around if one["type"] == "group"]
+        is_normal = all(one["blendmode"] == "Normal" and one["opacity"] >= _OPAQUE for one in groups)
+        if not is_normal:
+            continue
+        for box in _rectangles(drawing):
+            for clip in around:
+                box &= pymupdf.Rect(clip["scissor"]) if clip["type"] == "clip" else box
+            if not box.is_empty:
+                found.setdefault(drawing["seqno"], []).append(tuple(box * page.rotation_matrix))
+    return found
+
+
+def _rectangles(drawing: Any) -> list[Any]:
+    """Returns the opaque rectangles that a path consists of, or that of a thick line; none for another shape."""
+    items, kinds = drawing["items"], [item[0] for item in drawing["items"]]
+    if drawing.get("fill") is None or drawing["fill_opacity"] < _OPAQUE:
+        is_line = kinds == ["l"] and drawing.get("stroke_opacity", 0.0) >= _OPAQUE
+        return [_thick(items[0][1], items[0][2], drawing["width"])] if is_line else []
+    if all(kind in ("re", "qu") for kind in kinds):
+        return [pymupdf.Rect(item[1]) if item[0] == "re" else pymupdf.Quad(item[1]).rect for item in items]
+    lines = [item[1:3] for item in items if item[0] == "l"]
+    is_upright = all(min(abs(a[0] - b[0]), abs(a[1] - b[1])) < _UPRIGHT_PT for a, b in lines)
+    is_simple = len(lines) >= 3 and len(kinds) <= _ROUNDED and {"l", "c"} >= set(kinds)
+    return [pymupdf.Rect(drawing["rect"])] if is_simple and is_upright else []
+
+
+def _thick(start: Any, end: Any, width: float) -> Any:
+    """Returns the rectangle of an upright line, which is empty for a slanted one."""
+    (x0, y0), (x1, y1) = start, end
+    across = width / 2 if abs(x1 - x0) < _UPRIGHT_PT else 0.0
+    down = width / 2 if abs(y1 - y0) < _UPRIGHT_PT else 0.0
+    box = min(x0, x1) - across, min(y0, y1) - down, max(x0, x1) + across, max(y0, y1) + down
+    return pymupdf.Rect(box) if across or down else pymupdf.Rect()

@@ -1,0 +1,57 @@
+"""Values of forms stand beside their labels, not behind all that is printed."""
+
+from typing import Any
+
+import pymupdf
+
+from pipeline.text_layer.page import judged
+
+
+def field(
+    page: Any, name: str, box: tuple[float, float, float, float], value: str | bool, **how: Any
+) -> None:
+    widget = pymupdf.Widget()
+    widget.field_name, widget.rect, widget.field_value = name, pymupdf.Rect(box), value
+    is_tick = isinstance(value, bool)
+    widget.field_type = pymupdf.PDF_WIDGET_TYPE_CHECKBOX if is_tick else pymupdf.PDF_WIDGET_TYPE_TEXT
+    widget.text_fontsize = 0 if is_tick else 10
+    for key, one in how.items():
+        setattr(widget, key, one)
+    page.add_widget(widget)
+
+
+def lines_of(document: Any) -> list[str]:
+    found = judged(document, 0, 144.0)
+    assert found is not None
+    return [line.replace("\t", " ") for line in found.text.splitlines() if line]
+
+
+def test_values_of_fields_and_ticks() -> None:
+    with pymupdf.open() as document:
+        page = document.new_page(width=420, height=400)
+        for x, y, text in (
+            (60, 60, "Boat:"), (260, 60, "Length in feet:"), (60, 100, "Owner:"), (60, 140, "Remarks:"),
+            (90, 230, "insured"), (60, 300, "Signed at the quay"),
+        ):  # fmt: skip
+            page.insert_text((x, y), text, fontsize=10)
+        field(page, "owner", (130, 88, 350, 104), "Ida Trelawny")
+        field(page, "boat", (130, 48, 250, 64), "Curlew")
+        field(page, "length", (350, 48, 400, 64), "31")
+        field(
+            page, "remarks", (60, 145, 380, 190), "Needs a new mast\nand two sails",
+            field_flags=pymupdf.PDF_TX_FIELD_IS_MULTILINE,
+        )  # fmt: skip
+        field(page, "insured", (60, 220, 74, 234), True)
+        assert lines_of(document) == [
+            "Boat: Curlew Length in feet: 31", "Owner: Ida Trelawny", "Remarks:", "Needs a new mast", "and two sails",
+            "✓ insured", "Signed at the quay",
+        ]  # fmt: skip
+
+
+def test_notes_typed_onto_a_page() -> None:
+    with pymupdf.open() as document:
+        page = document.new_page(width=420, height=300)
+        for y, text in ((60, "Name"), (100, "Street"), (140, "Town")):
+            page.insert_text((60, y), text, fontsize=11)
+        page.add_freetext_annot(pymupdf.Rect(130, 88, 330, 106), "Fore Street 9", fontsize=11)
+        assert lines_of(document) == ["Name", "Street Fore Street 9", "Town"]
