@@ -14,6 +14,7 @@ from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import prune, vacuum, verify
 from pipeline.cli.datasette_command import datasette
 from pipeline.cli.doctor_command import doctor
+from pipeline.cli.finetune_command import finetune
 from pipeline.cli.reading_commands import evaluate, export, search, status
 from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
@@ -50,6 +51,7 @@ for command in (
     vacuum,
     datasette,
     doctor,
+    finetune,
     bench,
     init,
     completion,
