@@ -4,13 +4,14 @@ A run keeps files in other processes, for they are untrusted; here the host has 
 """
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PIL import Image
 
 from ocr.imaging import planes
 from ocr.orientation.detect import Orientation, detect
-from pipeline.api.page_text import PageText, of_result
+from pipeline.api.page_text import Box, PageText, of_result
 from pipeline.config.schema import Config
 from pipeline.documents.blank import is_blank
 from pipeline.documents.images import to_rgb
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class ImageReader:
     """Reads pictures of pages with the shipped line reader, on the CPU; for any number of threads.
 
-    Unlike a run it does not turn pages upright, and reads each once.
+    A page that lies on its side is read turned, as in a run; unlike a run it reads each page once.
     """
 
     def __init__(self) -> None:
@@ -37,27 +38,60 @@ class ImageReader:
     def read(
         self, image: Image.Image, *, path: str = "", number: int = 1, dpi: float | None = None
     ) -> PageText:
-        """Returns the page's text, with boxes in pixels of the picture. path, number, dpi: as they are to be told."""
+        """Returns the page's text. path, number, dpi: as they are to be told.
+
+        Boxes are in pixels of the picture as it is given, also where it was turned to be read, by rotation_deg.
+        """
         from pipeline.stages.read_lines import read_lines
 
         start = time.perf_counter()
         pixels = planes.of_picture(to_rgb(image))
+        blank = is_blank(pixels)
+        angle_deg = 0 if blank else detect(pixels).angle_deg
+        if angle_deg:
+            pixels = planes.turned(pixels, -angle_deg // 90)
         page = PageImage(
             page=Page(path=path, sha256="", kind="image", page_index=number - 1),
             pixels=pixels,
             grid=(1, 1),
             dpi=dpi,
-            blank=is_blank(pixels),
+            blank=blank,
             render_s=time.perf_counter() - start,
+            rotation_deg=angle_deg,
         )
         (rendered,) = tile([page], TileSettings(lines=True))
         result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
-        return of_result(judged(result, below=self._below))
+        return _turned_back(of_result(judged(result, below=self._below)))
 
 
 def orientation_of(image: Image.Image) -> Orientation:
     """Returns how far the picture is to be turned clockwise to be upright."""
     return detect(planes.of_picture(to_rgb(image)))
+
+
+def _turned_back(page: PageText) -> PageText:
+    """Returns a page that was turned clockwise by rotation_deg with its boxes where they stood before."""
+    wide, high = page.width_px, page.height_px
+    if not page.rotation_deg or wide is None or high is None:
+        return page
+
+    def back(box: Box | None) -> Box | None:
+        if box is None:
+            return None
+        x0, y0, x1, y1 = box
+        return {
+            90: (y0, wide - x1, y1, wide - x0),
+            180: (wide - x1, high - y1, wide - x0, high - y0),
+            270: (high - y1, x0, high - y0, x1),
+        }[page.rotation_deg]
+
+    return replace(
+        page,
+        blocks=tuple(replace(block, box=back(block.box)) for block in page.blocks),
+        words=tuple(replace(word, box=back(word.box)) for word in page.words),
+        width_px=wide if page.rotation_deg == 180 else high,
+        height_px=high if page.rotation_deg == 180 else wide,
+    )
 
 
 def _line_reader() -> "LineReader":

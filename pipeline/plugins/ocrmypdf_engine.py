@@ -6,6 +6,7 @@ Source: OCRmyPDF 17's pluginspec.OcrEngine; the tree of elements as its builtin_
 """
 
 import functools
+import logging
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from importlib import metadata
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from pipeline.api.page_text import PageText, Word
 
 NAME = "ocrbatch"
+LOGGER = logging.getLogger(__name__)
 # OCRmyPDF turns a page from --rotate-pages-threshold on, 14 if nobody says otherwise; 15 is "very confident".
-_SURE, _IN_DOUBT = 15.0, 0.0
+_SURE, _IN_DOUBT = 15.0, 5.0
+# Tesseract's names of the languages whose letters the model knows.
+_READ = {
+    "afr", "ast", "bos", "bre", "cat", "ces", "cos", "cym", "dan", "deu", "eng", "epo", "est", "eus", "fao",
+    "fin", "fra", "fry", "gla", "gle", "glg", "hrv", "hun", "isl", "ita", "lat", "lav", "lit", "ltz", "mlt",
+    "nld", "nor", "oci", "pol", "por", "ron", "slk", "slv", "spa", "sqi", "srp_latn", "swe", "tur",
+}  # fmt: skip
 _NO_FILES = "the engine ocrbatch makes neither hOCR files nor PDFs by itself; leave out --pdf-renderer"
 
 
@@ -53,13 +61,14 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
 
     @staticmethod
     def get_orientation(input_file: Path, options: Any) -> OrientationConfidence:
-        """Returns how far a page is turned clockwise, which OCRmyPDF turns back."""
+        """Returns how far a page is turned clockwise, which OCRmyPDF turns back; in doubt what else it may be."""
         from pipeline.api.image_reader import orientation_of
 
         with Image.open(input_file) as image:
             found = orientation_of(image)
-        sure = _SURE if found.runner_up_deg is None else _IN_DOUBT
-        return OrientationConfidence(angle=-found.angle_deg % 360, confidence=sure)
+        if found.runner_up_deg is None:
+            return OrientationConfidence(angle=-found.angle_deg % 360, confidence=_SURE)
+        return OrientationConfidence(angle=-found.runner_up_deg % 360, confidence=_IN_DOUBT)
 
     @staticmethod
     def supports_generate_ocr() -> bool:
@@ -72,6 +81,8 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
         with Image.open(input_file) as image:
             dpi = float(image.info.get("dpi", (72.0,))[0])
             page = _reader().read(image, path=str(input_file), number=page_number + 1, dpi=dpi)
+        if page.problem is not None:
+            LOGGER.warning("page %d is %s: %s", page.number, page.status, page.problem)
         return tree(page), page.text
 
     @staticmethod
@@ -95,9 +106,17 @@ def add_options(parser: ArgumentParser) -> None:
 
 @hookimpl  # type: ignore[untyped-decorator]
 def check_options(options: Any) -> None:
-    """Refuses, before anything is read, a renderer that the engine does not serve. Raises: BadArgsError."""
-    if options.ocr_engine == NAME and options.pdf_renderer == "sandwich":
+    """Refuses a renderer that the engine does not serve, and tells what has no effect. Raises: BadArgsError."""
+    if options.ocr_engine != NAME:
+        return
+    if options.pdf_renderer == "sandwich":
         raise BadArgsError(_NO_FILES)
+    if unread := sorted(set(options.languages) - _READ):
+        LOGGER.warning(
+            "ocrbatch reads print in Latin script, of Europe; it cannot read %s", ", ".join(unread)
+        )
+    if options.tesseract.timeout != type(options.tesseract)().timeout:
+        LOGGER.warning("--tesseract-timeout has no effect on ocrbatch; --ocr-engine none reads nothing")
 
 
 @hookimpl  # type: ignore[untyped-decorator]
@@ -119,11 +138,13 @@ def tree(page: "PageText") -> Any:
         )
 
     lines = []
+    # Counter-clockwise, as hOCR has it: how far the text of a page was turned that was turned back to be read.
+    turned = {"textangle": float(page.rotation_deg)} if page.rotation_deg else {}
     for words in lines_of(page):
         children = [
             element(OcrClass.WORD, [word], text=word.text, confidence=word.confidence) for word in words
         ]
-        lines.append(element(OcrClass.LINE, words, children=children))
+        lines.append(element(OcrClass.LINE, words, children=children, **turned))
     whole = BoundingBox(left=0, top=0, right=page.width_px, bottom=page.height_px)
     paragraphs = [OcrElement(ocr_class=OcrClass.PARAGRAPH, bbox=whole, children=lines)] if lines else []
     return OcrElement(

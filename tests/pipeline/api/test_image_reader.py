@@ -43,3 +43,24 @@ def test_a_picture_has_the_status_and_the_text_that_a_run_gives_it(
         here = reader.read(picture)
     assert (here.status, here.text, here.problem) == (by_run.status, by_run.text, by_run.problem)
     assert here.status == {"nothing": "blank", "no language": "doubtful"}.get(kind, "ok")
+
+
+@pytest.mark.parametrize("turned", [90, 180, 270])
+def test_a_page_on_its_side_is_read_turned_with_its_words_where_they_stand(
+    turned: int, reader: ImageReader
+) -> None:
+    with Image.open(Path(__file__).parents[2] / "samples" / "letter.png") as letter:
+        upright = reader.read(letter)
+        page = reader.read(letter.rotate(turned, expand=True))
+        wide, high = letter.size
+    assert page.rotation_deg == turned
+    assert (page.width_px, page.height_px) == ((wide, high) if turned == 180 else (high, wide))
+    assert page.text == upright.text
+    where = {
+        90: lambda x0, y0, x1, y1: (y0, wide - x1, y1, wide - x0),
+        180: lambda x0, y0, x1, y1: (wide - x1, high - y1, wide - x0, high - y0),
+        270: lambda x0, y0, x1, y1: (high - y1, x0, high - y0, x1),
+    }[turned]
+    for word, there in zip(upright.words, page.words, strict=True):
+        assert word.box is not None
+        assert there.box == where(*word.box), word.text

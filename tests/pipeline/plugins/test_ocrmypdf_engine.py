@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("ocrmypdf.hocrtransform", reason="the extra ocrmypdf is not installed")
 
+from ocr.orientation.detect import Orientation
 from pipeline.api.page_text import PageText, Word
 from pipeline.plugins.ocrmypdf_engine import OcrbatchEngine, get_ocr_engine, lines_of, tree
 
@@ -83,6 +84,51 @@ def is_found_by_itself() -> bool:
     from importlib.metadata import entry_points
 
     return any(entry.name == "ocrbatch" for entry in entry_points(group="ocrmypdf"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [90, 180, 270])
+def test_a_page_on_its_side_that_stays_so_has_its_words_where_they_stand(way: int, tmp_path: Path) -> None:
+    truth = pymupdf.open(SAMPLES / "two-column.pdf")[0]
+    wide, high = truth.rect.width, truth.rect.height
+    scan = pymupdf.open()
+    sheet = scan.new_page(width=wide if way == 180 else high, height=high if way == 180 else wide)
+    sheet.insert_image(sheet.rect, stream=truth.get_pixmap(dpi=200).tobytes("png"), rotate=way)
+    scan.save(tmp_path / "in.pdf")
+    done = ocrmypdf("--output-type", "pdf", tmp_path / "in.pdf", tmp_path / "out.pdf")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[tuple[float, float]]] = {}
+    for x0, y0, x1, y1, text, *_ in pymupdf.open(tmp_path / "out.pdf")[0].get_text("words"):
+        found.setdefault(text, []).append(((x0 + x1) / 2, (y0 + y1) / 2))
+    words = truth.get_text("words")
+    near = 0
+    for x0, y0, x1, y1, text, *_ in words:
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+        there = {90: (y, wide - x), 180: (wide - x, high - y), 270: (high - y, x)}[way]
+        near += any(abs(there[0] - a) < 8 and abs(there[1] - b) < 8 for a, b in found.get(text, []))
+    assert near > 0.95 * len(words)
+
+
+def test_what_has_no_effect_and_what_it_cannot_read_is_told(tmp_path: Path) -> None:
+    options = ("-l", "deu+rus", "--tesseract-timeout", "5")
+    done = ocrmypdf(*options, SAMPLES / "scanned.pdf", tmp_path / "out.pdf")
+    assert done.returncode == 0, done.stderr
+    assert "cannot read rus" in done.stderr
+    assert "--tesseract-timeout has no effect" in done.stderr
+
+
+def test_an_orientation_in_doubt_is_handed_on_with_less_confidence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A lower --rotate-pages-threshold turns such pages."""
+    for found, angle, sure in (
+        (Orientation(angle_deg=90), 270, 15.0),
+        (Orientation(runner_up_deg=90), 270, 5.0),
+        (Orientation(), 0, 15.0),
+    ):
+        monkeypatch.setattr("pipeline.api.image_reader.detect", lambda pixels, its=found: its)
+        told = OcrbatchEngine.get_orientation(SAMPLES / "letter.png", None)
+        assert (told.angle, told.confidence) == (angle, sure)
 
 
 def test_a_scan_gets_a_text_layer_at_its_words_and_a_turned_one_is_turned(tmp_path: Path) -> None:
