@@ -19,7 +19,7 @@ from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
 from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
-from ocr.line_reader.line_ends import lengthened
+from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
@@ -40,6 +40,8 @@ _STRIP_SCALE, _CLOSE_SCALE = 0.2, 0.5
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
+_INK = 0.15  # cells of a page whose darkness differs by less have none
+_SURE = 0.85  # what is read with less in lines that were not found for sure is no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class LineReader:
         size = scale * median(line.size for line in lines) if lines else _GOOD_SIZE_PX
         if scale < 1 and size < _SMALL_SIZE_PX:
             lines = self._found(darkness, min(1.0, scale * _GOOD_SIZE_PX / size))
-        return lengthened(darkness, parted(darkness, lines))
+        return joined(darkness, lengthened(darkness, parted(darkness, lines)))
 
     def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
         """Returns the lines of a page that the finder sees reduced by scale."""
@@ -99,18 +101,24 @@ class LineReader:
         if scale < 1:
             size = max(1, round(height * scale)), max(1, round(width * scale))
             page = F.interpolate(page, size, mode="bilinear", antialias=True, align_corners=False)
-        text, drop, size_log = self._finder(padded(page))[0].float().numpy()
+        page = padded(page)
+        text, drop, size_log = self._finder(page)[0].float().numpy()
+        contrast = F.max_pool2d(page, STRIDE_PX) + F.max_pool2d(-page, STRIDE_PX)
         middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
         cells = Cells(
             text=1 / (1 + np.exp(-text)),
             baseline=middles + DROP_PX * drop,
             size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
+            inked=contrast[0, 0].numpy() > _INK,
             stride_px=STRIDE_PX,
         )
         return lines_of(cells, scale, width)
 
     def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
-        """Returns the lines with their texts, in the order given; what is a rule and no text has none."""
+        """Returns the lines with their texts, in the order given; what is a rule and no text has none.
+
+        Lines that were neither found nor read for sure are left out.
+        """
         images = [
             _Piece(number, normalised(part))
             for number, line in enumerate(lines)
@@ -141,7 +149,7 @@ class LineReader:
         ]
         for number in rules_among(found, _marks(images, lines)):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
-        return found
+        return [read for read in found if read.line.is_sure or _is_sure(read)]
 
     @torch.inference_mode()
     def _read(self, images: Sequence[Tensor]) -> list[list[Letter]]:
@@ -170,6 +178,10 @@ class LineReader:
             middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
+
+
+def _is_sure(read: ReadLine) -> bool:
+    return read.confidence > _SURE and any(map(str.isalnum, read.text))
 
 
 def _marks(images: Sequence[_Piece], lines: Sequence[TextLine]) -> list[Marks | None]:
