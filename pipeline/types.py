@@ -185,6 +185,7 @@ class EmbeddedPage:
     """A page whose text layer replaces a reading. width_px, height_px: the page's, at dpi.
 
     rest: the page for the line reader without what the layer holds, where it shows more than that; None where not.
+    rotation_deg: the clockwise rotation that made the page upright; size, boxes and rest are of the rotated page.
     instead_of: why the page could not be drawn, None where the layer is preferred. missing: a sentence that says which
     of the page's content or pictures are unusable, so that the layer may lack them; "" where none are.
     """
@@ -195,6 +196,7 @@ class EmbeddedPage:
     height_px: int
     dpi: float
     seconds: Mapping[str, float]
+    rotation_deg: int = 0
     instead_of: PageError | None = None
     missing: str = ""
     rest: RenderedPage | None = None

@@ -18,6 +18,7 @@ from storage.errors import (
     StorageError,
 )
 from storage.lock import run_lock
+from storage.strings.search_lines import search_lines
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -263,6 +264,10 @@ def _check_ours(db: Database, path: str) -> None:
         )
 
 
+def _search_lines(text: str | None) -> str | None:
+    return None if text is None else search_lines(text)
+
+
 def _bring_up_to_date(db: Database) -> None:
     """Creates the schema, or takes the steps to it. One transaction: a file is ours and complete, or as it was."""
     version = _number(db, "PRAGMA user_version")
@@ -273,6 +278,7 @@ def _bring_up_to_date(db: Database) -> None:
         if version
         else [schema.SCHEMA]
     )
+    db.conn.create_function("search_lines", 1, _search_lines, deterministic=True)
     db.conn.execute("BEGIN IMMEDIATE")
     try:
         for script in scripts:

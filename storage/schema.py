@@ -9,7 +9,7 @@ before to the same.
 """
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
-VERSION = 10
+VERSION = 11
 
 _TABLES = """
 CREATE TABLE runs (
@@ -67,7 +67,8 @@ CREATE TABLE corrections (
     made_by TEXT NOT NULL,
     read_text TEXT NOT NULL,             -- as read, when it was corrected
     text TEXT NOT NULL,
-    markdown TEXT NOT NULL
+    markdown TEXT NOT NULL,
+    search_lines TEXT                    -- as of attempts
 );
 CREATE INDEX corrections_page ON corrections(page_id);
 CREATE TABLE attempts (
@@ -98,6 +99,7 @@ CREATE TABLE attempts (
     text TEXT,                           -- last: reading the columns above touches no overflow page
     markdown TEXT,
     words BLOB,                          -- boxes of the words of the text as read: storage.words
+    search_lines TEXT,                   -- lines with their cut words whole: storage.strings.search_lines
     CHECK ((text IS NULL) = (error_category IS NOT NULL)),
     CHECK (status <> 'doubtful' OR doubt IS NOT NULL)
 );
@@ -173,7 +175,8 @@ CREATE VIEW superseded_results AS
     LEFT JOIN attempts a ON a.id = p.current_attempt_id
     LEFT JOIN corrections c ON c.id = p.correction_id;
 CREATE VIEW current_text AS
-    SELECT p.id AS page_id, coalesce(c.text, a.text) AS text
+    SELECT p.id AS page_id, coalesce(c.text, a.text) AS text,
+        iif(c.id IS NULL, a.search_lines, c.search_lines) AS search_lines
     FROM pages p JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id;
 -- For people and their tools: what was read, how long it took, what failed.
 CREATE VIEW page_text AS
@@ -196,33 +199,35 @@ CREATE VIEW failures AS
 # index cannot fall out of step whoever writes. 'delete' must be given the very text that was indexed.
 _SEARCH = """
 CREATE VIRTUAL TABLE page_search USING fts5(
-    text, content='current_text', content_rowid='page_id', tokenize='unicode61 remove_diacritics 2');
+    text, search_lines, content='current_text', content_rowid='page_id', tokenize='unicode61 remove_diacritics 2');
 CREATE TRIGGER pages_pointed AFTER UPDATE OF current_attempt_id, correction_id ON pages
 WHEN old.current_attempt_id IS NOT new.current_attempt_id OR old.correction_id IS NOT new.correction_id BEGIN
-    INSERT INTO page_search(page_search, rowid, text)
-        SELECT 'delete', old.id, coalesce((SELECT text FROM corrections WHERE id = old.correction_id), text)
-        FROM attempts WHERE id = old.current_attempt_id;
-    INSERT INTO page_search(rowid, text)
-        SELECT new.id, coalesce((SELECT text FROM corrections WHERE id = new.correction_id), text)
-        FROM attempts WHERE id = new.current_attempt_id;
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
 END;
 CREATE TRIGGER pages_inserted AFTER INSERT ON pages WHEN new.current_attempt_id IS NOT NULL BEGIN
-    INSERT INTO page_search(rowid, text)
-        SELECT new.id, coalesce((SELECT text FROM corrections WHERE id = new.correction_id), text)
-        FROM attempts WHERE id = new.current_attempt_id;
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
 END;
 CREATE TRIGGER pages_deleted BEFORE DELETE ON pages WHEN old.current_attempt_id IS NOT NULL BEGIN
-    INSERT INTO page_search(page_search, rowid, text)
-        SELECT 'delete', old.id, coalesce((SELECT text FROM corrections WHERE id = old.correction_id), text)
-        FROM attempts WHERE id = old.current_attempt_id;
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
 END;
-CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text ON attempts BEGIN
-    INSERT INTO page_search(page_search, rowid, text)
-        SELECT 'delete', id, old.text FROM pages WHERE current_attempt_id = old.id AND correction_id IS NULL;
-    INSERT INTO page_search(rowid, text)
-        SELECT id, new.text FROM pages WHERE current_attempt_id = new.id AND correction_id IS NULL;
+CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text, search_lines ON attempts BEGIN
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', id, old.text, old.search_lines FROM pages
+        WHERE current_attempt_id = old.id AND correction_id IS NULL;
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT id, new.text, new.search_lines FROM pages
+        WHERE current_attempt_id = new.id AND correction_id IS NULL;
 END;
-CREATE TRIGGER corrections_rewritten BEFORE UPDATE OF text ON corrections BEGIN
+CREATE TRIGGER corrections_rewritten BEFORE UPDATE OF text, search_lines ON corrections BEGIN
     SELECT raise(ABORT, 'a correction is not rewritten: add another, and point the page at it');
 END;
 """

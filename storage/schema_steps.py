@@ -188,6 +188,58 @@ _STAMPS = """
 ALTER TABLE files ADD COLUMN stamp TEXT;
 """
 
+# Words that line ends cut, and those of Chinese and Japanese, are found. The function is storage.strings.search_lines.
+_SEARCH_LINES = """
+DROP TRIGGER pages_pointed;
+DROP TRIGGER pages_inserted;
+DROP TRIGGER pages_deleted;
+DROP TRIGGER attempts_rewritten;
+DROP TRIGGER corrections_rewritten;
+DROP TABLE page_search;
+DROP VIEW current_text;
+ALTER TABLE attempts ADD COLUMN search_lines TEXT;
+ALTER TABLE corrections ADD COLUMN search_lines TEXT;
+UPDATE attempts SET search_lines = search_lines(text) WHERE search_lines(text) IS NOT NULL;
+UPDATE corrections SET search_lines = search_lines(text) WHERE search_lines(text) IS NOT NULL;
+CREATE VIEW current_text AS
+    SELECT p.id AS page_id, coalesce(c.text, a.text) AS text,
+        iif(c.id IS NULL, a.search_lines, c.search_lines) AS search_lines
+    FROM pages p JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id;
+CREATE VIRTUAL TABLE page_search USING fts5(
+    text, search_lines, content='current_text', content_rowid='page_id', tokenize='unicode61 remove_diacritics 2');
+CREATE TRIGGER pages_pointed AFTER UPDATE OF current_attempt_id, correction_id ON pages
+WHEN old.current_attempt_id IS NOT new.current_attempt_id OR old.correction_id IS NOT new.correction_id BEGIN
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
+END;
+CREATE TRIGGER pages_inserted AFTER INSERT ON pages WHEN new.current_attempt_id IS NOT NULL BEGIN
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
+END;
+CREATE TRIGGER pages_deleted BEFORE DELETE ON pages WHEN old.current_attempt_id IS NOT NULL BEGIN
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
+END;
+CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text, search_lines ON attempts BEGIN
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', id, old.text, old.search_lines FROM pages
+        WHERE current_attempt_id = old.id AND correction_id IS NULL;
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT id, new.text, new.search_lines FROM pages
+        WHERE current_attempt_id = new.id AND correction_id IS NULL;
+END;
+CREATE TRIGGER corrections_rewritten BEFORE UPDATE OF text, search_lines ON corrections BEGIN
+    SELECT raise(ABORT, 'a correction is not rewritten: add another, and point the page at it');
+END;
+INSERT INTO page_search(page_search) VALUES ('rebuild');
+"""
+
 # Version -> the step that leads to the next one.
-STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS, 8: _ATTEMPTS_OF_PAGES, 9: _STAMPS}
+STEPS = {6: _DOUBT, 7: _WORDS_AND_CORRECTIONS, 8: _ATTEMPTS_OF_PAGES, 9: _STAMPS, 10: _SEARCH_LINES}
 OLDEST = min(STEPS)

@@ -7,7 +7,7 @@ from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 from ocr.imaging.measures import NOISE_LEVELS
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Box, Floats
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
 _FAINT_LEVELS, _GOOD_LEVELS = 80, 200
@@ -40,25 +40,30 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     return dark
 
 
-def darkness_between(grey: UInt8Array, lines: Iterable[TextLine]) -> Floats | None:
-    """Returns how dark the faint marks outside the lines are, and those lighter than their ground; None for hardly any.
-
-    None for scans with grain too: looking between the lines of 21 old ones found nothing. grey: [H, W] uint8, in whose
-    pixels the lines are. The result is [H, W], 0 to 1, for a reader to look at. Marks that are darker than faint ones
-    were seen as they are.
-    """
-    if np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE:
-        return None
+def without_lines(grey: UInt8Array, boxes: Iterable[Box]) -> UInt8Array:
+    """Returns the page with the lines in these boxes painted over in the shade of the paper around them."""
     page = grey.copy()
-    for line in lines:
-        x0, y0, x1, y1 = line.box
-        around = (y1 - y0) * _AROUND
+    for x0, y0, x1, y1 in boxes:
+        around = min(x1 - x0, y1 - y0) * _AROUND
         place = (
             slice(max(0, int(y0 - around)), int(y1 + around) + 1),
             slice(max(0, int(x0 - around)), int(x1 + around) + 1),
         )
         if page[place].size:
             page[place] = np.percentile(page[place], _PAPER_PERCENTILE)
+    return page
+
+
+def darkness_between(grey: UInt8Array, boxes: Iterable[Box]) -> Floats | None:
+    """Returns how dark the faint marks outside the lines are, and those lighter than their ground; None for hardly any.
+
+    None for scans with grain too: looking between the lines of 21 old ones found nothing. grey: [H, W] uint8, in whose
+    pixels the lines' boxes are. The result is [H, W], 0 to 1, for a reader to look at. Marks that are darker than faint
+    ones were seen as they are.
+    """
+    if np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE:
+        return None
+    page = without_lines(grey, boxes)
     small = Image.fromarray(page).reduce(_CELL_PX).filter(ImageFilter.MedianFilter(_GROUND_CELLS))
     ground = np.asarray(small.resize((page.shape[1], page.shape[0]), Image.Resampling.BILINEAR)).astype(
         np.int16

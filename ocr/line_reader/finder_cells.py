@@ -79,7 +79,7 @@ def lines_of(cells: Cells, scale: float, width_px: int, least: float = 0.5) -> l
 
 
 def _runs(cells: Cells, least: float) -> _Runs:
-    """Returns the runs of cells that may be text, column by column: those that tell of one baseline, with holes or not."""
+    """Returns the runs of cells that may be text, column by column: those of one baseline, with holes or not."""
     column, row = np.nonzero((cells.text > np.where(cells.inked, _WEAK, least)).T)
     text, baseline, size = (
         plane[row, column].astype(np.float64) for plane in (cells.text, cells.baseline, cells.size)

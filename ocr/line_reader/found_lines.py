@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ocr.imaging.measures import ASCENT, DESCENT
 
 Floats = npt.NDArray[np.float32]
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,3 +66,36 @@ class ReadLine:
     confidence: float
     words: tuple[LineWord, ...] = ()
     is_rule: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnedLines:
+    """Lines of a page that run from left to right once it is rotated clockwise by turn_deg: 90, 180 or 270.
+
+    lines: in pixels of the rotated page. width_px, height_px: of the page as it stands.
+    """
+
+    turn_deg: int
+    lines: tuple[ReadLine, ...]
+    width_px: int
+    height_px: int
+
+    @property
+    def boxes(self) -> list[Box]:
+        """Where the lines are on the page as it stands."""
+        return [self.as_it_stands(read.line.box) for read in self.lines]
+
+    def as_it_stands(self, box: Box) -> Box:
+        """Returns a box of the rotated page on the page as it stands."""
+        x0, y0, x1, y1 = box
+        if self.turn_deg == 90:
+            return y0, self.height_px - x1, y1, self.height_px - x0
+        if self.turn_deg == 180:
+            return self.width_px - x1, self.height_px - y1, self.width_px - x0, self.height_px - y0
+        return self.width_px - y1, x0, self.width_px - y0, x1
+
+
+def shared(box: Box, other: Box) -> float:
+    """Returns the share of a box that lies in another, 0 to 1."""
+    across, down = (max(0.0, min(box[n + 2], other[n + 2]) - max(box[n], other[n])) for n in (0, 1))
+    return across * down / max(1.0, (box[2] - box[0]) * (box[3] - box[1]))

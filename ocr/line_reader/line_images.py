@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+import numpy.typing as npt
 
 from ocr.line_reader.found_lines import Floats, TextLine
 
@@ -24,7 +23,7 @@ QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
 LEAST_CONTRAST, RANGE = 0.06, (-0.3, 1.3)
 
 
-def line_image(darkness: Floats, line: TextLine) -> Tensor:
+def line_image(darkness: Floats, line: TextLine) -> Floats:
     """Returns a line as [HEIGHT_PX, W] float32 darkness, resampled along its baseline.
 
     darkness: the page's, [H, W] in 0..1. Letters larger than in the result are averaged first.
@@ -36,15 +35,22 @@ def line_image(darkness: Floats, line: TextLine) -> Tensor:
     rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
     halvings = min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
     x0, y0, window = _window(darkness, x, rows, 1 << halvings)
-    factor = float(1 << halvings)
-    across = torch.from_numpy(np.broadcast_to((x[None] - x0) / factor, rows.shape).astype(np.float32))
-    down = torch.from_numpy(((rows - y0) / factor).astype(np.float32))
-    height, wide = window.shape
-    grid = torch.stack([2 * across / wide - 1, 2 * down / height - 1], -1)
-    image: Tensor = F.grid_sample(
-        window[None, None], grid[None], mode="bilinear", padding_mode="border", align_corners=False
-    )[0, 0]
-    return image
+    return _sampled(window, (x - x0) / (1 << halvings), (rows - y0) / (1 << halvings))
+
+
+def _sampled(window: Floats, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Floats:
+    """Returns what is at columns x [W] and rows y [H, W], bilinear; beyond the edge it is as at the edge."""
+    height, width = window.shape
+    across = np.clip(x - 0.5, 0, width - 1).astype(np.float32)
+    down = np.clip(y - 0.5, 0, height - 1).astype(np.float32)
+    left, top = across.astype(np.intp), down.astype(np.intp)
+    right, below = np.minimum(left + 1, width - 1), width * (top < height - 1)
+    flat, row = window.ravel(), top * width
+    from_left, from_top = across % 1, down % 1
+    upper = flat[row + left] * (1 - from_left) + flat[row + right] * from_left
+    lower = flat[row + below + left] * (1 - from_left) + flat[row + below + right] * from_left
+    sampled: Floats = upper + (lower - upper) * from_top
+    return sampled
 
 
 def page_scale(line: TextLine) -> tuple[float, float]:
@@ -61,35 +67,46 @@ def _smoothed(line: TextLine) -> Floats:
     return np.convolve(padded, np.full(reach, 1 / reach), "valid").astype(np.float32)
 
 
-def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int, int, Tensor]:
+def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int, int, Floats]:
     """Returns the part of the page that holds these points, reduced by a factor, and where it begins (x, y)."""
     height, width = darkness.shape
     x0 = min(max(0, math.floor(float(x.min())) - 2 * factor), width - 1)
     y0 = min(max(0, math.floor(float(rows.min())) - 2 * factor), height - 1)
     x1 = max(x0 + 1, min(width, math.ceil(float(x.max())) + 2 * factor))
     y1 = max(y0 + 1, min(height, math.ceil(float(rows.max())) + 2 * factor))
-    window = torch.from_numpy(np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32))
-    if factor > 1:
-        window = F.avg_pool2d(window[None], factor, ceil_mode=True)[0]
-    return x0, y0, window
+    window = np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32)
+    return x0, y0, _averaged(window, factor) if factor > 1 else window
 
 
-def pieces(image: Tensor) -> Iterator[Tensor]:
+def _averaged(window: Floats, factor: int) -> Floats:
+    """Returns the means of squares of pixels, also of those that the right or the lower edge cuts."""
+    for axis in (0, 1):
+        starts = np.arange(0, window.shape[axis], factor)
+        numbers = np.diff([*starts, window.shape[axis]])
+        numbers = numbers[:, None] if axis == 0 else numbers
+        sums: Floats = np.add.reduceat(window, starts, axis)
+        window = sums / numbers.astype(np.float32)
+    return window
+
+
+def pieces(image: Floats) -> Iterator[Floats]:
     """Yields a line image in parts of at most MAX_WIDTH_PX, cut in white where there is some."""
     while image.shape[1] > MAX_WIDTH_PX:
         ink = image[:, MAX_WIDTH_PX - _SEARCHED_PX : MAX_WIDTH_PX].sum(0)
-        whitest = int(F.avg_pool1d(ink[None, None], _GAP_PX, 1)[0, 0].argmin())
+        whitest = int(np.convolve(ink, np.ones(_GAP_PX), "valid").argmin())
         end = MAX_WIDTH_PX - _SEARCHED_PX + whitest + _GAP_PX // 2
         yield image[:, :end]
         image = image[:, end:]
     yield image
 
 
-def normalised(image: Tensor) -> Tensor:
+def normalised(image: Floats) -> Floats:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
-    quantiles = torch.quantile(image[::2, ::2].flatten(), torch.tensor(QUANTILES, device=image.device))
-    lightest, paper, middle, dark_paper, darkest = map(float, quantiles)
+    lightest, paper, middle, dark_paper, darkest = np.quantile(image[::2, ::2], QUANTILES).tolist()
     if middle - lightest > darkest - middle:
         contrast = max(dark_paper - lightest, LEAST_CONTRAST)
-        return ((dark_paper - image) / contrast).clamp(*RANGE)
-    return ((image - paper) / max(darkest - paper, LEAST_CONTRAST)).clamp(*RANGE)
+        inked = (np.float32(dark_paper) - image) / np.float32(contrast)
+    else:
+        inked = (image - np.float32(paper)) / np.float32(max(darkest - paper, LEAST_CONTRAST))
+    clipped: Floats = np.clip(inked, *RANGE)
+    return clipped

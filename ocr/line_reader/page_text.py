@@ -5,15 +5,18 @@ between blocks, a table's row is one line. Only headings differ between text and
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import TypeVar
 
-from ocr.line_reader.found_lines import LineWord, ReadLine
+from ocr.line_reader.found_lines import LineWord, ReadLine, TurnedLines
 from ocr.line_reader.paragraphs.flow import ranges
 from ocr.line_reader.paragraphs.text_lines import Line
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.types import Block, ParsedText, Word
+
+Part = TypeVar("Part", Block, Word)
 
 _PARAGRAPH = "\n\n"
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
@@ -33,19 +36,46 @@ class _Row:
     line: Line
 
 
-def page_text(lines: Sequence[ReadLine]) -> ParsedText:
-    """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels."""
+def page_text(lines: Sequence[ReadLine], turned: Sequence[TurnedLines] = ()) -> ParsedText:
+    """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels.
+
+    turned: lines on it that do not run from left to right; those of one direction come behind what stands above their
+    lower end.
+    """
+    parts = list(_parts(lines))
+    for own in turned:
+        foot = max(box[3] for box in own.boxes)
+        above = (
+            n for n, (block, _) in enumerate(parts, 1) if block.box_px and sum(block.box_px[1::2]) < 2 * foot
+        )
+        at = max(above, default=0)
+        parts[at:at] = [
+            (_placed(block, own), [_placed(word, own) for word in words])
+            for block, words in _parts(own.lines)
+        ]
+    return ParsedText(
+        text=_PARAGRAPH.join(block.text for block, _ in parts),
+        markdown=_PARAGRAPH.join(_markdown(block) for block, _ in parts),
+        blocks=tuple(block for block, _ in parts),
+        words=tuple(word for _, words in parts for word in words),
+    )
+
+
+def _parts(lines: Sequence[ReadLine]) -> Iterator[tuple[Block, list[Word]]]:
+    """Yields the blocks of lines in reading order, each with its words."""
     rows = _rows(lines_of_text(lines))
     size = _body_size(rows)
-    blocks = [
-        _block(rows[start:end], label, size) for start, end, label in ranges([row.line for row in rows])
-    ]
-    return ParsedText(
-        text=_PARAGRAPH.join(block.text for block in blocks),
-        markdown=_PARAGRAPH.join(map(_markdown, blocks)),
-        blocks=tuple(blocks),
-        words=tuple(_word(cell, word) for row in rows for cell in row.cells for word in cell.words),
-    )
+    for start, end, label in ranges([row.line for row in rows]):
+        part = rows[start:end]
+        words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
+        yield _block(part, label, size), words
+
+
+def _placed(part: Part, turned: TurnedLines) -> Part:
+    """Returns a block or a word of turned lines with its box on the page as it stands."""
+    assert part.box_px is not None, "what was read has a place"
+    x0, y0, x1, y1 = (max(0, round(edge)) for edge in turned.as_it_stands(part.box_px))
+    return replace(part, box_px=(x0, y0, x1, y1))
 
 
 def _word(read: ReadLine, word: LineWord) -> Word:

@@ -1,7 +1,6 @@
 """Finds the lines of a page and reads them. No text is invented: each line's text is what its pixels show."""
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -9,30 +8,22 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.int8 import fill
 from ocr.line_reader.finder_cells import Cells, lines_of
-from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX, FinderNet, padded
-from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
 from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
-from ocr.line_reader.reader_net import STEP_PX, ReaderNet
+from ocr.line_reader.networks import DROP_PX, SIZE_PX, STRIDE_PX, Networks
 from ocr.line_reader.rule_lines import Marks, marks_of, rules_among
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
 
 # The finder was trained on pages at 50 to 150 dpi: A4 at 100 dpi has this long side.
 FINDER_PX = 1174
-_BATCH_PX = (
-    2_400  # pixels of width in a batch: with 16,000 what is between layers leaves the cache, 25% slower
-)
 # In the finder's input: type that is too small for it, and type that is not.
 _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # A page that is reduced so much, a strip or a banner, is looked at again from near where nothing was found.
@@ -49,37 +40,26 @@ class _Piece:
     """A line's image or a part of it, of line number `line`."""
 
     line: int
-    image: Tensor
+    image: Floats
 
 
 class LineReader:
-    """Finds and reads lines of text. characters: those that the reader knows, in the order of its classes.
+    """Finds and reads lines of text. calibration: of its confidence, None for a reader without one."""
 
-    calibration: of its confidence, None for a reader without one.
-    """
-
-    def __init__(
-        self, finder: FinderNet, reader: ReaderNet, characters: str, calibration: Calibration | None = None
-    ) -> None:
-        self._finder, self._reader = folded(finder), folded(reader)
+    def __init__(self, networks: Networks, calibration: Calibration | None = None) -> None:
+        self._networks = networks
         self.calibration = calibration
-        self._names = ("", " ", *characters)
+        self._names = ("", " ", *networks.characters)
 
     @classmethod
-    def load(cls, folder: Path) -> "LineReader":
+    def load(cls, folder: Path, threads: int = 1) -> "LineReader":
         """Returns the reader stored in a folder: finder.safetensors, reader.safetensors and reader.json.
 
-        A confidence.json there is its calibration. Raises: CheckpointError where that cannot be read.
+        A confidence.json there is its calibration. Raises: CheckpointError where one of them cannot be read.
         """
-        config = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
-        characters = config.pop("characters")
-        finder, reader = FinderNet(), ReaderNet(len(characters) + 2, **config)
-        for name, net in (("finder", finder), ("reader", reader)):
-            fill(net, folder / f"{name}.safetensors")
         fitted = folder / CONFIDENCE
-        return cls(finder, reader, characters, Calibration.read(fitted) if fitted.exists() else None)
+        return cls(Networks(folder, threads), Calibration.read(fitted) if fitted.exists() else None)
 
-    @torch.inference_mode()
     def find(self, darkness: Floats) -> list[TextLine]:
         """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
 
@@ -97,19 +77,17 @@ class LineReader:
     def _found(self, darkness: Floats, scale: float) -> list[TextLine]:
         """Returns the lines of a page that the finder sees reduced by scale."""
         height, width = darkness.shape
-        page = torch.from_numpy(np.ascontiguousarray(darkness, np.float32))[None, None]
+        page = np.ascontiguousarray(darkness, np.float32)
         if scale < 1:
-            size = max(1, round(height * scale)), max(1, round(width * scale))
-            page = F.interpolate(page, size, mode="bilinear", antialias=True, align_corners=False)
-        page = padded(page)
-        text, drop, size_log = self._finder(page)[0].float().numpy()
-        contrast = F.max_pool2d(page, STRIDE_PX) + F.max_pool2d(-page, STRIDE_PX)
+            size = max(1, round(width * scale)), max(1, round(height * scale))
+            page = np.asarray(Image.fromarray(page).resize(size, Image.Resampling.BILINEAR))
+        text, drop, size_log = self._networks.cells(page)
         middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
         cells = Cells(
             text=1 / (1 + np.exp(-text)),
             baseline=middles + DROP_PX * drop,
             size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
-            inked=contrast[0, 0].numpy() > _INK,
+            inked=_contrasts(page, *text.shape) > _INK,
             stride_px=STRIDE_PX,
         )
         return lines_of(cells, scale, width)
@@ -128,12 +106,8 @@ class LineReader:
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
         starts = [0] * len(lines)
-        read: dict[int, list[Letter]] = {}
-        for batch in _batches(images):
-            for index, result in zip(batch, self._read([images[i].image for i in batch]), strict=True):
-                read[index] = result
-        for index, piece in enumerate(images):
-            letters, line = read[index], piece.line
+        for piece in images:
+            letters, line = self._letters(piece.image), piece.line
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
@@ -151,25 +125,17 @@ class LineReader:
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or _is_sure(read)]
 
-    @torch.inference_mode()
-    def _read(self, images: Sequence[Tensor]) -> list[list[Letter]]:
-        """Returns the characters of each image."""
-        widths = torch.tensor([image.shape[1] for image in images])
-        batch = torch.zeros(len(images), 1, HEIGHT_PX, -(-int(widths.max()) // STEP_PX) * STEP_PX)
-        for row, image in enumerate(images):
-            batch[row, 0, :, : image.shape[1]] = image
-        logits, num_frames = self._reader(batch, widths)
-        best = logits.max(-1)
-        chance = torch.exp(best.values - logits.logsumexp(-1))
-        return [
-            self._decoded(best.indices[row, :count].tolist(), chance[row, :count].tolist())
-            for row, count in enumerate(num_frames.tolist())
-        ]
+    def _letters(self, image: Floats) -> list[Letter]:
+        """Returns the characters of a line's image."""
+        logits = self._networks.logits(image)
+        best = logits.max(-1, keepdims=True)
+        chances = 1 / np.exp(logits - best).sum(-1)
+        return self._decoded(logits.argmax(-1).tolist(), chances.tolist())
 
     def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
         """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""
         letters: list[Letter] = []
-        frame_px = self._reader.step_px / self._reader.frames
+        frame_px = self._networks.sizes.step_px / self._networks.sizes.frames
         frames = zip(classes, chances, range(len(classes)), strict=True)
         for number, same in groupby(frames, key=itemgetter(0)):
             if number == _BLANK:
@@ -178,6 +144,15 @@ class LineReader:
             middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
+
+
+def _contrasts(page: Floats, rows: int, columns: int) -> Floats:
+    """Returns by how much the darkness of a page differs within each of its cells, [rows, columns]."""
+    height, width = page.shape
+    whole = np.pad(page, ((0, rows * STRIDE_PX - height), (0, columns * STRIDE_PX - width)))
+    cells = whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX)
+    contrasts: Floats = cells.max((1, 3)) - cells.min((1, 3))
+    return contrasts
 
 
 def _is_sure(read: ReadLine) -> bool:
@@ -189,15 +164,15 @@ def _marks(images: Sequence[_Piece], lines: Sequence[TextLine]) -> list[Marks | 
     size_px = HEIGHT_PX / (ABOVE + BELOW)
     found: dict[int, Marks | None] = {}
     for piece in images:
-        own = marks_of(piece.image.numpy(), size_px)
+        own = marks_of(piece.image, size_px)
         found[piece.line] = own if found.get(piece.line, own) is not None else None
     return [found[number] for number in range(len(lines))]
 
 
-def _words(image: Tensor, letters: Sequence[Letter], line: TextLine, start: int) -> Iterator[LineWord]:
+def _words(image: Floats, letters: Sequence[Letter], line: TextLine, start: int) -> Iterator[LineWord]:
     """Yields the words of a piece of a line's image that begins at its pixel column `start`."""
     origin, step = page_scale(line)
-    for word in placed_words(image.numpy(), letters, above=ABOVE, below=BELOW):
+    for word in placed_words(image, letters, above=ABOVE, below=BELOW):
         left, right = (origin + step * (start + x) for x in (word.start, word.end))
         yield LineWord(text=word.text, left=left, right=right, confidence=word.confidence)
 
@@ -205,15 +180,3 @@ def _words(image: Tensor, letters: Sequence[Letter], line: TextLine, start: int)
 def darkness_of(grey: UInt8Array) -> Floats:
     """Returns how dark each pixel is, 0 white to 1 black. grey: [H, W] uint8."""
     return (255 - grey).astype(np.float32) / np.float32(255)
-
-
-def _batches(images: Sequence[_Piece]) -> Iterable[list[int]]:
-    """Yields the indexes of images of like width, so that little is padded."""
-    batch: list[int] = []
-    for index in sorted(range(len(images)), key=lambda i: images[i].image.shape[1]):
-        if batch and (len(batch) + 1) * images[index].image.shape[1] > _BATCH_PX:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.imaging.ink import find_ink
-from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.found_lines import Box
 
 # Pages are analysed with this longer side: pen strokes are two pixels wide, and it takes some 15 ms.
 _ANALYSIS_PX = 1000
@@ -18,11 +18,11 @@ _LEAST_INK, _MOST_PICTURE, _LEAST_PAPER = 0.008, 0.03, 150
 _AROUND_PX = 2
 
 
-def unread_ink(grey: UInt8Array, lines: Iterable[TextLine]) -> float:
-    """Returns the share of the page's ink, without rules and pictures, that is outside the lines; 0 on little ink.
+def unread_ink(grey: UInt8Array, boxes: Iterable[Box]) -> float:
+    """Returns the share of the page's ink, without rules and pictures, that is outside the boxes; 0 on little ink.
 
     It is 0 on pages with pictures and on dark ones too, whose ink need not be writing. grey: [H, W] uint8, in whose
-    pixels the lines are.
+    pixels the boxes are.
     """
     scale = min(1.0, _ANALYSIS_PX / max(grey.shape))
     height, width = (max(1, round(side * scale)) for side in grey.shape)
@@ -34,8 +34,8 @@ def unread_ink(grey: UInt8Array, lines: Iterable[TextLine]) -> float:
     if total < _LEAST_INK * width * height or np.mean(found.pictures) > _MOST_PICTURE:
         return 0.0
     outside = found.text.copy()
-    for line in lines:
-        x0, y0, x1, y1 = (side * scale for side in line.box)
+    for box in boxes:
+        x0, y0, x1, y1 = (side * scale for side in box)
         top, left = max(0, int(y0) - _AROUND_PX), max(0, int(x0) - _AROUND_PX)
         outside[top : int(y1) + _AROUND_PX + 1, left : int(x1) + _AROUND_PX + 1] = False
     return int(np.count_nonzero(outside)) / total

@@ -1,7 +1,6 @@
 """Reads pictures in this process, with the model loaded once: for plug-ins, whose hosts hand over page after page.
 
-A run keeps files in other processes, for they are untrusted; here the host has opened them. Torch is imported when the
-first reader is made.
+A run keeps files in other processes, for they are untrusted; here the host has opened them.
 """
 
 import time
@@ -66,10 +65,8 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _line_reader() -> "LineReader":
-    from pipeline.device.startup.loading import calm_threads
-
-    calm_threads()
     from ocr.line_reader.reading import LineReader
     from ocr.model_files.locate import LINES, find_directory
+    from pipeline.device.startup.loading import available_cpus
 
-    return LineReader.load(find_directory("small") / LINES)
+    return LineReader.load(find_directory("small") / LINES, threads=available_cpus())

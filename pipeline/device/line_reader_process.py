@@ -21,19 +21,14 @@ def start(folder: str, memory_bytes: int | None, niceness: int = 0) -> None:
     memory_bytes: what it may allocate from here on, None for no limit. niceness: how far others go first.
     """
     tasks.start(None, "ocrb-read")  # first of all, so that the process never outlives its parent
-    from pipeline.device.startup.loading import calm_threads
-
-    calm_threads()
     os.nice(niceness)
-    import torch
     from safetensors import safe_open
 
     from pipeline.ingest.workers.limits import limit_process
 
-    torch.set_num_threads(1)  # as there is a process for each CPU
     for name in ("finder", "reader"):
         safe_open(
-            Path(folder) / f"{name}.safetensors", "pt"
+            Path(folder) / f"{name}.safetensors", "np"
         )  # missing or cut off: told now, and not of each page
     _FOLDER[:] = [Path(folder)]
     limit_process(memory_bytes)
@@ -65,7 +60,7 @@ def words_task(shared: Shared) -> SeenWords:
 
 @functools.cache
 def _reader() -> "LineReader":
-    """Returns the reader, loaded with the first page: a process that gets none does without its 0.6 CPU seconds."""
+    """Returns the reader, loaded with the first page: a process that gets none does without its memory."""
     from ocr.line_reader.reading import LineReader
 
     return LineReader.load(_FOLDER[0])

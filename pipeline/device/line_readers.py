@@ -14,7 +14,6 @@ from pebble import ProcessExpired
 
 from encoders.views import PageViews
 from pipeline.device import line_reader_process
-from pipeline.device.startup.loading import calm_threads
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, Shared, share
@@ -51,7 +50,6 @@ class LineReaders(TaskPool):
         niceness: int = 0,
     ) -> None:
         self.meter = Meter()
-        calm_threads()  # of PyTorch, which the processes share
         super().__init__(
             max_workers=number,
             initializer=line_reader_process.start,

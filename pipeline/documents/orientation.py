@@ -58,19 +58,7 @@ def taken(found: Orientation, settings: RenderSettings) -> Angle:
     return found.angle_deg if second is None else second
 
 
-def _directions(page: Any) -> Counter[Angle]:
-    """Returns how many visible characters each rotation makes upright."""
-    counts: Counter[Angle] = Counter()
-    for line, span in text_spans(open_text(page.get_displaylist())):
-        num_chars = len("".join(span["text"].split())) if is_drawn(span) else 0
-        # Vertical lines, as in Japanese, are upright.
-        angle = 0 if line["wmode"] else _angle_of(*line["dir"])
-        if num_chars and angle is not None:
-            counts[angle] += num_chars
-    return counts
-
-
-def _angle_of(x: float, y: float) -> Angle | None:
+def angle_of(x: float, y: float) -> Angle | None:
     """Returns the clockwise rotation for text running towards (x, y), y downwards; None if slanted like a watermark."""
     if x > _AXIS:
         return 0
@@ -79,6 +67,18 @@ def _angle_of(x: float, y: float) -> Angle | None:
     if x < -_AXIS:
         return 180
     return 270 if y > _AXIS else None
+
+
+def _directions(page: Any) -> Counter[Angle]:
+    """Returns how many visible characters each rotation makes upright."""
+    counts: Counter[Angle] = Counter()
+    for line, span in text_spans(open_text(page.get_displaylist())):
+        num_chars = len("".join(span["text"].split())) if is_drawn(span) else 0
+        # Vertical lines, as in Japanese, are upright.
+        angle = 0 if line["wmode"] else angle_of(*line["dir"])
+        if num_chars and angle is not None:
+            counts[angle] += num_chars
+    return counts
 
 
 def _is_a_picture(page: Any) -> bool:

@@ -49,7 +49,7 @@ def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...
         height_px=ready.height_px,
         dpi=ready.dpi,
         source="layer",
-        rotation_deg=0 if isinstance(ready, EmbeddedPage) else ready.rotation_deg,
+        rotation_deg=ready.rotation_deg,
         timings=timings,
     )
 

@@ -1,6 +1,6 @@
-"""Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own, with torch."""
+"""Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -8,13 +8,14 @@ import numpy as np
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import darkened, darkness_between
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
+from ocr.line_reader.turned_lines import turned_lines, without_turned
 from ocr.line_reader.unread_ink import unread_ink
 from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
@@ -50,16 +51,20 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         grey = darkened(rendered.grey)
         darkness = darkness_of(grey)
         found = reader.read(darkness, reader.find(darkness))
-        found += _faint_lines(grey, found, reader)
-        lines = lines_of_text(found)
+        turned = turned_lines(grey, found, reader)
+        found = without_turned(found, turned)
+        beside = [box for part in turned for box in part.boxes]
+        found += _faint_lines(grey, [*(read.line.box for read in found), *beside], reader)
+        upright = lines_of_text(found)
+        lines = [*upright, *(read for part in turned for read in part.lines)]
         rules = [read for read in found if read.is_rule]
-        signals = line_signals(lines, num_left_out=len(found) - len(lines) - len(rules))
+        signals = line_signals(lines, num_left_out=len(found) - len(upright) - len(rules))
         strange = strange_lines(found)
-        written = [line for line in strange if any(line.line is kept for kept in lines)]
-        parsed, confidence = rated(page_text(lines), signals, reader.calibration, written)
+        written = [line for line in strange if any(line.line is kept for kept in upright)]
+        parsed, confidence = rated(page_text(upright, turned), signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, grey)
-        seen = [*lines, *rules] if lines else []
-        is_unread = unread_ink(grey, (line.line for line in seen)) > _MOST_UNREAD
+        seen = [*(read.line.box for read in (*upright, *rules)), *beside] if lines else []
+        is_unread = unread_ink(grey, seen) > _MOST_UNREAD
         is_large = not parsed.text.strip() and shows_large_print(grey, reader)
     result = PageResult(
         page=rendered.page,
@@ -84,9 +89,9 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     return doubted(result, _SCRAP) if is_scrap else result
 
 
-def _faint_lines(grey: UInt8Array, found: list[ReadLine], reader: LineReader) -> list[ReadLine]:
+def _faint_lines(grey: UInt8Array, found: Iterable[Box], reader: LineReader) -> list[ReadLine]:
     """Returns the lines of faint and of light print that were not found and can be read now that they are dark."""
-    darkness = darkness_between(grey, (line.line for line in found))
+    darkness = darkness_between(grey, found)
     if darkness is None:
         return []
     lines = reader.read(darkness, reader.find(darkness))

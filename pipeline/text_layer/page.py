@@ -4,10 +4,10 @@ import logging
 import time
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
-from ocr.types import Block, Word
-from pipeline.documents import pdf
+from ocr.orientation.detect import Angle, Orientation
+from pipeline.documents import orientation, pdf
 from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.script import main_script
@@ -32,9 +32,6 @@ from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, RenderedPage
 
 LOGGER = logging.getLogger("ocrbatch")
 
-BoxPx = tuple[int, int, int, int]
-Part = TypeVar("Part", Block, Word)
-
 
 def embedded_page(
     page: Page,
@@ -55,16 +52,23 @@ def embedded_page(
         return None
     document = documents.get(page, settings.passwords)
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
+    angle_deg = 0
     try:
         seen = None if last else _seen_fonts(page.sha256)
         found = judged(document, page.page_index, dpi, last=last, seen=seen)
+        if found is not None and not (found.is_trustworthy or found.is_partial):
+            angle_deg = _turn_of(document, page.page_index, settings)
+        if angle_deg:
+            with pdf.turned(document, page.page_index, angle_deg):
+                found = judged(document, page.page_index, dpi, last=last, seen=seen)
         if found is None or not (found.is_trustworthy or (partly and found.is_partial)):
             return None
         if found.in_doubt and not partly:
             return None
         documents.check()
         missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
-        width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
+        with pdf.turned(document, page.page_index, angle_deg):
+            width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
     finally:
         _closed_if_damaged(documents)
     return EmbeddedPage(
@@ -74,8 +78,14 @@ def embedded_page(
         height_px=height_px,
         dpi=dpi,
         seconds={"layer": time.perf_counter() - start},
+        rotation_deg=angle_deg,
         missing=missing,
     )
+
+
+def _turn_of(document: Any, index: int, settings: RenderSettings) -> Angle:
+    """Returns the clockwise rotation with which a page is drawn, as far as its text tells."""
+    return orientation.taken(orientation.declared(document, index, settings) or Orientation(), settings)
 
 
 @lru_cache(maxsize=16)
@@ -118,13 +128,12 @@ def with_layer(ready: RenderedPage, settings: RenderSettings, documents: OpenDoc
         return ready
     start = time.perf_counter()
     try:
-        found = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi, last=last)
-        if found is None:
+        layer = _judged_as_drawn(ready, settings, documents, last=last)
+        if layer is None:
             return ready
         documents.check()  # the layer must be from the content that was drawn
     finally:
         _closed_if_damaged(documents)
-    layer = _turned(found, ready.rotation_deg, ready.width_px, ready.height_px)
     seconds = {**ready.seconds, "layer": time.perf_counter() - start}
     return replace(ready, layer=layer, script=layer.script, seconds=seconds)
 
@@ -141,35 +150,24 @@ def with_seen(ready: RenderedPage, settings: RenderSettings, documents: OpenDocu
     layer = ready.layer
     if layer is None:
         try:
-            layer = judged(documents.get(page, settings.passwords), page.page_index, ready.dpi)
+            layer = _judged_as_drawn(ready, settings, documents)
             documents.check()
         finally:
             _closed_if_damaged(documents)
-        if layer is not None:
-            layer = _turned(layer, ready.rotation_deg, ready.width_px, ready.height_px)
     seconds = {**ready.seconds, "layer": ready.seconds.get("layer", 0.0) + time.perf_counter() - start}
     if layer is None or not layer.is_trustworthy:
         return replace(ready, seconds=seconds)
     return replace(ready, seen=layer.words, ink=None, seconds=seconds)
 
 
-def _turned(layer: Layer, angle_deg: int, width_px: int, height_px: int) -> Layer:
-    """Returns the layer for a page rotated clockwise by a multiple of 90 degrees. width_px, height_px: after that."""
-    if not angle_deg:
-        return layer
-
-    def turned(box: BoxPx) -> BoxPx:
-        x0, y0, x1, y1 = box
-        if angle_deg == 90:
-            return width_px - y1, x0, width_px - y0, x1
-        if angle_deg == 180:
-            return width_px - x1, height_px - y1, width_px - x0, height_px - y0
-        return y0, height_px - x1, y1, height_px - x0
-
-    def placed(part: Part) -> Part:
-        return replace(part, box_px=None if part.box_px is None else turned(part.box_px))
-
-    return replace(layer, blocks=tuple(map(placed, layer.blocks)), words=tuple(map(placed, layer.words)))
+def _judged_as_drawn(
+    ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
+) -> Layer | None:
+    """Returns the layer of a page as it was drawn: of the rotated page, and at its resolution."""
+    assert ready.dpi is not None, "a PDF page"
+    document, index = documents.get(ready.page, settings.passwords), ready.page.page_index
+    with pdf.turned(document, index, ready.rotation_deg):
+        return judged(document, index, ready.dpi, last=last)
 
 
 def judged(
@@ -190,20 +188,30 @@ def judged(
 
 
 def is_trusted(document: Any, index: int, *, partly: bool = False) -> bool:
-    """Returns whether a page's layer may be taken before reading: as `judged` decides, but without making its text.
+    """Returns whether a page's layer may be taken before reading: as `embedded_page` decides, without making its text.
 
     partly: also where it does not hold all that the page shows.
     """
     try:
-        page = document.load_page(index)
-        evidence = _evidence(page)
-        found = Verdict(reason="none") if evidence is None else judge(evidence)
+        found = _verdict(document, index)
+        if (
+            found.reason
+            and not found.is_partial
+            and (angle_deg := _turn_of(document, index, RenderSettings()))
+        ):
+            with pdf.turned(document, index, angle_deg):
+                found = _verdict(document, index)
         return not found.reason or (partly and found.is_partial)
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return False
     finally:
         complaints.forget()
+
+
+def _verdict(document: Any, index: int) -> Verdict:
+    evidence = _evidence(document.load_page(index))
+    return Verdict(reason="none") if evidence is None else judge(evidence)
 
 
 def _evidence(page: Any) -> Evidence | None:
@@ -229,7 +237,7 @@ def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -
         return None
     verdict = Verdict(reason=distrust_reason_if_unreadable(evidence)) if last else judge(evidence)
     is_taken = not verdict.reason or verdict.is_partial
-    structure = (find_links(page), find_tables(page)) if is_taken else ()
+    structure = (find_links(page), find_tables(page, evidence.spans)) if is_taken else ()
     parsed, parts = as_parsed(evidence.spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
         text=parsed.text,

@@ -80,13 +80,13 @@ def _barred(markdown: str) -> list[Table]:
     found: list[Table] = []
     rows: list[tuple[Cell, ...]] = []
     row: list[Cell] = []
-    is_cell = False
+    tag = ""
     for token in _parser().parse(markdown) if "|" in markdown else ():
         if token.type in ("th_open", "td_open"):
-            is_cell = True
-        elif token.type == "inline" and is_cell:
-            row.append(Cell(text=token.content))
-            is_cell = False
+            tag = token.tag
+        elif token.type == "inline" and tag:
+            row.append(Cell(text=token.content, is_heading=tag == "th"))
+            tag = ""
         elif token.type == "tr_open":
             row = []
         elif token.type == "tr_close":

@@ -14,6 +14,7 @@ from sqlite_utils import Database
 from storage.database import explained
 from storage.queries.search import to_match
 from storage.queries.statistics import database_path
+from storage.strings.search_lines import as_read
 from storage.types import FINE_STATUSES, PAGE_STATUSES
 
 # What somebody should look at.
@@ -155,7 +156,7 @@ def search_pages(db: Database, query: str, *, status: str | None = None, start: 
         (number,) = db.conn.execute(_COUNT_HITS, values).fetchone()
         is_ranked = number <= MOST_RANKED
         rows = db.conn.execute(_RANKED if is_ranked else _IN_ORDER, values).fetchall()
-    entries = [_page(row[:-1], row[-1]) for row in rows[:limit]]
+    entries = [_page(row[:-1], as_read(row[-1])) for row in rows[:limit]]
     is_last = len(rows) <= limit
     following = start + limit if is_ranked else entries[-1].page_id if entries else 0
     return Found(
@@ -239,7 +240,7 @@ WHERE page_search MATCH :match AND p.asked AND (:status IS NULL OR p.status = :s
 """
 _COUNT_HITS = f"SELECT count(*) FROM (SELECT 1 {_HITS} LIMIT :most)"
 # FTS5 makes snippets of the rows that it hands out: the innermost query chooses them, the outer one looks them up.
-_SNIPPET = "snippet(page_search, 0, char(2), char(3), '…', 24)"
+_SNIPPET = "snippet(page_search, -1, char(2), char(3), '…', 24)"
 _RANKED = f"""
 WITH hit AS (
     SELECT p.id AS page_id, bm25(page_search) AS score, {_SNIPPET} AS snippet {_HITS}

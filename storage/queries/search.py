@@ -8,6 +8,7 @@ from sqlite_utils import Database
 
 from storage.database import explained
 from storage.queries.statistics import database_path
+from storage.strings.search_lines import apart, as_read
 from storage.strings.text import storable
 
 MAX_TERMS = 64
@@ -33,12 +34,13 @@ def to_match(query: str) -> str:
     """Returns the FTS5 expression for what a person typed; "" when it holds no letter or digit.
 
     Every word must occur. "two words" in double quotes are a phrase, a final * matches any ending.
-    Nothing else is an operator: each term becomes an FTS5 string, in which only the quote is special.
-    Words after the first MAX_TERMS are ignored.
+    Words that line ends cut are whole, and any characters of Chinese, Japanese and Korean in a row are a word.
+    Nothing else is an operator: each term becomes an FTS5 string, in which only the quote is special. Words after the
+    first MAX_TERMS are ignored.
     """
     terms = []
     for phrase, phrase_star, word in _TERM.findall(storable(query.replace("\0", " "))):
-        text = phrase or word.rstrip("*")
+        text = apart(phrase or word.rstrip("*"))
         star = phrase_star or ("*" if word.endswith("*") else "")
         if any(letter.isalnum() for letter in text):
             terms.append('"{}"{}'.format(text.replace('"', '""'), star))
@@ -66,7 +68,7 @@ def search(
     }
     with explained(database_path(db)):
         for row in db.query(_SEARCH, values):
-            yield Hit(**{**row, "snippet": " ".join(str(row["snippet"]).split())})
+            yield Hit(**{**row, "snippet": " ".join(as_read(str(row["snippet"])).split())})
 
 
 def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
@@ -91,7 +93,7 @@ def num_doubtful(db: Database, query: str) -> int:
 
 _SEARCH = """
 SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
-    snippet(page_search, 0, '[', ']', '…', 16) AS snippet
+    snippet(page_search, -1, '[', ']', '…', 16) AS snippet
 FROM page_search JOIN results r ON r.page_id = page_search.rowid
 WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 ORDER BY bm25(page_search), r.path, r.page LIMIT :limit

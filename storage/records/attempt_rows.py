@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from storage.strings.content import Block, content_sha256
+from storage.strings.search_lines import search_lines
 from storage.strings.text import storable, text_sha256
 from storage.types import PageRecord, StageTiming
 from storage.words import packed_for
@@ -42,6 +43,7 @@ def insert_attempt(
         "text": text,
         "markdown": markdown,
         "words": _words(page, text),
+        "search_lines": None if text is None else search_lines(text),
     }
     names = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)

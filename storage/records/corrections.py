@@ -8,6 +8,7 @@ from sqlite_utils import Database
 from storage.database import transaction
 from storage.errors import CorrectionError
 from storage.queries.statistics import database_path
+from storage.strings.search_lines import search_lines
 from storage.strings.text import storable
 
 
@@ -38,8 +39,9 @@ def correct(db: Database, page_id: int, correction: Correction, *, attempt_id: i
         if found[1] is None:
             raise CorrectionError("the page has no text to correct; read it again, with other settings")
         cursor = conn.execute(
-            "INSERT INTO corrections (page_id, made_at, made_by, read_text, text, markdown) VALUES (?, ?, ?, ?, ?, ?)",
-            (page_id, _now(), storable(correction.made_by), found[1], text, markdown),
+            "INSERT INTO corrections (page_id, made_at, made_by, read_text, text, markdown, search_lines)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (page_id, _now(), storable(correction.made_by), found[1], text, markdown, search_lines(text)),
         )
         number = int(cursor.lastrowid or 0)
         conn.execute("UPDATE pages SET correction_id = ? WHERE id = ?", (number, page_id))

@@ -241,7 +241,7 @@ def _search(conn: sqlite3.Connection) -> Found:
 
 def _copy_index(conn: sqlite3.Connection) -> None:
     (sql,) = conn.execute("SELECT sql FROM main.sqlite_master WHERE name = 'page_search'").fetchone()
-    conn.execute("CREATE TEMP VIEW checked_text AS SELECT page_id, text FROM main.current_text")
+    conn.execute("CREATE TEMP VIEW checked_text AS SELECT page_id, text, search_lines FROM main.current_text")
     conn.execute(
         sql.replace("page_search", "temp.checked_search", 1).replace("'current_text'", "'checked_text'", 1)
     )

@@ -101,7 +101,7 @@ def test_a_newer_schema_is_refused(path: Path, opener: Opener) -> None:
         conn.execute("PRAGMA user_version = 999")
         conn.commit()
     content = path.read_bytes()
-    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 10; upgrade ocrbatch"):
+    with pytest.raises(DatabaseVersionError, match=r"test\.db: .*999 is newer.*, 11; upgrade ocrbatch"):
         opener(str(path))
     assert path.read_bytes() == content
 

@@ -35,6 +35,7 @@ def test_no_landed_step_was_edited() -> None:
         7: "594285faf487c5ea4bc68182ddd5e57a30835a6d174fe1e6d3fd0c5e7ce3c3e1",
         8: "596dfa40f16d4575c6c4f36d4cb16d40a7a804ac068de5528669e1b5e95d6a78",
         9: "63a0b095bf968be00ec14f30ba5cdf9058ced0befff7eeb78a49bf06fd8f4d93",
+        10: "d8851883b53ab0e8984338990b7cc38478ff9ac4eb6debafe6d9e77252336c09",
     }
     assert {
         version: hashlib.sha256(step.encode()).hexdigest() for version, step in schema_steps.STEPS.items()
@@ -59,7 +60,7 @@ def test_the_oldest_leads_to_what_a_new_one_is(tmp_path: Path) -> None:
 def test_a_reader_says_how_an_older_one_is_updated(path: Path) -> None:
     oldest_database(path)
     with pytest.raises(
-        DatabaseVersionError, match=r"version 6 is older.*\(10\); update it with `ocrbatch run"
+        DatabaseVersionError, match=rf"version 6 is older.*\({schema.VERSION}\); update it with `ocrbatch run"
     ):
         open_for_reading(str(path))
 
@@ -155,7 +156,8 @@ def test_attempts_stored_before_there_were_doubts_keep_all_that_is_theirs(tmp_pa
             INSERT INTO attempts (id, page_id, run_id, settings_hash, status, finished_at, seconds, confidence,
                 num_tokens, width_px, height_px, dpi, text, markdown, text_sha256, rung, rotation_deg,
                 layer_agreement, script)
-            VALUES (5, 7, 1, 's', 'ok', 't', 1.5, 0.25, 3, 10, 20, 72.0, 'tea', '# tea', 'h', 'mode', 90, 0.5, 'Cyrl');
+            VALUES (5, 7, 1, 's', 'ok', 't', 1.5, 0.25, 3, 10, 20, 72.0,
+                'tea, cof-'||char(10)||'fee', '# tea', 'h', 'mode', 90, 0.5, 'Cyrl');
             INSERT INTO blocks VALUES (5, 0, 'title', 1, 2, 3, 4, 'tea', 0.5);
             INSERT INTO timings VALUES (1, 1, 5, 'render', NULL, 0.5, 0.5, 1);
             UPDATE pages SET current_attempt_id = 5;
@@ -169,8 +171,9 @@ def test_attempts_stored_before_there_were_doubts_keep_all_that_is_theirs(tmp_pa
     assert rows(path, "SELECT doubt FROM attempts") == [(None,)]
     assert rows(path, "SELECT attempt_id, text FROM blocks") == [(5, "tea")]
     assert rows(path, "SELECT attempt_id, stage FROM timings") == [(5, "render")]
-    assert rows(path, "SELECT path, text, doubt FROM results") == [("a.pdf", "tea", None)]
-    assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH 'tea'") == [(7,)]
+    assert rows(path, "SELECT path, text, doubt FROM results") == [("a.pdf", "tea, cof-\nfee", None)]
+    for word in ("tea", "coffee"):
+        assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH ?", word) == [(7,)]
     with closing(sqlite3.connect(path)) as conn, pytest.raises(sqlite3.IntegrityError):
         conn.execute("UPDATE attempts SET status = 'doubtful'")  # which says why
 

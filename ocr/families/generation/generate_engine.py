@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import PageReading, begin_reading
@@ -26,36 +28,56 @@ class PromptedPage:
     num_tokens: int
 
 
-class Writer(ABC):
-    """A family's language model: what the engine needs of it. eos_ids: the tokens that end a text.
+class GeneratingModel(ABC):
+    """What models that write with transformers' generate have in common as ocr.families.page_model.PageModel."""
 
-    num_positions: the most tokens of a page, prompt included.
-    """
+    calibration: ClassVar[None] = None
+    takes_drafts: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def writer(self) -> Any:
+        """transformers' model that has `generate`."""
 
     @property
     @abstractmethod
     def tokenizer(self) -> Tokenizer: ...
-    @property
-    @abstractmethod
-    def eos_ids(self) -> frozenset[int]: ...
-    @property
-    @abstractmethod
-    def num_positions(self) -> int: ...
 
     @abstractmethod
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its prompt, made once. Raises: PromptError."""
 
     @abstractmethod
+    def inputs(self, pages: Sequence[PromptedPage]) -> Mapping[str, Any]:
+        """Returns generate's arguments for pages together, padded on the left."""
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = self.writer.device
+        return device
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """The tokens that end a text, of the generation's configuration, else of the language model's."""
+        own = self.writer.generation_config.eos_token_id
+        listed = getattr(self.writer.config.get_text_config(), "eos_token_id", None) if own is None else own
+        return frozenset([listed] if isinstance(listed, int) else listed or ())
+
+    @property
+    def pad_id(self) -> int:
+        """What fills the prompts of a batch."""
+        return min(self.eos_ids)
+
+    @property
+    def num_positions(self) -> int:
+        """The most tokens of a page, prompt included."""
+        return int(self.writer.config.get_text_config().max_position_embeddings)
+
     def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-
-
-class GeneratingModel(Writer):
-    """What models that write with generate have in common as ocr.families.page_model.PageModel."""
-
-    calibration: ClassVar[None] = None
-    takes_drafts: ClassVar[bool] = False
+        self.writer.generate(
+            **self.inputs(pages), **controls, eos_token_id=sorted(self.eos_ids), pad_token_id=self.pad_id
+        )
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "GenerateEngine":
         """Returns the engine; the prompt is the one that the model was loaded with."""
@@ -66,6 +88,12 @@ class GeneratingModel(Writer):
         return
 
 
+def padded(rows: Sequence[Tensor], filler: int = 0) -> Tensor:
+    """Returns rows [L, ...] of several lengths as [B, longest, ...], filled on the left."""
+    flipped = pad_sequence([row.flip(0) for row in rows], batch_first=True, padding_value=filler)
+    return flipped.flip(1)
+
+
 class GenerateEngine:
     """Reads pages in batches: those that are ready, up to num_slots. A batch ends with its longest page.
 
@@ -73,9 +101,9 @@ class GenerateEngine:
     length limits, or a temperature, say otherwise.
     """
 
-    def __init__(self, writer: Writer, *, num_slots: int) -> None:
+    def __init__(self, model: GeneratingModel, *, num_slots: int) -> None:
         assert num_slots >= 1
-        self._writer, self._num_slots = writer, num_slots
+        self._model, self._num_slots = model, num_slots
 
     @torch.inference_mode()
     def read(
@@ -88,7 +116,7 @@ class GenerateEngine:
             yield from self._read(batch, check)
 
     def _read(self, batch: Mapping[int, PageRequest], check: Callable[[], None] | None) -> Iterator[PageRead]:
-        prompted = {index: self._writer.prompted(request) for index, request in batch.items()}
+        prompted = {index: self._model.prompted(request) for index, request in batch.items()}
         pages = {index: self._start(page) for index, page in prompted.items()}
         for index, page in pages.items():
             if page.budget <= 0:
@@ -96,8 +124,8 @@ class GenerateEngine:
         readable = [index for index, page in pages.items() if page.budget > 0]
         if not readable:
             return
-        controls = Controls([pages[index] for index in readable], self._writer.eos_ids, check)
-        self._writer.generate(
+        controls = Controls([pages[index] for index in readable], self._model.eos_ids, check)
+        self._model.generate(
             [prompted[index] for index in readable],
             logits_processor=[controls.logits_processor],
             stopping_criteria=[controls.stopping_criteria],
@@ -121,8 +149,8 @@ class GenerateEngine:
 
     def _start(self, page: PromptedPage) -> PageReading:
         return begin_reading(
-            self._writer.tokenizer,
-            self._writer.num_positions,
+            self._model.tokenizer,
+            self._model.num_positions,
             page.num_tokens,
             page.request.settings,
         )
@@ -132,7 +160,7 @@ class GenerateEngine:
     ) -> PageRead:
         return PageRead(
             index=index,
-            transcript=page.transcript(self._writer.tokenizer),
+            transcript=page.transcript(self._model.tokenizer),
             num_steps=num_steps,
             prefill_s=prefill_s,
             generate_s=generate_s,

@@ -46,11 +46,12 @@ def load_class(directory: Path, config: Any, dtype: torch.dtype) -> Any:
         dtype=dtype,
         use_safetensors=True,
         output_loading_info=True,
+        ignore_mismatched_sizes=True,  # else the error names no tensor; all are refused below
         local_files_only=True,
         trust_remote_code=False,
     )
     # Where tensors are missing transformers only says so, and goes on with random ones.
-    if absent := sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]])):
+    if absent := sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])]):
         raise CheckpointError(
             f"{directory}: {len(absent)} tensors of {config.model_type} are missing or of another shape, such as "
             f"{', '.join(absent[:3])}; fetch the weights again"

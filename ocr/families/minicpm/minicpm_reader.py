@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
+from transformers import PreTrainedModel
 
 from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import NumberFormat
-from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
+from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage, padded
 from ocr.families.minicpm.minicpm_files import load_minicpm
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.families.minicpm.prompts import page_prompt, stop_ids
@@ -64,13 +63,8 @@ class MiniCpmReader(GeneratingModel):
         return OutputFormat(name="markdown")
 
     @property
-    def device(self) -> torch.device:
-        device: torch.device = self.model.llm.device
-        return device
-
-    @property
-    def num_positions(self) -> int:
-        return int(self.model.config.language.max_position_embeddings)
+    def writer(self) -> PreTrainedModel:
+        return self.model.llm
 
     def vision_encoder(self, mode: Mode) -> SlicesEncoder:
         return self.model.vision_encoder()
@@ -82,20 +76,10 @@ class MiniCpmReader(GeneratingModel):
         prompt = page_prompt(self.tokenizer, self.model.config.version, self.prompt, note)
         return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.ids))
 
-    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
-        """Runs transformers' generate on pages together, padded on the left. controls: its other arguments."""
+    def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Tensor]:
+        """Returns generate's arguments for pages together, padded on the left."""
         rows = [self.model.inputs_embeds(page.prompt, page.request.vision.tokens_TD) for page in pages]
-        longest = max(map(len, rows))
-        self.model.llm.generate(
-            inputs_embeds=torch.stack([_padded(row, longest) for row in rows]),
-            attention_mask=torch.stack(
-                [_padded(torch.ones_like(row[:, :1]), longest)[:, 0] for row in rows]
-            ).long(),
-            eos_token_id=sorted(self.eos_ids),
-            pad_token_id=min(self.eos_ids),
-            **controls,
-        )
-
-
-def _padded(row_LD: Tensor, length: int) -> Tensor:
-    return functional.pad(row_LD, (0, 0, length - len(row_LD), 0))
+        return {
+            "inputs_embeds": padded(rows),
+            "attention_mask": padded([torch.ones_like(row[:, 0], dtype=torch.int64) for row in rows]),
+        }

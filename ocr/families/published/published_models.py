@@ -3,14 +3,17 @@
 Torch-free. A model that the table does not know is still read, with settings of the user's.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal
 
 import yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from ocr.errors import ModelTableError
 from ocr.types import Format, OutputFormat
@@ -20,11 +23,14 @@ IMAGE_TAG = "<image>"  # ocr.model.prompt's, which imports torch
 TABLE = Path(__file__).with_name("models.yaml")
 Commercial = Literal["allowed", "restricted", "forbidden"]
 Prompting = Literal["chat", "raw", "processor"]
+_STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Licence:
     """name: SPDX where there is one. commercial: "restricted" by size of the firm, country or kind of use."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     commercial: Commercial
@@ -33,6 +39,8 @@ class Licence:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NGram:
     """No n-gram of `size` tokens occurs twice within the last `window` generated ones."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     size: int
     window: int
@@ -57,6 +65,8 @@ class PublishedModel:
     longest_px: what the page is scaled down to before the processor; None leaves it to the processor.
     unverified: keys whose values were not found where the model is published.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     hub: str
@@ -116,6 +126,9 @@ class PublishedModel:
         return fnmatchcase(repository.lower(), self.hub.lower())
 
 
+_TABLE: TypeAdapter[tuple[PublishedModel, ...]] = TypeAdapter(tuple[PublishedModel, ...])
+
+
 def _words(prompt: str) -> list[str]:
     return prompt.replace(IMAGE_TAG, " ").split()
 
@@ -136,7 +149,10 @@ def read_table(text: str) -> tuple[PublishedModel, ...]:
     rows = yaml.safe_load(text)
     if not isinstance(rows, list):
         raise ModelTableError("the table is not a list of models; begin each with - name:")
-    models = tuple(_read(PublishedModel, row, _named(row, index)) for index, row in enumerate(rows))
+    try:  # as JSON, whose lists are tuples too where all else is strict
+        models = _TABLE.validate_json(json.dumps(rows))
+    except ValidationError as error:
+        raise ModelTableError("; ".join(_told(fault, rows) for fault in error.errors())) from error
     names = [model.name for model in models]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
@@ -144,55 +160,10 @@ def read_table(text: str) -> tuple[PublishedModel, ...]:
     return models
 
 
-def _named(row: object, index: int) -> str:
+def _told(fault: ErrorDetails, rows: list[Any]) -> str:
+    """Returns where a fault is, by the model's name and the keys, what stands there, and what is wanted."""
+    index, *keys = fault["loc"]
+    row = rows[int(index)]
     name = row.get("name") if isinstance(row, dict) else None
-    return str(name) if name else f"model {index}"
-
-
-def _read(kind: type[Any], row: object, where: str) -> Any:
-    """Returns the row as an instance of the dataclass `kind`."""
-    if not isinstance(row, dict):
-        raise ModelTableError(f"{where}: expected keys with values, not {row!r}")
-    hints = get_type_hints(kind)
-    unknown = [str(key) for key in row if key not in hints]
-    if unknown:
-        raise ModelTableError(f"{where}: unknown key {', '.join(unknown)}; write {', '.join(hints)}")
-    needed = [entry.name for entry in fields(kind) if _is_needed(entry) and entry.name not in row]
-    if needed:
-        raise ModelTableError(f"{where}: {', '.join(needed)} is missing")
-    return kind(**{key: _value(hints[key], value, f"{where}.{key}") for key, value in row.items()})
-
-
-def _is_needed(entry: Any) -> bool:
-    return entry.default is MISSING and entry.default_factory is MISSING
-
-
-def _value(hint: Any, value: object, where: str) -> Any:
-    """Returns a value of the type that the hint says."""
-    origin, choices = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return _checked(value in choices, value, where, f"one of {', '.join(map(str, choices))}")
-    if origin is tuple:
-        texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-        return tuple(_checked(texts, value, where, "a list of texts"))
-    if origin is Mapping:
-        return _mapping(choices[1], value, where)
-    if choices:  # a type, or none
-        return _value(choices[0], value, where)
-    if hint in (Licence, NGram):
-        return _read(hint, value, where)
-    return _checked(type(value) is hint, value, where, f"a value of type {hint.__name__}")
-
-
-def _mapping(hint: Any, value: object, where: str) -> Any:
-    texts = isinstance(value, dict) and all(isinstance(key, str) for key in value)
-    entries: dict[str, object] = _checked(texts, value, where, "keys with values")
-    if hint is object:
-        return entries
-    return {key: _value(hint, entry, f"{where}.{key}") for key, entry in entries.items()}
-
-
-def _checked(fits: bool, value: Any, where: str, expected: str) -> Any:
-    if not fits:
-        raise ModelTableError(f"{where} is {value!r}; write {expected}")
-    return value
+    where = ".".join(map(str, [name or f"model {index}", *keys]))
+    return f"{where} is {fault['input']!r}: {fault['msg']}"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -46,9 +45,8 @@ class PublishedReader(GeneratingModel):
         return self.known.format_for(self.prompt)
 
     @property
-    def device(self) -> torch.device:
-        device: torch.device = self.model.device
-        return device
+    def writer(self) -> Any:
+        return self.model
 
     @property
     def eos_ids(self) -> frozenset[int]:
@@ -60,8 +58,9 @@ class PublishedReader(GeneratingModel):
         return ids or frozenset({self.processor.tokenizer.eos_token_id})
 
     @property
-    def num_positions(self) -> int:
-        return int(self.model.config.get_text_config().max_position_embeddings)
+    def pad_id(self) -> int:
+        own: int | None = self.processor.tokenizer.pad_token_id
+        return min(self.eos_ids) if own is None else own
 
     def vision_encoder(self, mode: Mode) -> ProcessedPages:
         """Returns our own encoder over the model's weights where there is one, else its own class's."""
@@ -88,14 +87,6 @@ class PublishedReader(GeneratingModel):
         assert isinstance(inputs, PageInputs), "pages of this model were encoded by it"
         return PromptedPage(request=request, prompt=inputs, num_tokens=inputs.num_tokens)
 
-    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
-        """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-        pad_id = self.processor.tokenizer.pad_token_id
-        pad_id = min(self.eos_ids) if pad_id is None else pad_id
-        inputs = together([page.prompt for page in pages], pad_id)
-        self.model.generate(
-            **inputs,
-            **controls,
-            eos_token_id=sorted(self.eos_ids),
-            pad_token_id=pad_id,
-        )
+    def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Any]:
+        """Returns generate's arguments for pages together, padded on the left."""
+        return together([page.prompt for page in pages], self.pad_id)

@@ -1,9 +1,9 @@
-"""Reads pages and videos with transformers' own generate(), from vision tokens computed beforehand.
+"""What transformers' own generate() needs to read pages and videos from vision tokens computed beforehand.
 
 Positions, cache and sampling remain transformers': it is handed the tokens where it would have run its vision encoder.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from encoders.patches.vision_grid import Kind, VisionGrid
 from encoders.types import VisionTokens
+from ocr.families.generation.generate_engine import padded
 from ocr.families.qwen_vl.qwen_prompts import VisionPrompt
 
 _KINDS: tuple[Kind, ...] = ("image", "video")
@@ -32,27 +33,6 @@ class VisionRequest:
     def grid(self) -> VisionGrid:
         assert isinstance(self.vision.note, VisionGrid), "vision tokens of another family"
         return self.vision.note
-
-
-def generate(
-    model: Any, requests: Sequence[VisionRequest], *, pad_id: int, **options: Any
-) -> list[list[int]]:
-    """Returns the tokens that the model generates for each request, up to and with the one that ends it.
-
-    model: transformers' Qwen3VLForConditionalGeneration or Qwen2_5_VLForConditionalGeneration. options: those of
-    generate(): max_new_tokens, do_sample, generation_config, logits_processor, stopping_criteria and others; one answer
-    a request.
-    """
-    if not requests:
-        return []
-    inputs = generation_inputs(model, requests, pad_id)
-    length = inputs["input_ids"].shape[1]
-    with torch.inference_mode():
-        sequences = model.generate(**inputs, pad_token_id=pad_id, **options)
-    config = options.get("generation_config") or model.generation_config
-    ends = options.get("eos_token_id", config.eos_token_id)
-    end_ids = {ends} if isinstance(ends, int) else set(ends or ())
-    return [list(_until(row, end_ids)) for row in sequences[:, length:].tolist()]
 
 
 def generation_inputs(model: Any, requests: Sequence[VisionRequest], pad_id: int) -> dict[str, Any]:
@@ -91,14 +71,4 @@ def encoder_output(model: Any, vision: Sequence[VisionTokens]) -> Any:
 
 
 def _padded(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> Tensor:
-    """Returns the rows as int64 [B, longest], padded on the left."""
-    longest = max(map(len, rows))
-    return torch.tensor([[filler] * (longest - len(row)) + list(row) for row in rows], device=device)
-
-
-def _until(tokens: Sequence[int], end_ids: set[int]) -> Iterator[int]:
-    """Yields tokens up to and with the first that ends the answer; what follows is padding."""
-    for token in tokens:
-        yield token
-        if token in end_ids:
-            return
+    return padded([torch.tensor(row, device=device) for row in rows], filler)

@@ -7,14 +7,13 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
-from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
+from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage, padded
 from ocr.families.published.published_models import PublishedModel
 from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.imaging.tiling import Mode
@@ -44,20 +43,8 @@ class UnlimitedReader(GeneratingModel):
         return self.known.format_for(self.prompt)
 
     @property
-    def device(self) -> torch.device:
-        device: torch.device = self.model.device
-        return device
-
-    @property
-    def eos_ids(self) -> frozenset[int]:
-        """The tokens that end a text, of the generation's configuration, else of the language model's."""
-        own = self.model.generation_config.eos_token_id
-        listed = self.model.config.text_config.eos_token_id if own is None else own
-        return frozenset([listed] if isinstance(listed, int) else listed)
-
-    @property
-    def num_positions(self) -> int:
-        return int(self.model.config.text_config.max_position_embeddings)
+    def writer(self) -> Any:
+        return self.model
 
     def vision_encoder(self, mode: Mode) -> DeepSeekEncoder:
         """Returns the encoder. The mode is its processor's, not the configured one."""
@@ -90,23 +77,15 @@ class UnlimitedReader(GeneratingModel):
             request=request, prompt=torch.tensor(ids, device=self.device), num_tokens=len(ids)
         )
 
-    def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
-        """Runs transformers' generate on pages together, padded on the left. controls: its other arguments.
+    def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Any]:
+        """Returns generate's arguments for pages together, padded on the left.
 
         Padding is kept with the prompt, which attention never forgets, and is masked there.
         """
         rows = [page.prompt for page in pages]
-        longest, pad_id = max(map(len, rows)), min(self.eos_ids)
         features = [page.request.vision.tokens_TD for page in pages]
-        self.model.generate(
-            input_ids=torch.stack([_padded(row, longest, pad_id) for row in rows]),
-            attention_mask=torch.stack([_padded(torch.ones_like(row), longest, 0) for row in rows]),
-            mm_encoder_outputs={"image": BaseModelOutputWithPooling(pooler_output=features)},
-            eos_token_id=sorted(self.eos_ids),
-            pad_token_id=pad_id,
-            **controls,
-        )
-
-
-def _padded(row: Tensor, length: int, value: int) -> Tensor:
-    return functional.pad(row, (length - len(row), 0), value=value)
+        return {
+            "input_ids": padded(rows, self.pad_id),
+            "attention_mask": padded([torch.ones_like(row) for row in rows]),
+            "mm_encoder_outputs": {"image": BaseModelOutputWithPooling(pooler_output=features)},
+        }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX
+from ocr.line_reader.networks import DROP_PX, SIZE_PX, STRIDE_PX
 from ocr.training.lines.page_lines import Floats
 
 HALVING = 2  # the finder sees canvases at half their size

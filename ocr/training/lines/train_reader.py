@@ -1,4 +1,4 @@
-"""Trains the network that reads a line of text (ocr.line_reader.reader_net):
+"""Trains the network that reads a line of text (ocr.training.lines.reader_net):
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
@@ -23,11 +23,11 @@ from torch.nn import functional as F
 
 from ocr.int8 import fill
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.reader_net import ReaderNet
 from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.page_pool import PagePool
 from ocr.training.lines.page_streams import FIRST_CLASS, UNKNOWN, LineBatch, ReaderPages, Source
+from ocr.training.lines.reader_net import ReaderNet
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.sampling_pages.loader import batches
 from ocr.training.trainer.rate_schedule import Schedule

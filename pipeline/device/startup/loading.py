@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ocr.families.family import NumberFormat
 from pipeline.config.encoder_section import graph_settings
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, reads_lines
 from pipeline.device.sizes import decode_slots, inflight_mb
 from pipeline.device.startup.imports import first_import, one_at_a_time
 from pipeline.errors import ConfigError, PipelineError
@@ -76,8 +76,8 @@ def is_model_likely(config: Config) -> bool:
 
 
 def is_sure_to_read(config: Config) -> bool:
-    """Returns whether the model is almost certainly needed: there is no database yet, so no page was read before."""
-    return is_model_likely(config) and not os.path.exists(config.store.database)
+    """Returns whether a page model is almost certainly needed: it reads pages first, and there is no database yet."""
+    return is_model_likely(config) and not os.path.exists(config.store.database) and not reads_lines(config)
 
 
 def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":

@@ -1,7 +1,6 @@
 """Checks what the machine has left: disk space, memory, shared memory, descriptors."""
 
 import contextlib
-import multiprocessing
 import os
 import shutil
 import sys
@@ -82,23 +81,13 @@ def _memory(available: int, config: Config) -> Finding:
 
 
 def _shared() -> Iterator[Finding]:
-    """Checks shared memory: unnamed for rendered pages, which /dev/shm does not limit, and /dev/shm for locks."""
+    """Checks shared memory for rendered pages: unnamed, so that /dev/shm does not limit it."""
     arena = Arena.where_possible(_TRIAL_BYTES)
     if arena is None:
         yield note("shared memory", "not available here: rendered pages come through pipes, which is slower")
     else:
         arena.close()
         yield ok("shared memory", "rendered pages go through it; it counts as memory, not against /dev/shm")
-    try:
-        multiprocessing.get_context("spawn").Lock()
-    except OSError as error:
-        yield fail(
-            "semaphores", f"cannot be made: {error.strerror}", "mount /dev/shm, writable, with 1 MiB or more"
-        )
-        return
-    shm = "/dev/shm"
-    if os.path.isdir(shm):
-        yield ok("semaphores", f"can be made; /dev/shm has {size(shutil.disk_usage(shm).free)} free")
 
 
 def _limits() -> Iterator[Finding]:

@@ -55,7 +55,7 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
         yield _fonts(rendered)
 
 
-_REMEDY = "check that processes can be started here, with memory and semaphores (/dev/shm)"
+_REMEDY = "check that processes can be started here, with memory and pipes"
 
 
 def _with_shipped(config: Config) -> Config:

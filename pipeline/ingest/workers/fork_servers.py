@@ -17,6 +17,8 @@ from multiprocessing.forkserver import ForkServer, read_signed
 from multiprocessing.process import current_process
 from typing import Any
 
+from pipeline.ingest.workers.unnamed_lock import UnnamedLock
+
 _STARTING = threading.Lock()
 _SERVERS: dict[tuple[str, ...], "_Server"] = {}
 
@@ -24,11 +26,11 @@ _SERVERS: dict[tuple[str, ...], "_Server"] = {}
 class ForkingContext:
     """A context of multiprocessing, for pebble, whose processes are forks. imports: the modules that they need.
 
-    Process: makes a process, not started, as that of multiprocessing does.
+    Process: makes a process, not started, as that of multiprocessing does. RLock: makes a lock without a name.
     """
 
     def __init__(self, imports: tuple[str, ...]) -> None:
-        self.Process = partial(_process, imports)
+        self.Process, self.RLock = partial(_process, imports), UnnamedLock
 
     def __getattr__(self, name: str) -> Any:
         return getattr(get_context("forkserver"), name)

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.ingest.workers import plain_pickle
+
 _ALIGNMENT_BYTES = 64
 # Reserved addresses; memory is used only for what is written. A value without a slot goes through the pipe.
 _MOST_BYTES, _MOST_SLOTS = 64 << 30, 1024
@@ -118,7 +120,7 @@ class Arena:
         used = np.frombuffer(self._memory, dtype=np.uint8, count=length, offset=slot.offset)
         weakref.finalize(used, self._give_back, index).atexit = False
         whole = used.data
-        return pickle.loads(value.data, buffers=[whole[start:end] for start, end in value.spans])
+        return plain_pickle.loads(value.data, [whole[start:end] for start, end in value.spans])
 
     def share(self, value: Any) -> Shared:
         """Returns a value prepared for another process, without copying those of its arrays that lie in this arena."""

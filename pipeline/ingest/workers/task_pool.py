@@ -15,9 +15,8 @@ from typing import Any, Generic, Self, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers import plain_pickle, tasks
 from pipeline.ingest.workers.fork_servers import ForkingContext
-from pipeline.ingest.workers.semaphores import name_and_sweep
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
 
@@ -54,7 +53,9 @@ class TaskPool:
         is_forked = (
             sys.platform == "linux"
         )  # elsewhere a fork may not use what its system's libraries have begun
-        self._context: Any = ForkingContext(imports) if is_forked else multiprocessing.get_context("spawn")
+        self._context: Any = plain_pickle.PlainContext(
+            ForkingContext(imports) if is_forked else multiprocessing.get_context("spawn")
+        )
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
         self._tasks_per_worker = tasks_per_worker
@@ -126,9 +127,13 @@ class TaskPool:
             self._finish(job, error, None, None)
 
     def _settle(self, job: "_Job[Any]", number: int, slot: Slot | None, inner: Future[Any]) -> None:
-        error = None if inner.cancelled() else inner.exception()
-        done = None if error is not None or inner.cancelled() else inner.result()
-        self._note(job, error, done)
+        error, done = None if inner.cancelled() else inner.exception(), None
+        try:
+            if error is None and not inner.cancelled():
+                done = plain_pickle.loads(inner.result())
+            self._note(job, error, done)
+        except Exception as failure:  # what the process sent is no Timed
+            error, done = failure, None
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
         may_be_others = is_broken or _was_killed(error)
@@ -183,7 +188,6 @@ class TaskPool:
                 if self._num_barren >= _ATTEMPTS:
                     raise WorkersError(f"{_NO_WORKERS} (they end as soon as they start): {_REMEDY}")
                 self._is_fruitful = False
-                name_and_sweep()
                 pool = ProcessPool(
                     max_workers=self._max_workers,
                     max_tasks=self._tasks_per_worker,

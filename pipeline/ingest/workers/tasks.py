@@ -5,6 +5,7 @@ of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 """
 
 import contextlib
+import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.workers.plain_pickle import plain
 from pipeline.ingest.workers.shared_memory import Slot
 from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadyPage, RenderedPage
 from storage.types import PageError
@@ -49,12 +51,19 @@ def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
     _start_s[:] = [time.process_time()]
 
 
-def timed(task: Callable[..., Result], *arguments: Any) -> Timed[Result]:
-    """Runs a task and returns its result with the time it took."""
+def timed(task: Callable[..., Result], *arguments: Any) -> bytes:
+    """Runs a task and returns its Timed, pickled: the process pool opens messages, and not what is in them.
+
+    Raises: what the task raises, as an error that the run can open.
+    """
     start_s = _start_s.pop() if _start_s else 0.0
     began = time.perf_counter()
-    result = task(*arguments)
-    return Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
+    try:
+        result = task(*arguments)
+        done = Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
+        return pickle.dumps(done, protocol=5)
+    except Exception as error:
+        raise plain(error) from None
 
 
 def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, limit_s: float) -> Document:

@@ -178,7 +178,7 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
 
 def _with_rest(found: EmbeddedPage, settings: RenderSettings, layout: TileSettings) -> EmbeddedPage:
     """Returns a page that shows more than its text layer holds, with the picture of that."""
-    as_it_stands = replace(settings, orientation="off")
+    as_it_stands = settings if found.rotation_deg else replace(settings, orientation="off")
     try:
         rendered = tile(render([found.page], as_it_stands, layout, _DOCUMENTS), layout)[0]
     except PageRenderError as error:

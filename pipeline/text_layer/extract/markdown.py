@@ -12,6 +12,7 @@ from pipeline.text_layer.extract.lines import between, clean
 from pipeline.text_layer.extract.links import Link, address_at
 from pipeline.text_layer.extract.ruled_tables import FilledTable
 from pipeline.text_layer.extract.spans import Glyph, Span
+from pipeline.text_layer.extract.table_cells import Cell
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.
@@ -55,9 +56,17 @@ def code(text: str) -> str:
 
 
 def table(found: FilledTable) -> str:
-    """Returns a table in HTML, as the model writes tables."""
-    rows = ("".join(_cell(cell.num_rows, cell.num_columns, text) for cell, text in row) for row in found.rows)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    """Returns a table in HTML, as the model writes tables; with bars where its first row is its head."""
+    cells = [cell for row in found.rows for cell, _ in row]
+    if cells[0].is_heading and all(cell.num_rows == cell.num_columns == 1 for cell in cells):
+        rows = [f"| {' | '.join(_barred(text) for _, text in row)} |" for row in found.rows]
+        return "\n".join([rows[0], f"|{' --- |' * len(found.rows[0])}", *rows[1:]])
+    written = ("".join(_cell(cell, text) for cell, text in row) for row in found.rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
+
+
+def _barred(text: str) -> str:
+    return _TAG.sub("< ", text).replace("|", "\\|")
 
 
 def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is_bold: bool) -> str:
@@ -75,9 +84,13 @@ def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is
     return "\n".join(map(_line, _inline(_merged(pieces)).split("\n")))
 
 
-def _cell(num_rows: int, num_columns: int, text: str) -> str:
-    spans = [f' {name}="{num}"' for name, num in (("rowspan", num_rows), ("colspan", num_columns)) if num > 1]
-    return f"<td{''.join(spans)}>{_TAG.sub('< ', text)}</td>"
+def _cell(cell: Cell, text: str) -> str:
+    tag, sizes = (
+        "th" if cell.is_heading else "td",
+        (("rowspan", cell.num_rows), ("colspan", cell.num_columns)),
+    )
+    spans = [f' {name}="{num}"' for name, num in sizes if num > 1]
+    return f"<{tag}{''.join(spans)}>{_TAG.sub('< ', text)}</{tag}>"
 
 
 def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:

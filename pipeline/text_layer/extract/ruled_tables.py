@@ -10,7 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from pipeline.text_layer.extract.lines import as_text
+from pipeline.text_layer.extract.open_tables import Rule, find_open_tables
 from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.table_cells import Cell, Table, around
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000
@@ -20,20 +22,6 @@ _THIN, _LONG = 3.0, 8.0
 # around a page's text.
 _FILLED, _LONGEST = 0.3, 1500
 _SAME = 2.0  # points between edges of the same row or column
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A table's cell. box: in points of the page as shown. row, column: its first, from 0; num_*: how many it spans."""
-
-    box: Box
-    row: int
-    column: int
-    num_rows: int = 1
-    num_columns: int = 1
-
-
-Table = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +37,10 @@ class FilledTable:
         return "\n".join("\t".join(text for _, text in row) for row in self.rows)
 
 
-def find_tables(page: Any) -> list[Table]:
+def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
     """Returns the page's ruled tables of two or more cells, from top to bottom; none for a rotated page.
 
-    page: a pymupdf Page. Raises: whatever MuPDF does.
+    page: a pymupdf Page. spans: its text, for tables with rules across them alone. Raises: whatever MuPDF does.
     """
     if page.rotation:  # MuPDF would return positions on the unrotated page
         return []
@@ -60,10 +48,22 @@ def find_tables(page: Any) -> list[Table]:
     if not 0 < len(kinds) <= _MOST:
         return []
     drawings = page.get_drawings()
-    if not _may_be_ruled(drawings):
+    if sum(len(drawing["items"]) for drawing in drawings) > _MOST:
         return []
-    tables = (_cells(found) for found in page.find_tables(paths=drawings).tables)
-    return [table for table in tables if len(table) > 1]
+    found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
+    tables = [table for table in map(_cells, found) if len(table) > 1]
+    boxes = [around(cell.box for cell in table) for table in tables]
+    return [*tables, *find_open_tables(_rules(drawings), spans, boxes)]
+
+
+def _rules(drawings: Iterable[Any]) -> Iterator[Rule]:
+    """Yields what is drawn as a line across the page."""
+    for kind, *points in (item for drawing in drawings for item in drawing["items"]):
+        if kind == "re" and points[0].height < _THIN:
+            yield Rule(x0=points[0].x0, x1=points[0].x1, y=(points[0].y0 + points[0].y1) / 2)
+        elif kind == "l" and abs(points[0].y - points[1].y) < _THIN:
+            x0, x1 = sorted((points[0].x, points[1].x))
+            yield Rule(x0=x0, x1=x1, y=points[0].y)
 
 
 def filled(spans: Sequence[Span], tables: Sequence[Table]) -> Iterator[Span | FilledTable]:
@@ -120,8 +120,7 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
 
 
 def _touches(box: Box, cells: Table) -> bool:
-    left, top = min(cell.box[0] for cell in cells), min(cell.box[1] for cell in cells)
-    right, bottom = max(cell.box[2] for cell in cells), max(cell.box[3] for cell in cells)
+    left, top, right, bottom = around(cell.box for cell in cells)
     return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
 
 
@@ -152,12 +151,9 @@ def _text(spans: Sequence[Span]) -> str:
 
 
 def _may_be_ruled(drawings: Iterable[Any]) -> bool:
-    """Returns whether there are rules in both directions that could divide cells, and not too many line segments."""
-    num_across = num_down = num_pieces = 0
+    """Returns whether there are rules in both directions that could divide cells."""
+    num_across = num_down = 0
     for drawing in drawings:
-        num_pieces += len(drawing["items"])
-        if num_pieces > _MOST:
-            return False
         for kind, *points in drawing["items"]:
             if kind == "re":
                 width, height = points[0].width, points[0].height

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import pymupdf
 
+from ocr.orientation.detect import Angle
+from pipeline.documents.orientation import angle_of
 from pipeline.documents.text_page import is_drawn, open_text, text_spans
 from pipeline.text_layer.extract.lines import LayerLine, clean
 from pipeline.text_layer.extract.symbols import understand
@@ -21,7 +23,7 @@ LOGGER = logging.getLogger("ocrbatch")
 MAX_CHARS = 50_000
 _MAX_LINES = 5_000  # of a draft
 _LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
-_TURNED = 0.1  # the slope from which on a line is not read from left to right
+_TURNED = 0.1  # the slope from which on a line does not run from left to right
 # MuPDF's flags of a typeface, and of a character (FZ_STEXT_BOLD).
 _ITALIC, _MONOSPACED, _BOLD, _BOLD_CHAR = 2, 8, 16, 8
 # Names that tell a typeface's style if its descriptor does not.
@@ -51,8 +53,10 @@ class Glyph:
 class Span:
     """Characters of one line in one typeface. line: as in drafts, with cleaned text. box: in points, as a Glyph's.
 
+    turn_deg: the clockwise rotation that lets it run from left to right, None for a slanted one. The line of a turned
+    span is placed on a page rotated like that, so that turned lines stand to each other as upright ones do.
     chars: all of them, spaces too. glyphs: those that leave a mark. grey: their colour, 0 black to 255 white. is_drawn:
-    not invisible by rendering mode, opacity or size. is_turned: does not run from left to right. is_bold, is_italic,
+    not invisible by rendering mode, opacity or size. is_bold, is_italic,
     is_monospaced: by the typeface's descriptor or its name.
     """
 
@@ -63,19 +67,25 @@ class Span:
     glyphs: tuple[Glyph, ...]
     grey: int
     is_drawn: bool
-    is_turned: bool
+    turn_deg: Angle | None
     is_bold: bool = False
     is_italic: bool = False
     is_monospaced: bool = False
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether it does not run from left to right."""
+        return self.turn_deg != 0
 
     def of(self, chars: Sequence[Glyph]) -> "Span":
         """Returns the span with only some of its characters, or with them in another order. chars: one at least."""
         x0, y0, x1, y1 = zip(*(char.box for char in chars), strict=True)
         text = clean("".join(char.text for char in chars))
         box = min(x0), min(y0), max(x1), max(y1)
+        left, _, right, _ = _rotated(box, self.turn_deg)
         return replace(
             self,
-            line=replace(self.line, text=text, x0=box[0], x1=box[2]),
+            line=replace(self.line, text=text, x0=left, x1=right),
             box=box,
             chars=tuple(chars),
             glyphs=tuple(char for char in chars if not char.text.isspace()),
@@ -139,24 +149,36 @@ def _limited(found: Iterable[tuple[T, int]]) -> Iterator[T]:
         yield item
 
 
-def _line(span: Any, text: str) -> LayerLine:
-    x0, _, x1, _ = span["bbox"]
-    return LayerLine(text=clean(text), x0=x0, x1=x1, base=float(span["origin"][1]), size=float(span["size"]))
+def _line(span: Any, text: str, turn_deg: Angle | None = 0) -> LayerLine:
+    x0, _, x1, _ = _rotated(span["bbox"], turn_deg)
+    _, base, _, _ = _rotated((*span["origin"], *span["origin"]), turn_deg)
+    return LayerLine(text=clean(text), x0=x0, x1=x1, base=float(base), size=float(span["size"]))
+
+
+def _rotated(box: Box, turn_deg: Angle | None) -> Box:
+    """Returns a box on the page rotated clockwise about its corner; as it is for None."""
+    x0, y0, x1, y1 = box
+    if turn_deg == 90:
+        return -y1, x0, -y0, x1
+    if turn_deg == 180:
+        return -x1, -y1, -x0, -y0
+    return (y0, -x1, y1, -x0) if turn_deg == 270 else box
 
 
 def _span(line: Any, span: Any) -> Span:
     chars = tuple(Glyph(text=char["c"], box=tuple(char["bbox"])) for char in span["chars"])
     across, along = line["dir"]
+    turn_deg = 0 if abs(along) <= _TURNED and across > 0 else angle_of(across, along)
     font, flags = span["font"], span["flags"]
     return Span(
-        line=_line(span, "".join(char.text for char in chars)),
+        line=_line(span, "".join(char.text for char in chars), turn_deg),
         box=tuple(span["bbox"]),
         font=font,
         chars=chars,
         glyphs=tuple(char for char in chars if not char.text.isspace()),
         grey=_grey(span["color"]),
         is_drawn=is_drawn(span) and span["alpha"] > 0 and span["size"] >= _LEAST_SIZE_PT,
-        is_turned=abs(along) > _TURNED or across < 0,
+        turn_deg=turn_deg,
         is_bold=bool(flags & _BOLD or span["char_flags"] & _BOLD_CHAR or _BOLD_NAME.search(font)),
         is_italic=bool(flags & _ITALIC or _ITALIC_NAME.search(font)),
         is_monospaced=bool(flags & _MONOSPACED or _MONOSPACED_NAME.search(font)),

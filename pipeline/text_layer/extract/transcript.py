@@ -12,8 +12,10 @@ from pipeline.text_layer.extract.bidi import in_reading_order
 from pipeline.text_layer.extract.lines import as_text, between, clean
 from pipeline.text_layer.extract.links import Link
 from pipeline.text_layer.extract.markdown import BULLET
-from pipeline.text_layer.extract.ruled_tables import FilledTable, Table, filled
+from pipeline.text_layer.extract.raised import raised, with_initials
+from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
 from pipeline.text_layer.extract.spans import Box, Span
+from pipeline.text_layer.extract.table_cells import Table
 
 # Type sizes relative to the size of most of the page's text.
 _TITLE, _SUB_TITLE = 1.5, 1.15
@@ -62,7 +64,7 @@ def as_parsed(
     Blocks are "title" and "sub_title" by their type size, "table", "list", "code" and "text". Their texts have no
     markup and make up the text; emphasis, links and tags are only in the markdown.
     """
-    shown = [span for span in in_reading_order(spans) if span.line.text]
+    shown = with_initials(raised([span for span in in_reading_order(spans) if span.line.text]))
     body = _Body.of(shown)
     blocks, markdown = [], []
     words: list[Word] = []
@@ -129,7 +131,8 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
     lines: list[Line] = [[spans[0]]]
     is_broken: list[bool] = []
     for before, span in pairwise(spans):
-        is_apart = before.is_turned or span.is_turned  # each such line stands by itself
+        # Lines in two directions are two paragraphs; each slanted line stands by itself.
+        is_apart = before.turn_deg != span.turn_deg or span.turn_deg is None
         gap = _PARAGRAPH if is_apart else between(before.line, span.line)
         if "\n" in gap:
             lines.append([span])

@@ -31,7 +31,7 @@ def test_light_and_faint_marks_between_the_lines_become_dark() -> None:
     made[150:160, 20:380:3] = 255
     made[250:260, 20:380:3] = 170
     line = TextLine(left=15, right=385, baseline=np.full(370, 58, np.float32), size=14.0)
-    dark = darkness_between(made, [line])
+    dark = darkness_between(made, [line.box])
     assert dark is not None
     assert float(dark[40:70].max()) == 0
     assert min(float(dark[155, 20:380:3].min()), float(dark[255, 20:380:3].min())) > 0.3

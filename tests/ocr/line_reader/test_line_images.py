@@ -1,7 +1,6 @@
 """Images of lines: level, at one size, with white paper and black ink, whatever they were."""
 
 import numpy as np
-import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import Floats, TextLine
@@ -32,13 +31,13 @@ def test_type_of_any_size_looks_alike() -> None:
     small, large = (line_image(*page(size)) for size in (24, 96))
     assert small.shape[0] == large.shape[0] == HEIGHT_PX
     assert abs(small.shape[1] - large.shape[1]) <= 8
-    assert float((small.mean(1) - large.mean(1)).abs().max()) < 0.1
+    assert float(np.abs(small.mean(1) - large.mean(1)).max()) < 0.1
 
 
 def test_the_baseline_lies_where_the_reader_expects_it() -> None:
     darkness, line = page(48, "HHHH")
     rows = line_image(darkness, line).sum(1)
-    last = int((rows > 0.3 * rows.max()).nonzero().max())
+    last = int((rows > 0.3 * rows.max()).nonzero()[0].max())
     assert abs(last + 1 - HEIGHT_PX * ABOVE / (ABOVE + BELOW)) <= 1.5
 
 
@@ -55,20 +54,20 @@ def test_a_slanted_line_is_level_in_its_image() -> None:
         size=line.size,
     )
     straight, levelled = line_image(darkness, line), line_image(sheared, slanted)
-    assert float((straight - levelled).abs().mean()) < 0.05
+    assert float(np.abs(straight - levelled).mean()) < 0.05
     assert height == sheared.shape[0]
 
 
 def test_faint_and_inverted_print_look_like_black_on_white() -> None:
     image = line_image(*page(40))
     plain = normalised(image)
-    assert float((normalised(0.3 + 0.2 * image) - plain).abs().max()) < 0.01
-    assert float((normalised(1 - image) - plain).abs().mean()) < 0.02
-    assert float(normalised(torch.full((HEIGHT_PX, 100), 0.4)).abs().max()) == 0
+    assert float(np.abs(normalised(0.3 + 0.2 * image) - plain).max()) < 0.01
+    assert float(np.abs(normalised(1 - image) - plain).mean()) < 0.02
+    assert float(np.abs(normalised(np.full((HEIGHT_PX, 100), 0.4, np.float32))).max()) == 0
 
 
 def test_a_long_line_is_cut_in_white() -> None:
-    image = torch.ones(HEIGHT_PX, MAX_WIDTH_PX + 700)
+    image = np.ones((HEIGHT_PX, MAX_WIDTH_PX + 700), np.float32)
     image[:, MAX_WIDTH_PX - 200 : MAX_WIDTH_PX - 150] = 0
     first, second = pieces(image)
     assert MAX_WIDTH_PX - 200 < first.shape[1] < MAX_WIDTH_PX - 150

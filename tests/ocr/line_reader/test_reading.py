@@ -9,13 +9,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ocr.line_reader.finder_net import DEEPEST_PX, STRIDE_PX, FinderNet, padded
-from ocr.line_reader.folding import folded
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.reader_net import ReaderNet
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
+from ocr.training.lines.finder_net import FinderNet
+from ocr.training.lines.reader_net import ReaderNet
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 CHARACTERS = "abcdef"
@@ -93,12 +92,6 @@ def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
     ]  # of frames that are 4 pixels wide
 
 
-def test_the_finder_has_a_cell_for_every_few_pixels() -> None:
-    page = padded(torch.zeros(1, 1, 75, 130))
-    assert [side % DEEPEST_PX for side in page.shape[-2:]] == [0, 0]
-    assert FinderNet().eval()(page).shape == (1, 3, page.shape[2] // STRIDE_PX, page.shape[3] // STRIDE_PX)
-
-
 def test_padding_hardly_changes_a_frame_of_a_line() -> None:
     torch.manual_seed(0)
     net = ReaderNet(8, **SMALL).eval()  # type: ignore[arg-type]
@@ -119,11 +112,14 @@ def test_white_is_no_darkness() -> None:
 
 
 @pytest.mark.parametrize("told", [-80.0, 80.0])
-def test_no_type_size_is_without_bound(folder: Path, told: float) -> None:
+def test_no_type_size_is_without_bound(folder: Path, tmp_path: Path, told: float) -> None:
     finder = FinderNet()
     torch.nn.init.zeros_(finder.head.weight)
     finder.head.bias.data = torch.tensor([9.0, 0.0, told])
-    found = LineReader(finder, ReaderNet(8, **SMALL), CHARACTERS).find(np.zeros((96, 128), np.float32))  # type: ignore[arg-type]
+    for name in ("reader.json", "reader.safetensors"):
+        (tmp_path / name).symlink_to(folder / name)
+    save_file(finder.state_dict(), tmp_path / "finder.safetensors")
+    found = LineReader.load(tmp_path).find(np.zeros((96, 128), np.float32))
     assert all(3.0 <= line.size <= 600.0 for line in found)
 
 
@@ -141,18 +137,3 @@ def test_small_print_is_looked_at_again_enlarged() -> None:
     darkness = darkness_of(grey)
     texts = [read.text for read in shipped.read(darkness, shipped.find(darkness))]
     assert texts.count("1. The year in brief") == 9
-
-
-def test_a_folded_network_gives_the_same_outputs() -> None:
-    torch.manual_seed(0)
-    net = ReaderNet(8, **SMALL)  # type: ignore[arg-type]
-    for module in net.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            torch.nn.init.uniform_(module.running_mean, -1, 1)
-            torch.nn.init.uniform_(module.running_var, 0.5, 2)
-    made, images, widths = folded(net), torch.rand(2, 1, HEIGHT_PX, 64), torch.tensor([64, 40])
-    assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in made.modules())
-    with torch.inference_mode():
-        torch.testing.assert_close(
-            made(images, widths)[0], net.eval()(images, widths)[0], atol=1e-5, rtol=1e-4
-        )

@@ -34,10 +34,10 @@ ROWS = range(100, 900, 40)
 @pytest.mark.parametrize("scale", [1, 2])
 def test_what_is_within_lines_is_read(scale: int) -> None:
     page = bars(ROWS).repeat(scale, 0).repeat(scale, 1)
-    lines = [line(top + 12, scale) for top in ROWS]
+    boxes = [line(top + 12, scale).box for top in ROWS]
     assert unread_ink(page, []) == 1.0
-    assert unread_ink(page, lines) < 0.02
-    assert unread_ink(page, lines[:10]) == pytest.approx(0.5, abs=0.02)
+    assert unread_ink(page, boxes) < 0.02
+    assert unread_ink(page, boxes[:10]) == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(

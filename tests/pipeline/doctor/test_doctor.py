@@ -53,7 +53,7 @@ def test_a_healthy_machine(
     found = {line[5:].partition(":")[0] for line in lines}
     assert found >= {
         *("Python", "packages", "SQLite", "model", "offline", "weights", "model hash", "tokenizer"),
-        *("PyTorch", "device", "worker", "fonts", "memory", "shared memory", "semaphores", "open files"),
+        *("PyTorch", "device", "worker", "fonts", "memory", "shared memory", "open files"),
         *("database", "database's disk", "disk of the database", "disk of temporary files", "input"),
     }
     assert [path.name for path in tmp_path.iterdir()] == ["nightly.yaml"], "nothing is left behind"

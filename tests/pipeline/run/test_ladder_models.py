@@ -142,7 +142,7 @@ def alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         loaded = load_model(config)
         gc.collect()
         # A model's object is copied freely; its weights are not.
-        weights = next((getattr(loaded, "model", None) or loaded.loaded.model).parameters())
+        weights = next(loaded.model.parameters())
         models.append(weakref.ref(weights))
         counts.append(sum(model() is not None for model in models))
         return loaded

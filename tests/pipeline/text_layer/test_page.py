@@ -4,7 +4,6 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ocr.types import Block
 from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings, TileSettings
@@ -15,7 +14,7 @@ from pipeline.text_layer import page as layer_page
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.page import judged
 from pipeline.text_layer.trust.widths import width_fit
-from pipeline.types import EmbeddedPage, Layer, LayerUse, Page, RenderedPage
+from pipeline.types import EmbeddedPage, LayerUse, Page, RenderedPage
 from storage.types import PageError
 
 TESTS = Path(__file__).parents[2]
@@ -268,23 +267,38 @@ def test_drawn_widths_fit_the_characters() -> None:
     assert fit > 0.85
 
 
-@pytest.mark.parametrize(
-    ("angle", "box"),
-    [(0, (10, 20, 30, 60)), (90, (240, 10, 280, 30)), (180, (170, 240, 190, 280)), (270, (20, 170, 60, 190))],
-)
-def test_boxes_turn_with_the_page(angle: int, box: tuple[int, int, int, int]) -> None:
-    """The page was 200 x 300 before its turn."""
-    layer = Layer(
-        text="a",
-        markdown="a",
-        blocks=(Block(label="text", text="a", box_px=(10, 20, 30, 60)),),
-        is_trustworthy=True,
-        reason="",
-        script=None,
-    )
-    width, height = (300, 200) if angle in (90, 270) else (200, 300)
-    (block,) = layer_page._turned(layer, angle, width, height).blocks
-    assert block.box_px == box
+def on_its_side(path: Path, angle: int) -> Path:
+    """Writes a page of 400 x 600 points that is upright once it is rotated clockwise by the angle."""
+    with pymupdf.open(written(path.with_name("upright.pdf"))) as source, pymupdf.open() as document:
+        width, height = (400, 600) if angle == 180 else (600, 400)
+        page = document.new_page(width=width, height=height)
+        page.show_pdf_page(page.rect, source, 0, rotate=angle)
+        document.save(path)
+    return path
+
+
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_a_layer_is_taken_from_a_page_that_is_set_sideways_as_a_whole(tmp_path: Path, angle: int) -> None:
+    found = ready(on_its_side(tmp_path / "side.pdf", angle), "prefer")
+    upright = ready(tmp_path / "upright.pdf", "prefer")
+    assert isinstance(found, EmbeddedPage)
+    assert isinstance(upright, EmbeddedPage)
+    assert (found.width_px, found.height_px, found.layer.text) == (800, 1200, upright.layer.text)
+    assert embedded_result(found).rotation_deg == angle
+    for word, same in zip(found.layer.words, upright.layer.words, strict=True):
+        assert word.box_px == pytest.approx(same.box_px, abs=1)
+    with pymupdf.open(tmp_path / "side.pdf") as document:
+        assert layer_page.is_trusted(document, 0)
+
+
+def test_a_layer_that_is_compared_is_that_of_the_page_as_it_is_drawn(tmp_path: Path) -> None:
+    found = ready(on_its_side(tmp_path / "side.pdf", 90), "compare")
+    assert isinstance(found, RenderedPage)
+    assert found.layer is not None
+    assert (found.rotation_deg, found.layer.is_trustworthy) == (90, True)
+    x0, y0, x1, y1 = found.layer.blocks[0].box_px or (0, 0, 0, 0)
+    assert x0 < x1 <= found.width_px < found.height_px
+    assert y1 - y0 < x1 - x0, "lines across the page"
 
 
 def test_a_file_that_cannot_be_taken_apart_has_no_layer() -> None:

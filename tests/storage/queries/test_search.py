@@ -125,6 +125,45 @@ def test_punctuation_between_words_changes_nothing(db: Database, words: list[str
     assert set(places(db, query)) == expected
 
 
+CUT = "It asked for docu-\nmentation of the light-\nhouse keep-\ner's well-\nknown boat.\nA line\nof 1914-\n1918."
+JAPANESE = "来月から水道料金が改\n定されます。詳しくは東京営業所まで。\n10 May\n大阪"
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "is_found"),
+    [
+        (CUT, "documentation LIGHTHOUSE", True),
+        (CUT, '"documentation of the lighthouse"', True),
+        (CUT, "lighthouse boat", True),
+        (CUT, "docu", True),  # as it is printed
+        (CUT, "well-known", True),
+        (CUT, '"known boat"', True),
+        (CUT, "documen*", True),
+        (CUT, "19141918", False),
+        (JAPANESE, "水道料金", True),
+        (JAPANESE, "改定", True),
+        (JAPANESE, "東京 営業所", True),
+        (JAPANESE, "東", True),
+        (JAPANESE, "京東", False),
+        (JAPANESE, "道金", False),
+        (JAPANESE, "で大阪", False),  # a line of other words stands between
+        (JAPANESE, "大阪 May", True),
+    ],
+)
+def test_words_are_found_whole(store: Store, path: Path, text: str, query: str, is_found: bool) -> None:
+    store.record_page(new_run(store), a_page(text))
+    with open_for_reading(str(path)) as db:
+        assert places(db, query) == [("docs/a.pdf", 1)] * is_found
+        assert num_hits(db, query) == is_found
+
+
+def test_a_snippet_shows_whole_words(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_page(f"{CUT}\n\n{JAPANESE}"))
+    with open_for_reading(str(path)) as db:
+        assert "[documentation] of the" in next(search(db, "documentation")).snippet
+        assert "から[水道料金]が" in next(search(db, "水道料金")).snippet
+
+
 def test_results_follow_the_text_of_the_current_attempt(store: Store, path: Path) -> None:
     run_id = new_run(store)
     store.record_page(run_id, a_page("first words"))

@@ -48,6 +48,19 @@ def test_it_is_the_text_of_exports_and_searches(store: Store, path: Path) -> Non
     ]
 
 
+def test_cut_words_follow_it(store: Store, path: Path) -> None:
+    store.record_page(new_run(store), a_page("a cor-\nrection"))
+    with open_for_writing(str(path)) as db:
+        for text, found in (("a plain one", []), ("an amend-\nment", ["amendment"])):
+            correct(db, 1, Correction(text=text, made_by="ada"), attempt_id=1)
+            words = ("correction", "amendment")
+            assert [word for word in words if rows(path, MATCH, word)] == found
+        withdraw(db, 1)
+        assert rows(path, MATCH, "correction") == [(1,)]
+        assert rows(path, MATCH, "amendment") == []
+        assert audit(db).problems == []
+
+
 def test_what_was_read_stays_and_comes_back(store: Store, path: Path) -> None:
     corrected(store, path, FIXED, Correction(text="other words", made_by="bob"))
     assert rows(path, "SELECT text FROM attempts") == [("wrong words",)]

@@ -13,7 +13,7 @@ from encoders.graphs.settings import GraphSettings
 from encoders.qwen_vl.qwen_encoder import QwenEncoder
 from encoders.qwen_vl.vision_forward import QwenVision
 from encoders.video_timing import VideoTiming
-from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generate, generation_inputs
+from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generation_inputs
 from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.qwen_vl.test_qwen_encoder import image_page, video_page
@@ -73,9 +73,20 @@ def transformers_own(
     if "video_grid_thw" in inputs and model == "qwen2_5":
         seconds = [request.seconds_per_patch for request in requests if request.seconds_per_patch is not None]
         inputs["second_per_grid_ts"] = torch.tensor(seconds)
+    return answers(whole, inputs, **options)
+
+
+def generate(model: Any, requests: Sequence[VisionRequest], **options: Any) -> list[list[int]]:
+    """The tokens from our vision tokens, in one batch."""
+    return answers(model, generation_inputs(model, requests, PAD), **options)
+
+
+def answers(model: Any, inputs: dict[str, Any], **options: Any) -> list[list[int]]:
     with torch.no_grad():
-        rows_out = whole.generate(**inputs, pad_token_id=PAD, **options)[:, longest:].tolist()
-    return [row[: row.index(TURN_END) + 1] if TURN_END in row else row for row in rows_out]
+        rows = model.generate(**inputs, pad_token_id=PAD, **options)[
+            :, inputs["input_ids"].shape[1] :
+        ].tolist()
+    return [row[: row.index(TURN_END) + 1] if TURN_END in row else row for row in rows]
 
 
 BATCHES = {
@@ -94,7 +105,7 @@ def test_greedy_tokens_equal_transformers(model: str, batch: str) -> None:
     frames = BATCHES[batch]
     requests = requests_of(model, frames)
     options = {"max_new_tokens": STEPS, "do_sample": False}
-    ours = generate(tiny_model(model), requests, pad_id=PAD, **options)
+    ours = generate(tiny_model(model), requests, **options)
     assert ours == transformers_own(model, requests, frames, **options)
     assert max(map(len, ours)) > STEPS // 2, "an answer that ends at once shows little"
 
@@ -104,12 +115,12 @@ def test_one_by_one_as_in_a_batch(model: str) -> None:
     """Left padding changes nothing; and the pixels matter."""
     frames = BATCHES["images and videos"]
     requests = requests_of(model, frames)
-    together = generate(tiny_model(model), requests, pad_id=PAD, max_new_tokens=STEPS, do_sample=False)
+    together = generate(tiny_model(model), requests, max_new_tokens=STEPS, do_sample=False)
     for request, expected in zip(requests, together, strict=True):
-        alone = generate(tiny_model(model), [request], pad_id=PAD, max_new_tokens=STEPS, do_sample=False)
+        alone = generate(tiny_model(model), [request], max_new_tokens=STEPS, do_sample=False)
         assert alone == [expected]
     others = requests_of(model, [255 - its for its in frames])
-    assert generate(tiny_model(model), others, pad_id=PAD, max_new_tokens=STEPS, do_sample=False) != together
+    assert generate(tiny_model(model), others, max_new_tokens=STEPS, do_sample=False) != together
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -118,7 +129,7 @@ def test_sampling_equals_transformers(model: str) -> None:
     requests = requests_of(model, frames)
     options = {"max_new_tokens": STEPS, "do_sample": True, "temperature": 0.7, "top_p": 0.9}
     torch.manual_seed(4)
-    ours = generate(tiny_model(model), requests, pad_id=PAD, **options)
+    ours = generate(tiny_model(model), requests, **options)
     torch.manual_seed(4)
     assert ours == transformers_own(model, requests, frames, **options)
 
@@ -130,7 +141,7 @@ def test_what_an_engine_adds_reaches_the_decoding() -> None:
     patience = MinNewTokensLengthLogitsProcessor(length, 4, TURN_END, device="cpu")
     stop = [lambda ids, scores, **_: torch.full((len(ids),), ids.shape[1] >= length + 5)]
     ours = generate(
-        tiny_model("qwen3"), requests, pad_id=PAD, max_new_tokens=STEPS, do_sample=False,
+        tiny_model("qwen3"), requests, max_new_tokens=STEPS, do_sample=False,
         logits_processor=LogitsProcessorList([patience]), stopping_criteria=StoppingCriteriaList(stop),
     )  # fmt: skip
     assert [len(answer) for answer in ours] == [5, 5, 5]
@@ -155,7 +166,3 @@ def test_features_are_those_of_the_model(model: str) -> None:
         for one, other in zip(mine, its, strict=True):
             assert torch.allclose(one, other, atol=1e-5, rtol=1e-5)
     assert ("second_per_grid_ts" in generation_inputs(whole, requests, PAD)) == (model == "qwen2_5")
-
-
-def test_nothing_to_read() -> None:
-    assert generate(tiny_model("qwen3"), [], pad_id=PAD) == []

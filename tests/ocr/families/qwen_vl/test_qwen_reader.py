@@ -65,7 +65,7 @@ def _generated(reader: Any, folder: Path, pixels: np.ndarray[Any, Any], *, with_
     turns = [*([SYSTEM] if with_system else []), {"role": "user", "content": content}]
     text = processor.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     inputs = processor(text=[text], images=[[Image.fromarray(pixels)]], return_tensors="pt")
-    output = reader.loaded.model.generate(**inputs, max_new_tokens=NEW, do_sample=False)
+    output = reader.model.generate(**inputs, max_new_tokens=NEW, do_sample=False)
     tokens: list[int] = output[0, inputs["input_ids"].shape[1] :].tolist()
     ends = [place for place, token in enumerate(tokens) if token in reader.eos_ids]
     return tokens[: ends[0]] if ends else tokens

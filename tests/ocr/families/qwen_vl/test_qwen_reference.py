@@ -30,7 +30,7 @@ def test_features_are_those_of_the_published_processor_and_class(model_type: str
     assert maker is not None
     found = reader.reference_features([maker(pixels) for pixels in images])
     made = load_processor(tmp_path).image_processor([Image.fromarray(p) for p in images], return_tensors="pt")
-    expected = reader.loaded.model.model.get_image_features(made["pixel_values"], made["image_grid_thw"])
+    expected = reader.model.model.get_image_features(made["pixel_values"], made["image_grid_thw"])
     for place, (mine, its) in enumerate(zip(found, expected.pooler_output, strict=True)):
         levels = [level[place] for level in getattr(expected, "deepstack_features", None) or ()]
         torch.testing.assert_close(mine, torch.cat([its, *levels], dim=-1), atol=1e-5, rtol=1e-5)

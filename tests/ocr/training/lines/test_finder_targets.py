@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ocr.line_reader.finder_cells import Cells, lines_of
-from ocr.line_reader.finder_net import DROP_PX, SIZE_PX, STRIDE_PX
 from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.networks import DROP_PX, SIZE_PX, STRIDE_PX
 from ocr.training.lines.finder_targets import CELL_PX, IGNORED, targets
 
 NONE = np.zeros((0, 5), np.float32)
@@ -19,6 +19,7 @@ def found(cells: Floats) -> list[TextLine]:
         text=text.clip(0, 1),
         baseline=middles + DROP_PX * drop,
         size=SIZE_PX * np.exp(size),
+        inked=text > 0,
         stride_px=STRIDE_PX,
     )
     return sorted(lines_of(seen, 0.5, 10_000), key=lambda line: line.middle)

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from ocr.line_reader.finder_net import FinderNet
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.lines import train_finder, train_reader
+from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.learning import MeanWeights
 from ocr.training.lines.line_batches import Lines, cut_lines, joined

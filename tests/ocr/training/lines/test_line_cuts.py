@@ -25,7 +25,7 @@ def _plain_margins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alone(page: DrawnPage) -> torch.Tensor:
     """Returns the image of a page's only line, as the reader sees it."""
-    return normalised(line_image(darkness_of(page.pixels), text_line(page.places[0])))
+    return torch.from_numpy(normalised(line_image(darkness_of(page.pixels), text_line(page.places[0]))))
 
 
 @pytest.mark.usefixtures("_plain_margins")
@@ -84,7 +84,8 @@ def test_lines_are_normalised_together_as_alone() -> None:
     images[2] = 0.4
     together = normalised_lines(images, widths)
     for image, width, found in zip(images, widths.tolist(), together, strict=True):
-        torch.testing.assert_close(found[:, :width], normalised(image[:, :width]), atol=1e-5, rtol=1e-5)
+        alone_too = torch.from_numpy(normalised(image[:, :width].numpy()))
+        torch.testing.assert_close(found[:, :width], alone_too, atol=1e-5, rtol=1e-5)
         assert not found[:, width:].any()
 
 

@@ -2,9 +2,11 @@
 
 import gc
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -87,11 +89,31 @@ def test_without_pytorch_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
-    store = {"database": str(tmp_path / "a.db")}
-    assert loading.is_sure_to_read(Config.model_validate({"store": store}))
-    assert not loading.is_sure_to_read(Config.model_validate({"store": store, "text_layer": "prefer"}))
+    read: dict[str, Any] = {"store": {"database": str(tmp_path / "a.db")}, "reader": "page"}
+    assert loading.is_sure_to_read(Config.model_validate(read))
+    assert not loading.is_sure_to_read(Config.model_validate({**read, "text_layer": "prefer"}))
+    assert not loading.is_sure_to_read(Config.model_validate({**read, "reader": "auto"})), (
+        "the line reader reads"
+    )
     (tmp_path / "a.db").touch()
-    assert not loading.is_sure_to_read(Config.model_validate({"store": store}))
+    assert not loading.is_sure_to_read(Config.model_validate(read))
+
+
+@pytest.mark.slow
+def test_a_run_by_default_imports_neither_torch_nor_transformers(tmp_path: Path) -> None:
+    for name in ("torch", "transformers"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(
+            f"print('{name} was imported'); raise ImportError", "utf-8"
+        )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    sample = Path(__file__).parents[3] / "samples" / "letter.png"
+    command = [sys.executable, "-m", "ocrbatch", "run", str(sample), "--db", str(tmp_path / "a.db")]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "was imported" not in done.stdout + done.stderr
 
 
 @pytest.mark.slow
@@ -102,7 +124,7 @@ import sys
 from pipeline.device.threads import preload
 from pipeline.cli.main import main
 preload.import_ahead = lambda device: print("pipeline.run.runner" in sys.modules)
-main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}])
+main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}, "--set", "reader=page"])
 """
     assert run_python(code) == ["False"]
 

@@ -27,7 +27,7 @@ def span(text: str, x0: float, *, leftward: bool = False, base: float = 100.0) -
         glyphs=tuple(char for char in chars if not char.text.isspace()),
         grey=0,
         is_drawn=True,
-        is_turned=False,
+        turn_deg=0,
     )
 
 

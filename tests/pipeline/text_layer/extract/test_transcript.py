@@ -8,24 +8,8 @@ import pytest
 
 from pipeline.text_layer.extract import ruled_tables
 from pipeline.text_layer.extract.ruled_tables import find_tables
-from pipeline.text_layer.page import judged
-from pipeline.types import Layer
 from storage.export.markup import inert
-
-PROSE = "The harbour lay quiet in the early light, and the boats were still heavy with their catch. " * 3
-
-
-def layer_of(draw: Callable[[Any], None], rotation: int = 0) -> Layer:
-    with pymupdf.open() as made:
-        page = made.new_page(width=500, height=700)
-        draw(page)
-        page.set_rotation(rotation)
-        with pymupdf.open("pdf", made.tobytes()) as document:
-            layer = judged(document, 0, 144)
-    assert layer is not None
-    assert layer.text == "\n\n".join(block.text for block in layer.blocks)
-    assert [word.text for word in layer.words] == layer.text.split()
-    return layer
+from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
 
 def html(text: str) -> Callable[[Any], None]:
@@ -231,3 +215,21 @@ def test_words_stand_where_mupdf_sees_them() -> None:
             and all(abs(2 * side - own) <= 1 for side, own in zip(box, word.box_px, strict=True))
             for *box, text, _, _, _ in seen
         )
+
+
+@pytest.mark.parametrize(("rotate", "sign"), [(90, -1), (270, 1)])
+def test_rows_of_a_table_that_lies_on_its_side_stay_rows(rotate: int, sign: int) -> None:
+    rows = [("Field", "Bushels", "Sown"), ("Upper Leas", "41", "March"), ("Long Acre", "137", "April")]
+
+    def draw(page: Any) -> None:
+        page.insert_textbox((50, 50, 450, 150), PROSE, fontsize=11)
+        for number, row in enumerate(rows):
+            for place, cell in enumerate(row):
+                at = (250 - sign * 13 * (number - 1), 400 + sign * 90 * (place - 1))
+                page.insert_text(at, cell, fontsize=9, rotate=rotate)
+
+    layer = layer_of(draw)
+    assert layer.is_trustworthy
+    assert layer.blocks[-1].text == "\n".join("\t".join(row) for row in rows)
+    x0, y0, x1, y1 = layer.blocks[-1].box_px or (0, 0, 0, 0)
+    assert x1 - x0 < 100 < y1 - y0, "boxes stay those of the page"

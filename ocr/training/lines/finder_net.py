@@ -1,13 +1,9 @@
 """The network that finds lines of text: a small U-Net over a whole page at about 100 dpi."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-STRIDE_PX = 4  # pixels of the input that one cell of the output stands for
-DEEPEST_PX = 32  # the input's sides are multiples of this
-WIDTHS = (16, 32, 48, 64, 96)
-DROP_PX, SIZE_PX = 8.0, 12.0  # units of two of the outputs, in pixels of the input
+from ocr.line_reader.networks import WIDTHS
 
 
 class FinderNet(nn.Module):
@@ -70,9 +66,3 @@ def _conv(before: int, after: int, stride: int = 1) -> nn.Sequential:
 
 def _doubled(x: Tensor) -> Tensor:
     return F.interpolate(x, scale_factor=2, mode="nearest")
-
-
-def padded(darkness: Tensor) -> Tensor:
-    """Returns [B, 1, H, W] with white to the right and below, so that its sides suit the network."""
-    height, width = darkness.shape[-2:]
-    return torch.nn.functional.pad(darkness, (0, -width % DEEPEST_PX, 0, -height % DEEPEST_PX))

@@ -5,9 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.line_reader.line_images import HEIGHT_PX
-
-STEP_PX = 8  # of the image that the convolutions see: a step of the transformer
-_KERNEL = 9
+from ocr.line_reader.networks import KERNEL, STEP_PX
 
 
 class ReaderNet(nn.Module):
@@ -94,7 +92,7 @@ class _TrunkBlock(nn.Module):
     def __init__(self, width: int, heads: int, ratio: int = 3) -> None:
         super().__init__()
         self.heads = heads
-        self.conv = nn.Conv1d(width, width, _KERNEL, padding=_KERNEL // 2, groups=width)
+        self.conv = nn.Conv1d(width, width, KERNEL, padding=KERNEL // 2, groups=width)
         self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, ratio * width), nn.Linear(ratio * width, width)
@@ -115,6 +113,6 @@ class _TrunkBlock(nn.Module):
         conv = self.conv
         plane = tokens.transpose(1, 2).unsqueeze(2)
         made = F.conv2d(
-            plane, conv.weight.unsqueeze(2), conv.bias, padding=(0, _KERNEL // 2), groups=conv.groups
+            plane, conv.weight.unsqueeze(2), conv.bias, padding=(0, KERNEL // 2), groups=conv.groups
         )
         return made.squeeze(2).transpose(1, 2)

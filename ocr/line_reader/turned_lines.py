@@ -1,0 +1,98 @@
+"""Looks for lines on their side or upside down on a page that is upright: in margins, on axes, in wide tables.
+
+As it stands the reader sees nothing of a line on its side, or letters one below the other, and of one that is upside
+down what no language has. What was not read for sure is shown to the network that tells which way up pages are; only
+where that sees turned text, the page is rotated and looked at again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.views import UInt8Array
+from ocr.line_reader.faint_print import without_lines
+from ocr.line_reader.found_lines import Box, ReadLine, TurnedLines, shared
+from ocr.line_reader.language import strange_lines
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.orientation.detect import ANGLES, Angle, evidence
+from ocr.orientation.line_samples import reduced
+
+# A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
+# turned lines, letters of several that stand in a row may have been read as one line of up to so many marks.
+_SURE, _FEW, _IN_A_ROW = 0.9, 2, 8
+# Of a line that was read: so much lies where turned lines are, if it is made of them.
+_SHARED = 0.4
+# The page is reduced to about these sizes for the pieces by which the direction of what is left is told.
+_COARSE, _FINE = (1000, 24), (2000, 40)
+# One turned line of each direction has so many letters.
+_LEAST_LETTERS = 4
+
+
+def turned_lines(grey: UInt8Array, found: Sequence[ReadLine], reader: LineReader) -> list[TurnedLines]:
+    """Returns the page's lines that do not run from left to right, by their directions; none for most pages.
+
+    grey: [H, W] uint8, in whose pixels the lines found are.
+    """
+    strange = {id(odd.line) for odd in strange_lines(found)}
+    sure = [read for read in found if id(read) not in strange and _is_sure(read, _FEW)]
+    turns = _turns(without_lines(grey, (read.line.box for read in sure)))
+    if not turns:
+        return []
+    kept = {id(read) for read in sure if _is_sure(read, _IN_A_ROW)}
+    page = without_lines(grey, (read.line.box for read in found if id(read) in kept))
+    unsure = [read for read in found if id(read) not in kept]
+    return list(_surest([_look(page, turn_deg, unsure, reader) for turn_deg in turns]))
+
+
+def _turns(page: UInt8Array) -> list[Angle]:
+    """Returns the clockwise rotations that make something on the page look like text."""
+    for side_px, num_pieces in (_COARSE, _FINE):
+        said = evidence(reduced(page, side_px), num_pieces)
+        if max(said.log_odds[1:]) <= 0:
+            return []
+    return [angle for angle, num_clear in zip(ANGLES, said.num_clear, strict=True) if angle and num_clear]
+
+
+def without_turned(found: Iterable[ReadLine], turned: Sequence[TurnedLines]) -> list[ReadLine]:
+    """Returns the lines that are not turned ones, or letters of them, seen as they stand."""
+    boxes = [box for part in turned for box in part.boxes]
+    return [read for read in found if sum(shared(read.line.box, box) for box in boxes) <= _SHARED]
+
+
+def _is_sure(read: ReadLine, few: int) -> bool:
+    return read.is_rule or (read.confidence >= _SURE and len(read.text.strip()) > few)
+
+
+def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader) -> TurnedLines:
+    """Returns what is read for sure on the page rotated clockwise, and more surely than what was read as it stands."""
+    height, width = page.shape
+    darkness = darkness_of(np.ascontiguousarray(np.rot90(page, -turn_deg // 90)))
+    lines = reader.read(darkness, reader.find(darkness))
+    strange = {id(odd.line) for odd in strange_lines(lines)}
+    look = TurnedLines(turn_deg=turn_deg, lines=tuple(lines), width_px=width, height_px=height)
+    words = [read for read in unsure if len(read.text) > _FEW]
+    kept = tuple(
+        read
+        for read, box in zip(lines, look.boxes, strict=True)
+        if read.confidence
+        > max([_SURE, *(seen.confidence for seen in words if shared(seen.line.box, box) > _SHARED)])
+        and id(read) not in strange
+        and any(map(str.isalnum, read.text))
+    )
+    return replace(look, lines=kept)
+
+
+def _surest(looks: Iterable[TurnedLines]) -> Iterator[TurnedLines]:
+    """Yields the looks, the one with most letters first, each without what stands where another's lines do."""
+    taken: list[Box] = []
+    for look in sorted(looks, key=lambda look: -sum(map(_num_letters, look.lines))):
+        own = zip(look.lines, look.boxes, strict=True)
+        lines = tuple(read for read, box in own if not any(shared(box, other) > _SHARED for other in taken))
+        if any(_num_letters(read) >= _LEAST_LETTERS for read in lines):
+            yield replace(look, lines=lines)
+            taken += look.boxes
+
+
+def _num_letters(read: ReadLine) -> int:
+    return sum(map(str.isalpha, read.text))

@@ -1,0 +1,88 @@
+"""Reads what worker processes send back, so that one that a file has taken over cannot run code in the run's own.
+
+A pickle may call whatever it names. Here it may name only values of these packages, arrays and the process pool's
+messages: what it makes is data, right or wrong. Torch-free.
+"""
+
+import dataclasses
+import io
+import logging
+import pickle
+import sys
+from collections.abc import Iterable
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+LOGGER = logging.getLogger("ocrbatch")
+_PACKAGES = frozenset({"encoders", "ocr", "pipeline", "storage"})
+_OTHERS = {
+    "collections": {"Counter"},
+    "numpy": {"dtype", "ndarray"},
+    "pebble.common.types": {"RemoteException.rebuild_exception", "Result", "ResultStatus"},
+    "pebble.pool.process": {"Acknowledgement", "TaskResult"},
+} | {
+    f"numpy.{core}.{part}": {"_frombuffer", "_reconstruct", "scalar"}
+    for core in ("core", "_core")
+    for part in ("multiarray", "numeric")
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name in _OTHERS.get(module, ()):
+            return super().find_class(module, name)
+        # Nothing is imported: a module may do something then.
+        found = vars(sys.modules.get(module, object)).get(name)
+        is_ours = module.split(".")[0] in _PACKAGES
+        if isinstance(found, type) and (
+            dataclasses.is_dataclass(found)
+            if is_ours
+            else module == "builtins" and issubclass(found, Exception)
+        ):
+            return found
+        raise pickle.UnpicklingError(f"a worker's result has a {module}.{name}, which is no value")
+
+
+def loads(data: bytes, buffers: Iterable[Any] = ()) -> Any:
+    """Returns a pickled value. buffers: its arrays' bytes.
+
+    Raises: pickle.UnpicklingError where it names what is no value; anything for bytes that are no pickle.
+    """
+    return _Unpickler(io.BytesIO(data), buffers=buffers).load()
+
+
+def plain(error: Exception) -> Exception:
+    """Returns an error that can be read from its pickle: itself, or one that says the same."""
+    try:
+        loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+class PlainContext:
+    """A context of multiprocessing in which what comes through a pipe to this process is plain, or None."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.Pipe = self._pipe
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def _pipe(self, duplex: bool = True) -> tuple[Connection, Connection]:
+        reader, writer = self._context.Pipe(duplex)
+        reader.recv = partial(
+            _received, reader
+        )  # here alone: in another process it reads what this one sends
+        return reader, writer
+
+
+def _received(reader: Connection) -> Any:
+    data = reader.recv_bytes()
+    try:
+        return loads(data)
+    except Exception as error:  # the process pool goes on; the task ends in time, as one that hangs does
+        LOGGER.warning("what a worker process sent was not opened: %s: %s", type(error).__name__, error)
+        return None

@@ -1,0 +1,95 @@
+"""Lines on their side or upside down are read on pages that are upright, and stand where they belong."""
+
+import numpy as np
+import pymupdf
+import pytest
+
+from encoders.views import UInt8Array
+from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines
+from ocr.line_reader.page_text import page_text
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.line_reader.turned_lines import turned_lines, without_turned
+from ocr.model_files.locate import LINES, find_directory
+from ocr.types import ParsedText
+
+ABOVE = "Whoever wants to keep a boat here over the winter\nhas to ask the harbour master before September."
+BELOW = "The gate is shut at nine, and the lamp is lit then."
+PX_PER_PT = 2
+
+
+@pytest.fixture(scope="module")
+def reader() -> LineReader:
+    return LineReader.load(find_directory("small") / LINES)
+
+
+def drawn(*texts: tuple[tuple[float, float], str, dict[str, object]]) -> UInt8Array:
+    """Returns a sheet of 400 x 300 points, [600, 800]. texts: (where each begins, its lines, how it is written)."""
+    with pymupdf.open() as document:
+        page = document.new_page(width=400, height=300)
+        for at, text, how in texts:
+            page.insert_text(at, text, **{"fontsize": 11, "lineheight": 1.5, **how})
+        pixmap = page.get_pixmap(dpi=72 * PX_PER_PT, colorspace=pymupdf.csGRAY)
+    return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width).copy()
+
+
+def read(grey: UInt8Array, reader: LineReader) -> tuple[ParsedText, list[TurnedLines]]:
+    darkness = darkness_of(grey)
+    found = reader.read(darkness, reader.find(darkness))
+    turned = turned_lines(grey, found, reader)
+    return page_text(without_turned(found, turned), turned), turned
+
+
+@pytest.mark.parametrize(
+    ("font", "size", "at", "rotate"),
+    [("helv", 12, (30, 280), 90), ("tiro", 11, (375, 20), 270), ("cour", 10, (28, 290), 90)],
+)
+def test_a_line_in_the_margin_is_read_behind_what_it_stands_beside(
+    reader: LineReader, font: str, size: float, at: tuple[float, float], rotate: int
+) -> None:
+    note = "Filed under number 2846 of the north"
+    side = (at, note, {"fontname": font, "fontsize": size, "rotate": rotate})
+    parsed, _ = read(drawn(((60, 40), ABOVE, {}), side, ((60, 120), BELOW, {})), reader)
+    assert parsed.text == f"{ABOVE}\n\n{BELOW}\n\n{note}"
+    assert [word.text for word in parsed.words] == parsed.text.split()
+    x0, y0, x1, y1 = parsed.words[-1].box_px or (0, 0, 0, 0)
+    assert x0 - 10 < PX_PER_PT * at[0] < x1 + 10
+    assert 0 <= y0 < y1 <= 600
+    assert y1 - y0 > x1 - x0, "a word of five letters on its side"
+
+
+def test_rows_of_a_table_on_its_side_are_rows(reader: LineReader) -> None:
+    rows = [("Pasture", "Acres", "Sheep"), ("Upper Leas", "214", "80"), ("Long Meadow", "97", "35")]
+    cells = [
+        ((140 + 30 * number, 280 - 75 * place), cell, {"rotate": 90})
+        for number, row in enumerate(rows)
+        for place, cell in enumerate(row)
+    ]
+    parsed, _ = read(drawn(((60, 30), ABOVE, {}), *cells), reader)
+    assert parsed.text.replace("\t", " ").split("\n\n", 1) == [ABOVE, "\n".join(map(" ".join, rows))]
+
+
+def test_a_half_that_stands_on_its_head_comes_before_what_is_below_it(reader: LineReader) -> None:
+    upper = np.rot90(drawn(((60, 200), ABOVE, {})), 2)
+    page = np.minimum(upper, drawn(((60, 220), f"{BELOW}\nPlease close it behind you when you leave.", {})))
+    parsed, turned = read(page, reader)
+    assert parsed.text.startswith(f"{ABOVE}\n\n{BELOW}\n")
+    assert [part.turn_deg for part in turned] == [180]
+
+
+def test_an_upright_page_is_not_looked_at_again(reader: LineReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = drawn(((60, 40), ABOVE, {}), ((60, 120), BELOW, {}), ((60, 200), "14 9 6 11 8", {}))
+    darkness = darkness_of(page)
+    found = reader.read(darkness, reader.find(darkness))
+    monkeypatch.setattr(reader, "find", None)
+    assert turned_lines(page, found, reader) == []
+
+
+@pytest.mark.parametrize(
+    ("turn_deg", "box"), [(90, (20, 270, 60, 290)), (180, (170, 240, 190, 280)), (270, (140, 10, 180, 30))]
+)
+def test_boxes_are_turned_back(turn_deg: int, box: tuple[int, ...]) -> None:
+    """The page as it stands is 200 x 300."""
+    line = TextLine(left=10, right=30, baseline=np.full(20, 20 + 0.77 * 40, np.float32), size=40.0)
+    own = ReadLine(line=line, text="a", confidence=1.0)
+    found = TurnedLines(turn_deg=turn_deg, lines=(own,), width_px=200, height_px=300)
+    assert found.boxes == [pytest.approx(box)]

@@ -1,0 +1,100 @@
+"""Tables with rules across them alone keep rows, columns and empty cells; running text at a rule is none."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from storage.export.rendering import tables
+from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
+
+ROWS = [
+    ["Station", "Trains", "Steps", "Opened"],
+    ["Alder Lane", "212", "44", "1871"],
+    ["Quay", "96", "", "1902"],
+    ["Old Fort", "", "17", ""],
+    ["Zoo and gardens", "31", "8", "1933"],
+]
+
+
+def table(
+    page: Any,
+    rows: Sequence[Sequence[str]],
+    xs: Sequence[float],
+    *,
+    pitch: float,
+    size: float = 10,
+    font: str = "helv",
+) -> None:
+    for number, row in enumerate(rows):
+        for x, text in zip(xs, row, strict=True):
+            page.insert_text((x, 220 + pitch * number), text, fontsize=size, fontname=font)
+
+
+def rule(page: Any, y: float, x0: float = 55, x1: float = 440) -> None:
+    page.draw_line((x0, y), (x1, y), width=0.7)
+
+
+@pytest.mark.parametrize(("font", "size", "pitch"), [("helv", 8, 11), ("tiro", 11, 24), ("cour", 9, 14)])
+@pytest.mark.parametrize("places", [(-1.1, 0.4, 4.4), (0.4,), (0.4, 3.4), (-1.1, 0.4, 1.4, 2.4, 3.4, 4.4)])
+def test_empty_cells_keep_their_columns(
+    font: str, size: float, pitch: float, places: tuple[float, ...]
+) -> None:
+    """places: of rules, in rows below the first row's baseline."""
+
+    def draw(page: Any) -> None:
+        page.insert_textbox((55, 50, 440, 150), PROSE, fontsize=size, fontname=font)
+        table(page, ROWS, (60, 180, 270, 360), pitch=pitch, size=size, font=font)
+        for place in places:
+            rule(page, 220 + pitch * place)
+        page.insert_textbox((55, 420, 440, 600), PROSE, fontsize=size, fontname=font)
+
+    layer = layer_of(draw)
+    assert [block.label for block in layer.blocks] == ["text", "table", "text"]
+    assert layer.blocks[1].text.split("\n") == ["\t".join(row) for row in ROWS]
+    assert "| Quay | 96 |  | 1902 |" in layer.markdown
+    (found,) = tables(layer.markdown)
+    assert found.grid() == ROWS
+    assert found.rows[0][0].is_heading
+
+
+def test_a_head_over_two_columns_a_caption_and_a_cell_of_two_lines() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((60, 180), "Table 4. Catch of two boats,", fontsize=10)
+        page.insert_text((230, 180), "in boxes", fontsize=10)
+        page.insert_text((190, 204), "Herring and sprat", fontsize=10)
+        rows = [["Month", "Ada", "Lotte"], ["May", "31", "12"], ["June", "44", "9"], ["July", "50", "27"]]
+        table(page, rows, (60, 190, 280), pitch=24)
+        page.insert_text((190, 280), "in five", fontsize=10)
+        for y in (190, 228, 308):
+            rule(page, y)
+
+    layer = layer_of(draw)
+    assert layer.text.startswith("Table 4. Catch of two boats,\tin boxes\n\n")
+    assert '<th colspan="2">Herring and sprat</th>' in layer.markdown
+    assert "<td>June</td><td>44 in five</td><td>9</td>" in layer.markdown
+
+
+def test_running_text_in_one_or_two_columns_between_rules_is_no_table() -> None:
+    def draw(page: Any) -> None:
+        rule(page, 40, 50, 450)
+        for x in (50, 260):
+            page.insert_textbox((x, 50, x + 190, 600), PROSE, fontsize=10)
+        rule(page, 610, 50, 450)
+        for number in range(4):
+            page.insert_text((50, 630 + 12 * number), f"{number + 1}.", fontsize=9)
+            page.insert_text((70, 630 + 12 * number), "A note on what is above", fontsize=9)
+
+    assert {block.label for block in layer_of(draw).blocks} == {"text"}
+
+
+def test_bars_and_tags_in_a_cell_are_text() -> None:
+    def draw(page: Any) -> None:
+        table(page, [["Key", "Means"], ["a|b", "either"], ["<b>", "bold"]], (60, 200), pitch=16)
+        for y in (205, 225, 260):
+            rule(page, y)
+
+    layer = layer_of(draw)
+    (found,) = tables(layer.markdown)
+    assert found.grid() == [["Key", "Means"], ["a|b", "either"], ["< b>", "bold"]]
+    assert "a|b\teither" in layer.text
