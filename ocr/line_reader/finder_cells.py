@@ -13,7 +13,8 @@ Ints = npt.NDArray[np.int64]
 # In type sizes, of two runs of cells that may be of one line: how far apart their baselines are at most; and how many
 # times as large one's type may be as the other's.
 _ONE_LINE, _ALIKE = 0.33, 2.0
-_REACH_CELLS = 2  # runs so many columns apart are neighbours: a cell may be missing
+# Runs so many columns apart are neighbours: a cell may be missing, but not beside a weak one, which may be a rule's.
+_REACH_CELLS = 2
 _MISSING = 0.2  # what a missing cell counts against a neighbour, in type sizes
 _NARROWEST = 0.3  # of the type size: a narrower line is a speck
 _LEAST_CELLS = 1.0  # by their probabilities; less is no line
@@ -101,6 +102,7 @@ def _runs(cells: Cells, least: float) -> _Runs:
 def _chains(runs: _Runs) -> list[list[int]]:
     """Returns which runs form a line, each from left to right: those whose baselines and sizes agree."""
     columns, baselines, sizes = runs.column.tolist(), runs.baseline.tolist(), runs.size.tolist()
+    is_sure = (runs.sure > 0).tolist()
     open_chains: list[list[int]] = []
     done: list[list[int]] = []
     starts = np.flatnonzero(np.diff(runs.column, prepend=-1)).tolist()
@@ -115,7 +117,8 @@ def _chains(runs: _Runs) -> list[list[int]]:
             for run in range(start, end):
                 large, small = max(sizes[run], sizes[last]), min(sizes[run], sizes[last])
                 apart = abs(baselines[run] - baselines[last]) / large
-                if apart < _ONE_LINE and large < _ALIKE * small:
+                is_next = column - columns[last] == 1 or (is_sure[last] and is_sure[run])
+                if is_next and apart < _ONE_LINE and large < _ALIKE * small:
                     pairs.append((apart + _MISSING * (column - columns[last] - 1), number, run))
         continued: set[int] = set()
         taken: set[int] = set()

@@ -71,6 +71,12 @@ def test_weak_cells_with_ink_go_on_a_line_and_those_without_do_not() -> None:
     assert [(line.left, line.right) for line in lines_of(cells, 1.0, 400)] == [(20, 60), (100, 180)]
 
 
+def test_a_weak_cell_amid_white_joins_no_columns() -> None:
+    cells = cells_of([(20, 100, 100, 0, 20), (112, 180, 100, 0, 20), (104, 108, 100, 0, 20)])
+    cells.text[:, 26] *= 0.2
+    assert len([line for line in lines_of(cells, 1.0, 400) if line.is_sure]) == 2
+
+
 def test_a_line_of_weak_cells_alone_is_none_for_sure() -> None:
     cells = cells_of([(20, 180, 100, 0, 20)])
     cells.text[:] *= 0.2

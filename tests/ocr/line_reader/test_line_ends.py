@@ -1,4 +1,4 @@
-"""Letters that the finder missed at an end are the line's; rules, pictures and the next line are not; pieces are one."""
+"""Letters that the finder missed at an end are the line's; rules, pictures and the next line not; pieces are one."""
 
 from dataclasses import replace
 
