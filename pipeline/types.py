@@ -133,6 +133,8 @@ class RenderedPage:
     missing: a sentence that says what of the page could not be drawn; "" where all was.
     grey: [H, W] uint8, the page for the line reader, which may be smaller than width_px x height_px; its views are
         empty then. None for a page that the page model reads.
+    colour: like grey, how far each pixel is from its ground in the primary colour in which it is farthest; None where
+        print stands out as much in grey.
     ink: like grey, of a page that a page model reads, so that the places of its words can be found; None where they
         are not looked for, or known.
     seen: the words of its text layer with their places, where that is trusted and the words' places are looked for.
@@ -152,6 +154,7 @@ class RenderedPage:
     runner_up_deg: int | None = None
     missing: str = ""
     grey: UInt8Array | None = None
+    colour: UInt8Array | None = None
     ink: UInt8Array | None = None
     seen: tuple[Word, ...] = ()
 
@@ -159,12 +162,12 @@ class RenderedPage:
     def num_bytes(self) -> int:
         """The size of its pixels."""
         return self.views.num_bytes + sum(
-            pixels.nbytes for pixels in (self.grey, self.ink) if pixels is not None
+            pixels.nbytes for pixels in (self.grey, self.colour, self.ink) if pixels is not None
         )
 
     def without_views(self) -> "RenderedPage":
         """Returns the page without pixels, for use after it was read or encoded, so that they can be freed."""
-        return replace(self, views=PageViews.none(self.views.grid), grey=None, ink=None)
+        return replace(self, views=PageViews.none(self.views.grid), grey=None, colour=None, ink=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

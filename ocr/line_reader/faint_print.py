@@ -1,25 +1,31 @@
 """Makes faint print dark: on pages that have no strong contrast at all, and between the lines that were read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
+from ocr.imaging.colour import ground_of
 from ocr.imaging.measures import NOISE_LEVELS
 from ocr.line_reader.found_lines import Box, Floats
+from ocr.orientation.detect import shows_words
+
+Ints = npt.NDArray[np.int16]
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
 _FAINT_LEVELS, _GOOD_LEVELS = 80, 200
 # Pages have grain on which fewer of the pixels, in every eighth row, are of the same shade as the next.
 _STEP, _EVEN_SHARE = 8, 0.6
-# Between lines: the white around a line's box that goes with it, in its heights, and the percentile of its shades that
-# is paper; the cells, and how many of them across, of which the median is the ground.
-_AROUND, _PAPER_PERCENTILE = 0.3, 85
-_CELL_PX, _GROUND_CELLS = 8, 9
+# Between lines: the white around a line's box that goes with it, in its heights.
+_AROUND = 0.3
 # Darker marks than this are not faint. Marks are so many times as strong as the paper's grain, and have at least this
-# share of the page: half a dozen lines. The percentile of them that is made as dark as good print.
-_DARK_LEVELS, _GRAINS, _LEAST_SHARE, _STRONG_PERCENTILE = 110, 8, 0.006, 90
+# share of the page: a few words.
+_DARK_LEVELS, _GRAINS, _LEAST_SHARE = 110, 8, 0.0005
+_PRINT_PERCENTILES = (2, 50, 98)  # of a line's shades: the darkest, its paper, the lightest
+# Marks are as dark as good print where nothing stronger is so many cells of this size around them.
+_CELL_PX, _CELLS = 16, 5
 # A page of which no mark differs more than this from its paper has none that anybody could see.
 _LEAST_LEVELS = 2
 
@@ -40,8 +46,8 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     return dark
 
 
-def without_lines(grey: UInt8Array, boxes: Iterable[Box]) -> UInt8Array:
-    """Returns the page with the lines in these boxes painted over in the shade of the paper around them."""
+def without_lines(grey: UInt8Array, boxes: Iterable[Box], percentile: int = 85) -> UInt8Array:
+    """Returns the page with the lines in these boxes painted over in a shade around them, by default the paper's."""
     page = grey.copy()
     for x0, y0, x1, y1 in boxes:
         around = min(x1 - x0, y1 - y0) * _AROUND
@@ -50,29 +56,54 @@ def without_lines(grey: UInt8Array, boxes: Iterable[Box]) -> UInt8Array:
             slice(max(0, int(x0 - around)), int(x1 + around) + 1),
         )
         if page[place].size:
-            page[place] = np.percentile(page[place], _PAPER_PERCENTILE)
+            page[place] = np.percentile(page[place], percentile)
     return page
 
 
-def darkness_between(grey: UInt8Array, boxes: Iterable[Box]) -> Floats | None:
-    """Returns how dark the faint marks outside the lines are, and those lighter than their ground; None for hardly any.
+def are_faint(grey: UInt8Array, boxes: Iterable[Box]) -> list[bool]:
+    """Returns whether the print in each line's box is faint or light; none is on scans with grain."""
+    parts = [
+        grey[max(0, int(y0)) : int(y1) + 1 : 2, max(0, int(x0)) : int(x1) + 1 : 2] for x0, y0, x1, y1 in boxes
+    ]
+    if _has_grain(grey):
+        return [False] * len(parts)
+    shades = (np.percentile(part, _PRINT_PERCENTILES) if part.size else (0.0, 255.0, 255.0) for part in parts)
+    return [high - low <= _DARK_LEVELS or paper - low < high - paper for low, paper, high in shades]
+
+
+def darkness_between(
+    grey: UInt8Array, boxes: Sequence[Box], colour: UInt8Array | None = None
+) -> Floats | None:
+    """Returns how dark the faint marks outside the lines are, and those lighter than their ground; None for no print.
 
     None for scans with grain too: looking between the lines of 21 old ones found nothing. grey: [H, W] uint8, in whose
-    pixels the lines' boxes are. The result is [H, W], 0 to 1, for a reader to look at. Marks that are darker than faint
-    ones were seen as they are.
+    pixels the lines' boxes are. colour: how far its pixels are from their ground in colour. The result is [H, W], 0 to
+    1, for a reader to look at. Marks that are darker than faint ones were seen as they are.
     """
-    if np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE:
+    if _has_grain(grey):
         return None
     page = without_lines(grey, boxes)
-    small = Image.fromarray(page).reduce(_CELL_PX).filter(ImageFilter.MedianFilter(_GROUND_CELLS))
-    ground = np.asarray(small.resize((page.shape[1], page.shape[0]), Image.Resampling.BILINEAR)).astype(
-        np.int16
-    )
-    lighter = page - ground
-    marks = np.where(lighter > 0, lighter, np.where(lighter > -_DARK_LEVELS, -lighter, 0))
+    lighter = page - ground_of(Image.fromarray(page)).astype(np.int16)
+    marks = np.abs(lighter)
+    if colour is not None:
+        marks = np.maximum(marks, without_lines(colour, boxes, percentile=0))
+    marks[lighter <= -_DARK_LEVELS] = 0
     marks[marks <= max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))] = 0
     if np.count_nonzero(marks) < _LEAST_SHARE * marks.size:
         return None
-    strong = np.percentile(marks[marks > 0], _STRONG_PERCENTILE)
-    dark: Floats = np.clip(marks * (_GOOD_LEVELS / 255 / strong), 0, 1).astype(np.float32)
-    return dark
+    dark: Floats = (marks / _strongest_near(marks) * (_GOOD_LEVELS / 255)).astype(np.float32)
+    return dark if shows_words((255 * (1 - dark)).astype(np.uint8)) else None
+
+
+def _strongest_near(marks: Ints) -> Ints:
+    """Returns the strongest of the marks around each, 1 where there is none."""
+    height, width = marks.shape
+    padded = np.pad(marks, ((0, -height % _CELL_PX), (0, -width % _CELL_PX)))
+    cells = padded.reshape(-(-height // _CELL_PX), _CELL_PX, -(-width // _CELL_PX), _CELL_PX).max((1, 3))
+    near = np.asarray(Image.fromarray(cells.astype(np.uint8)).filter(ImageFilter.MaxFilter(_CELLS)))
+    strongest: Ints = near.repeat(_CELL_PX, 0).repeat(_CELL_PX, 1)[:height, :width].clip(1).astype(np.int16)
+    return strongest
+
+
+def _has_grain(grey: UInt8Array) -> bool:
+    return bool(np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE)

@@ -101,31 +101,38 @@ def _runs(cells: Cells, least: float) -> _Runs:
 
 def _chains(runs: _Runs) -> list[list[int]]:
     """Returns which runs form a line, each from left to right: those whose baselines and sizes agree."""
-    columns, baselines, sizes = runs.column.tolist(), runs.baseline.tolist(), runs.size.tolist()
-    is_sure = (runs.sure > 0).tolist()
     open_chains: list[list[int]] = []
     done: list[list[int]] = []
     starts = np.flatnonzero(np.diff(runs.column, prepend=-1)).tolist()
-    for start, end in pairwise([*starts, len(columns)]):
-        column = columns[start]
+    for start, end in pairwise([*starts, len(runs.column)]):
+        column = int(runs.column[start])
         going: list[list[int]] = []
         for chain in open_chains:
-            (going if column - columns[chain[-1]] <= _REACH_CELLS else done).append(chain)
-        pairs = []
-        for number, chain in enumerate(going):
-            last = chain[-1]
-            for run in range(start, end):
-                large, small = max(sizes[run], sizes[last]), min(sizes[run], sizes[last])
-                apart = abs(baselines[run] - baselines[last]) / large
-                is_next = column - columns[last] == 1 or (is_sure[last] and is_sure[run])
-                if is_next and apart < _ONE_LINE and large < _ALIKE * small:
-                    pairs.append((apart + _MISSING * (column - columns[last] - 1), number, run))
+            (going if column - runs.column[chain[-1]] <= _REACH_CELLS else done).append(chain)
         continued: set[int] = set()
         taken: set[int] = set()
-        for _, number, run in sorted(pairs):
+        for number, run in _neighbours(runs, np.asarray([chain[-1] for chain in going], np.intp), start, end):
             if number not in continued and run not in taken:
                 going[number].append(run)
                 continued.add(number)
                 taken.add(run)
         open_chains = [*going, *([run] for run in range(start, end) if run not in taken)]
     return [*done, *open_chains]
+
+
+def _neighbours(runs: _Runs, last: Ints, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns which chains the runs from start to end may continue, by number and run, those nearest first.
+
+    last: the last run of each chain.
+    """
+    new_sizes, sizes = runs.size[None, start:end], runs.size[last][:, None]
+    large = np.maximum(new_sizes, sizes)
+    apart = np.abs(runs.baseline[None, start:end] - runs.baseline[last][:, None]) / large
+    is_sure = (runs.sure[None, start:end] > 0) & (runs.sure[last][:, None] > 0)
+    is_next = is_sure | (runs.column[start] - runs.column[last][:, None] == 1)
+    number, place = np.nonzero(
+        is_next & (apart < _ONE_LINE) & (large < _ALIKE * np.minimum(new_sizes, sizes))
+    )
+    missing = runs.column[start] - runs.column[last][number] - 1
+    order = np.lexsort((place, number, apart[number, place] + _MISSING * missing))
+    return list(zip(number[order].tolist(), (start + place[order]).tolist(), strict=True))

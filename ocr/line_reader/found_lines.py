@@ -1,6 +1,7 @@
 """A line of text on a page, as found: its ends, its baseline and its type size; and as read."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ Floats = npt.NDArray[np.float32]
 Box = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TextLine:
     """A line of text in page pixels.
 
@@ -25,7 +26,7 @@ class TextLine:
     size: float
     is_sure: bool = True
 
-    @property
+    @cached_property
     def middle(self) -> float:
         """The baseline's height in the middle of the line."""
         return float(np.median(self.baseline))

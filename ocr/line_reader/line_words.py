@@ -16,6 +16,9 @@ Mask = npt.NDArray[np.bool_]
 _INK = 0.35  # of the darkest: a column with as much has some
 # In the image's heights: how far a letter's ink may reach from where it was read.
 _REACH = 0.6
+# In type sizes: how far behind a letter's ink it may have been read, and the least that parts two words, for programs
+# that read a PDF's text take what stands closer for one word.
+_LAG, _SPACE = 0.3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +44,23 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     """Returns the words of a line with the columns in which they stand.
 
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
-    The letters' places are those of CTC's peaks, which are within the letters or beside them; so a word ends where the
-    widest white between it and the next begins, and where there is none, half way.
+    The letters' places are those of CTC's peaks, which are within the letters or behind them; so a word ends where the
+    white at the space that was read begins, and where there is none, at that space. Words keep at least _SPACE apart.
     """
-    words = [
-        list(group)
-        for is_word, group in groupby(letters, lambda letter: not letter.text.isspace())
-        if is_word
-    ]
+    words, spaces = _parted(letters)
     if not words:
         return []
     height, width = image.shape
     top, bottom = (round(height * (above + side) / (above + below)) for side in (-ASCENT, DESCENT))
     inked: Mask = image[max(0, top) : max(1, bottom)].max(0) > _INK
-    reach = round(_REACH * height)
+    reach, size = round(_REACH * height), height / (above + below)
     starts = [_first_ink(inked, round(words[0][0].x), reach)]
-    ends = []
-    for before, after in pairwise(words):
-        left, right = _white(inked, before[-1].x, after[0].x)
-        ends.append(left)
-        starts.append(right)
+    ends, white = [], list(_runs(inked))
+    for (before, after), space in zip(pairwise(words), spaces, strict=True):
+        left, right = _white(white, starts[-1], before[-1].x - _LAG * size, space, after[0].x)
+        lacking = max(0.0, _SPACE * size - (right - left))
+        ends.append(left - lacking / 2)
+        starts.append(right + lacking / 2)
     last = width - 1 - round(words[-1][-1].x)
     ends.append(width - _first_ink(inked[::-1], last, reach))
     return [
@@ -74,6 +74,14 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     ]
 
 
+def _parted(letters: Sequence[Letter]) -> tuple[list[list[Letter]], list[float]]:
+    """Returns the letters of each word, and where the spaces between two words were read."""
+    groups = [list(group) for _, group in groupby(letters, lambda letter: letter.text.isspace())]
+    words = [group for group in groups if not group[0].text.isspace()]
+    between = groups[groups.index(words[0]) :] if words else []
+    return words, [fmean(letter.x for letter in group) for group in between[1:-1:2]]
+
+
 def _first_ink(inked: Mask, x: int, reach: int) -> float:
     """Returns the first inked column of those from `reach` before x up to x; x where there is none."""
     begin = max(0, x - reach)
@@ -81,14 +89,22 @@ def _first_ink(inked: Mask, x: int, reach: int) -> float:
     return float(begin + found[0]) if len(found) else float(max(0, x))
 
 
-def _white(inked: Mask, left: float, right: float) -> tuple[float, float]:
-    """Returns the widest run of columns without ink between two places, (start, end); their middle twice if none is."""
-    begin, end = max(0, int(left)), min(len(inked), int(right) + 1)
-    middle = (left + right) / 2
-    return max(_runs(inked[begin:end], begin), key=lambda run: run[1] - run[0], default=(middle, middle))
+def _white(
+    white: Sequence[tuple[float, float]], begun: float, ended: float, space: float, following: float
+) -> tuple[float, float]:
+    """Returns the columns without ink between two words, (start, end): those widest and nearest to the space's place.
+
+    white: all of the line. begun: where the first word begins. ended, following: where its last letter is read at the
+    earliest, and the next word's first one. Where there are none, the space's place is returned twice.
+    """
+
+    def is_wide_and_near(run: tuple[float, float]) -> float:
+        return run[1] - run[0] - max(0.0, run[0] - space, space - run[1])
+
+    between = [run for run in white if begun < run[0] <= following and run[1] > ended]
+    return max(between, key=is_wide_and_near, default=(space, space))
 
 
-def _runs(inked: Mask, offset: int) -> Iterator[tuple[float, float]]:
+def _runs(inked: Mask) -> Iterator[tuple[float, float]]:
     edges = np.flatnonzero(np.diff(np.concatenate([[True], inked, [True]]).astype(np.int8)))
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        yield float(offset + start), float(offset + end)
+    return zip(edges[::2].astype(float).tolist(), edges[1::2].astype(float).tolist(), strict=True)

@@ -80,7 +80,8 @@ def _placed(part: Part, turned: TurnedLines) -> Part:
 
 def _word(read: ReadLine, word: LineWord) -> Word:
     x0, y0, x1, y1 = read.line.box_of(word)
-    box = (max(0, round(x0)), max(0, round(y0)), round(x1), round(y1))
+    left, top = max(0, round(x0)), max(0, round(y0))
+    box = (left, top, max(left + 1, round(x1)), round(y1))
     return Word(text=word.text, box_px=box, confidence=word.confidence)
 
 

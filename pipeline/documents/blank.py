@@ -40,7 +40,13 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    grey = picture_of(pixels).convert("L")
+    picture = picture_of(pixels)
+    # Print may stand out by its colour alone.
+    bands = picture.split() if picture.mode == "RGB" else ()
+    return _is_blank(picture.convert("L")) and all(map(_is_blank, bands))
+
+
+def _is_blank(grey: Image.Image) -> bool:
     grey = grey.reduce(max(1, round(max(grey.size) / _ANALYSIS_PX)))
     edges = _sharp_edges(grey)
     # Most pages have so many sharp edges that nothing else needs to be checked.

@@ -29,8 +29,9 @@ Image.MAX_IMAGE_PIXELS = None
 _LEFT_OUT = "its first frame is read, and the others are left out; save them as a PDF or TIFF to have all of them read"
 # The tag that says of a TIFF's frame that it is a smaller copy of another, and where it keeps which frames are pages.
 _SUBFILE, _PAGES = 254, "ocrbatch pages"
-# Light and dark shades, and the shares of a picture's pixels that are most and hardly any of them.
-_LIGHT, _DARK, _MOSTLY, _HARDLY = 224, 96, 0.5, 0.05
+# What a transparent picture may be laid on; less different shades are lost on it, of which it hides hardly any.
+_GROUNDS, _ALIKE, _HARDLY = {"white": 255, "black": 0, "grey": 128}, 40, 0.03
+_OPAQUE = 128
 _DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
 # The value that cameras, and Pillow for them, give where the resolution is not known.
 _UNDECLARED_DPI = 72
@@ -184,13 +185,20 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _ground(rgba: Image.Image) -> str:
-    """Returns the colour to lay a transparent picture on: white, unless most of what is on it is light print."""
-    opaque = rgba.getchannel("A").point(lambda alpha: 255 * (alpha >= 128))
-    counts = rgba.convert("L").histogram(opaque)
-    num_px, width, height = sum(counts), *rgba.size
-    if not num_px or sum(counts[_LIGHT:]) < num_px * _MOSTLY or num_px > width * height * (1 - _MOSTLY):
+    """Returns the colour to lay a transparent picture on: white, unless it hides some of what ends at transparency."""
+    opaque = np.asarray(rgba.getchannel("A")) >= _OPAQUE
+    inner = opaque.copy()
+    inner[1:] &= opaque[:-1]
+    inner[:-1] &= opaque[1:]
+    inner[:, 1:] &= opaque[:, :-1]
+    inner[:, :-1] &= opaque[:, 1:]
+    edges = np.asarray(rgba.convert("L"))[opaque & ~inner]
+    if not edges.size:
         return "white"
-    return "black" if sum(counts[:_DARK]) < num_px * _HARDLY else "grey"
+    hidden = {
+        name: np.mean((edges > level - _ALIKE) & (edges < level + _ALIKE)) for name, level in _GROUNDS.items()
+    }
+    return "white" if hidden["white"] <= _HARDLY else min(hidden, key=hidden.__getitem__)
 
 
 def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:

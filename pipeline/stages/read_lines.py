@@ -1,14 +1,15 @@
 """Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from encoders.views import UInt8Array
-from ocr.line_reader.faint_print import darkened, darkness_between
-from ocr.line_reader.found_lines import Box, ReadLine, TextLine
+from ocr.imaging.measures import ONE_ROW
+from ocr.line_reader.faint_print import are_faint, darkened, darkness_between
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine, shared
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
@@ -29,8 +30,9 @@ Part = TypeVar("Part", Block, Word)
 # number alone on its page is read with over 0.9.
 _SCRAP_CHARS, _SURE = 12, 0.85
 _SCRAP = "a few characters only, which may be none"
-# Faint lines with less are grain, shadows or print of the back.
-_FEWEST_LETTERS = 4
+# Faint lines with less are grain, shadows or print of the back. Pieces of one line have less white between them, in
+# type sizes; a line that was looked at again has so much of it where lines were found then.
+_FEWEST_LETTERS, _TORN, _COVERED = 4, 0.6, 0.5
 # Lines are looked for at 100 dpi on A4, at a third of that on A1.
 _LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
@@ -54,7 +56,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         turned = turned_lines(grey, found, reader)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]
-        found += _faint_lines(grey, [*(read.line.box for read in found), *beside], reader)
+        found = _with_faint(rendered.colour, grey, found, beside, reader)
         upright = lines_of_text(found)
         lines = [*upright, *(read for part in turned for read in part.lines)]
         rules = [read for read in found if read.is_rule]
@@ -89,17 +91,43 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     return doubted(result, _SCRAP) if is_scrap else result
 
 
-def _faint_lines(grey: UInt8Array, found: Iterable[Box], reader: LineReader) -> list[ReadLine]:
-    """Returns the lines of faint and of light print that were not found and can be read now that they are dark."""
-    darkness = darkness_between(grey, found)
+def _with_faint(
+    colour: UInt8Array | None, grey: UInt8Array, found: list[ReadLine], beside: list[Box], reader: LineReader
+) -> list[ReadLine]:
+    """Returns the lines with those of faint and of light print, which can be read once they are dark.
+
+    Where some of them were torn, all faint lines are looked at again. beside: where other lines are.
+    """
+    boxes = [read.line.box for read in found]
+    are_again = are_faint(grey, boxes)
+    faint = [read for read, is_again in zip(found, are_again, strict=True) if is_again]
+    darkness = darkness_between(grey, [*boxes, *beside], colour)
+    if darkness is None and not _are_torn(faint):
+        return found
+    kept = [box for box, is_again in zip(boxes, are_again, strict=True) if not is_again]
+    if faint:
+        darkness = darkness_between(grey, [*kept, *beside], colour)
     if darkness is None:
-        return []
-    lines = reader.read(darkness, reader.find(darkness))
-    return [
+        return found
+    lines = [
         line
-        for line in lines
+        for line in reader.read(darkness, reader.find(darkness))
         if line.confidence > _SURE and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
     ]
+    seen = {
+        id(read) for read in faint if sum(shared(read.line.box, line.line.box) for line in lines) > _COVERED
+    }
+    return [*(read for read in found if id(read) not in seen), *lines]
+
+
+def _are_torn(lines: Sequence[ReadLine]) -> bool:
+    """Returns whether some of the lines are pieces of one: in one row without a gap between them."""
+    in_order = sorted((read.line for read in lines), key=lambda line: line.left)
+    return any(
+        abs(line.middle - other.middle) < ONE_ROW * line.size and other.left - line.right < _TORN * line.size
+        for number, line in enumerate(in_order)
+        for other in in_order[number + 1 :]
+    )
 
 
 def _is_too_small(rendered: RenderedPage) -> bool:

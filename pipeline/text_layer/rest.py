@@ -28,7 +28,7 @@ _Part = tuple[Block, tuple[Word, ...], str]
 def without_layer(rendered: RenderedPage, layer: Layer, width_px: int) -> RenderedPage:
     """Returns a page for the line reader with the layer's words painted over. width_px: the page's, for their boxes."""
     assert rendered.grey is not None, "a page for the line reader"
-    grey = rendered.grey.copy()
+    grey, colour = rendered.grey.copy(), None if rendered.colour is None else rendered.colour.copy()
     height, width = grey.shape
     scale = width / width_px
     for word in layer.words:
@@ -39,7 +39,9 @@ def without_layer(rendered: RenderedPage, layer: Layer, width_px: int) -> Render
         if x0 < x1 and y0 < y1:
             corners = (grey[y, x] for y in (y0, y1 - 1) for x in (x0, x1 - 1))
             grey[y0:y1, x0:x1] = median_high(corners)
-    return replace(rendered, grey=grey, text_layer=None)
+            if colour is not None:
+                colour[y0:y1, x0:x1] = 0
+    return replace(rendered, grey=grey, colour=colour, text_layer=None)
 
 
 def completed(layer: Layer, read: ParsedText) -> ParsedText:

@@ -4,11 +4,13 @@ A document is in memory whole, as docling-core has it.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Set
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
 from storage.errors import MissingExtraError
+from storage.export.reflow import reflowed, words_of
 from storage.export.regions import Box, Region, regions
 from storage.export.rendering import tables
 from storage.export.rows import PageRow
@@ -17,6 +19,7 @@ from storage.export.tables import Table
 if TYPE_CHECKING:
     from docling_core.types.doc import DoclingDocument
 
+_MARK = re.compile(r"(?:[•◦▪‣·–—*■●○-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 _LEVELS = {"title": 1, "sub_title": 2}
 # Our labels -> docling's names of labels; the others are "text".
 _LABELS = {
@@ -53,16 +56,23 @@ def _document(rows: Iterable[PageRow]) -> "tuple[DoclingDocument | None, int]":
         number += 1
         document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
         left = iter(tables(row["markdown"] or ""))
+        words = words_of(row["text"] or "")
         for region in regions(row):
-            _add(document, region, row["page"], left)
+            _add(document, region, row["page"], left, words)
     return document, number
 
 
-def _add(document: "DoclingDocument", region: Region, page: int, left: Iterator[Table]) -> None:
-    """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next."""
+def _add(
+    document: "DoclingDocument", region: Region, page: int, left: Iterator[Table], words: Set[str]
+) -> None:
+    """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next.
+
+    words: the page's, for those that lines' ends cut.
+    """
     from docling_core.types.doc import DocItemLabel
 
     text = "\n".join(" ".join(word["text"] for word in line.words) for line in region.lines)
+    text = text if region.label in ("code", "table") else reflowed(text, words)
     place = _place(region.box, page, len(text))
     table = next(left, None) if region.label == "table" else None
     if not region.lines:
@@ -73,6 +83,14 @@ def _add(document: "DoclingDocument", region: Region, page: int, left: Iterator[
         document.add_heading(text.replace("\n", " "), level=_LEVELS[region.label], prov=place)
     elif region.label == "code":
         document.add_code(text, prov=place)
+    elif region.label == "list":
+        group = document.add_list_group()
+        for item in re.split(rf"\n(?={_MARK.pattern})", text):
+            found = _MARK.match(item)
+            mark = found[0].strip() if found else "-"
+            own = item[found.end() :] if found else item
+            numbered = mark[-1] in ".)"
+            document.add_list_item(own, marker=mark, enumerated=numbered, parent=group, prov=place)
     else:
         document.add_text(DocItemLabel(_LABELS.get(region.label, "text")), text, prov=place)
 

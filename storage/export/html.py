@@ -9,6 +9,7 @@ from html import escape
 from typing import TextIO
 
 from storage.export.figures import Place, placed
+from storage.export.reflow import reflowed, words_of
 from storage.export.rendering import Show, rendered
 from storage.export.rows import PageRow, WordRow, shortfall
 from storage.export.xml_text import clean, program
@@ -95,6 +96,7 @@ def _page(row: PageRow, place: Place | None) -> str:
     if row["corrected_by"] is not None:
         note += f'<p class="note">corrected by {escape(clean(one_line(row["corrected_by"])))}</p>\n'
     body, figures = placed(row, place)
+    body = reflowed(body, words_of(body))
     return (
         f'<section id="{anchor}" dir="auto">\n<h2><a href="#{anchor}">Page {row["page"]}</a></h2>\n{note}'
         f"{rendered(body.strip(chr(10)), _marker(row['words']), figures)}</section>\n"

@@ -12,17 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from storage.export.page_furniture import REACH, Edges, edges, num_furniture
+from storage.export.reflow import CUT, FENCE, is_prose, whole, words_of
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _NOT_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)]\s|[|<>!$\\]|```|~~~|\[\^|[•◦▪‣·]\s)")
 _ENDS = re.compile(r"[.!?:;…][)\]»”’\"'*_]*(?:\[\^[^\]]+\])?$")
 _GOES_ON = re.compile(r"[*_]{0,3}[^\W\d_A-Z]")
-_CUT = re.compile(r"([^\W\d_]{2,})[-\u00ad\u2010]\n([^\W\d_]{2,})")
-# What may be a part of a word: before or after a line's end, and a page's.
-_PARTED = re.compile(
-    r"[^\W\d_]+[-\u00ad\u2010]\n[^\W\d_]+|[^\W\d_]+[-\u00ad\u2010]$|(?:\A|\n\n)[^\W\d_A-Z]+", re.MULTILINE
-)
-_WORD = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})*")
 _BULLET = re.compile(r"^[•◦▪‣·]\s+", re.MULTILINE)
 _CAPTION = re.compile(
     r"(?:Figure|Fig\.|Table|Tab\.|Abbildung|Abb\.|Tabelle|Figura|Tabla|Tableau|Listing|Plate|Algorithm) ?\d[\d.]*[.:]\s"
@@ -33,8 +27,6 @@ _NOTE = re.compile(
     rf"(?:<sup>)?(\d{{1,2}}|[{_RAISED}]{{1,2}}|[*†‡§])(?:</sup>)?[.)]?[ \t]*([^\W\d_(“\"‘'].*)", re.DOTALL
 )
 _SHORT_LINE = 25
-# Of a line of code or of a formula less is letters.
-_PROSE, _PROSE_SHARE = re.compile(r"[^\W\d_]|[ .,;’'()-]"), 0.9
 _MOST_WORDS = 200_000
 
 
@@ -79,7 +71,7 @@ def _with_others(
         while len(ahead) <= REACH and (page := next(coming, None)) is not None:
             ahead.append(_Held(page, list(_parts(page.markdown))))
             if len(words) < _MOST_WORDS:
-                words.update(word.casefold() for word in _WORD.findall(_PARTED.sub(" ", page.markdown)))
+                words |= words_of(page.markdown)
         if not ahead:
             return
         held = ahead.popleft()
@@ -94,7 +86,7 @@ def _parts(markdown: str) -> Iterator[str]:
     lines: list[str] = []
     in_code = False
     for line in markdown.split("\n"):
-        if _FENCE.match(line):
+        if FENCE.match(line):
             in_code = not in_code
         if line.strip() or in_code:
             lines.append(line)
@@ -142,20 +134,10 @@ class _Flow:
         if mark:
             part = re.sub(
                 rf"([^\W\d_]{{2,}})[-\u00ad\u2010] {re.escape(mark)}\n([^\W\d_]{{2,}})",
-                lambda cut: f"{self._whole(cut[1], cut[2])} {mark}",
+                lambda cut: f"{whole(cut[1], cut[2], self.words)} {mark}",
                 part,
             )
-        return part if _FENCE.match(part) else _CUT.sub(lambda cut: self._whole(cut[1], cut[2]), part)
-
-    def _whole(self, first: str, second: str) -> str:
-        """Returns a cut word: with its hyphen where the document writes it so, or where both parts are words."""
-        if not second[0].islower():
-            return f"{first}-{second}"
-        whole, parted = f"{first}{second}", f"{first}-{second}"
-        if whole.casefold() in self.words:
-            return whole
-        are_words = first.casefold() in self.words and second.casefold() in self.words
-        return parted if parted.casefold() in self.words or are_words else whole
+        return part if FENCE.match(part) else CUT.sub(lambda cut: whole(cut[1], cut[2], self.words), part)
 
 
 def _columns_joined(parts: list[str]) -> Iterator[str]:
@@ -178,12 +160,12 @@ def _goes_on(first: str, second: str) -> bool:
     last, next_ = first.rsplit("\n", 1)[-1], second.split("\n", 1)[0]
     if len(last) < _SHORT_LINE or _ENDS.search(last) or _GOES_ON.match(second) is None:
         return False
-    return all(len(_PROSE.findall(line)) >= _PROSE_SHARE * len(line) for line in (last, next_))
+    return is_prose(last) and is_prose(next_)
 
 
 def _marked(part: str) -> str:
     """Returns a paragraph with bullets as a list, and a caption emphasised."""
-    if _FENCE.match(part):
+    if FENCE.match(part):
         return part
     if _CAPTION.match(part) and "*" not in part and "\n\n" not in part:
         return f"*{part.strip()}*"
@@ -216,7 +198,7 @@ def _reference(parts: list[str], marker: str) -> tuple[int, int, int] | None:
         shapes.append(re.escape(marker))
     for number, part in enumerate(parts):
         for shape in filter(None, shapes):
-            if not _FENCE.match(part) and (found := re.search(shape, part)) is not None:
+            if not FENCE.match(part) and (found := re.search(shape, part)) is not None:
                 return number, found.start(), found.end()
     return None
 

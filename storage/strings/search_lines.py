@@ -1,5 +1,6 @@
 """Makes the lines of a text that only searches need: words that line ends cut are whole in them, and characters of
-scripts that put no spaces between words stand apart, so that each is a term and a word of them a phrase.
+scripts that put no spaces between words stand apart, so that each is a term and a word of them a phrase. So do raised
+figures, as marks of notes, from the word or year before them.
 """
 
 import re
@@ -17,16 +18,18 @@ _HAN = (
     "\U00020000-\U0003134f]"
 )
 _IS_HAN = re.compile(_HAN)
+_RAISED = re.compile(r"(?<=\w)(?<![⁰¹²³⁴-⁹])(?=[⁰¹²³⁴-⁹])")
 _BESIDE_HAN = re.compile(rf"(?<={_HAN})(?=\w)|(?<=\w)(?={_HAN})")
 
 
 def search_lines(text: str) -> str | None:
     """Returns those lines of a text in which a search finds more than in the text itself; None where there are none."""
     joined, num_cuts = _CUT.subn(_SEAM, text)
+    joined, num_raised = (joined, 0) if text.isascii() else _RAISED.subn(_APART, joined)
     has_han = not text.isascii() and _IS_HAN.search(text) is not None
     found: list[str] = []
-    for line in joined.split("\n") if num_cuts or has_han else ():
-        if _SEAM in line or (has_han and _IS_HAN.search(line)):
+    for line in joined.split("\n") if num_cuts or num_raised or has_han else ():
+        if _SEAM in line or (num_raised and _APART in line) or (has_han and _IS_HAN.search(line)):
             whole = line.replace(_SEAM, "")
             found.append(apart(whole) if has_han else whole)
         elif found and found[-1] != _GAP:

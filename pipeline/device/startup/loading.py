@@ -218,11 +218,14 @@ def word_readers(config: Config) -> int:
 def rereadings(config: Config, device: str | None) -> int:
     """Returns how many pages may be read again at once; their views come on top of those of run.inflight_mb.
 
-    On a CPU it is the number rendered at once. A GPU reads hundreds at once, and each takes seconds: with 8 on 16 CPUs
-    a run of 900 pages spent two thirds of its time rereading, with nothing else to do. device: the model's.
+    On a CPU as many as are decoded at once: a step of several pages costs little more than one of a single page. A GPU
+    reads hundreds at once, and each takes seconds: with 8 on 16 CPUs a run of 900 pages spent two thirds of its time
+    rereading, with nothing else to do. device: the model's.
     """
-    few = render_workers(config)
-    return max(few, inflight_mb(config, device) // _REREADING_MB) if device == "cuda" else few
+    at_once = (
+        inflight_mb(config, device) // _REREADING_MB if device == "cuda" else decode_slots(config, "cpu")
+    )
+    return max(render_workers(config), at_once)
 
 
 def placer_processes() -> int:

@@ -5,7 +5,7 @@ character's code is its UTF-16, so that its ToUnicode map is the same for all te
 Source: ISO 32000-1, 9.4 (text objects), 9.7 (composite fonts); the idea is that of Tesseract's pdfrenderer.cpp.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,11 +79,7 @@ def font(pdf: pikepdf.Pdf) -> pikepdf.Object:
 def content(text: TextPage, page: pikepdf.Page, font_name: str) -> bytes:
     """Returns the page's words as a content stream. font_name: that of the font among the page's resources."""
     on_page = to_page(text, page)
-    lines = (
-        line
-        for word, following in _with_next(text.words)
-        for line in _word(word, following, on_page, font_name)
-    )
+    lines = (line for word, box in text.words for line in _word(word, box, on_page, font_name))
     return b"q BT 3 Tr\n" + "".join(f"{line}\n" for line in lines).encode("ascii") + b"ET Q\n"
 
 
@@ -132,18 +128,12 @@ def _rotation(page: pikepdf.Page) -> int:
     return 0
 
 
-def _with_next(words: Sequence[tuple[str, Box]]) -> Iterator[tuple[tuple[str, Box], Box | None]]:
-    """Yields each word, and the box of the next one if that stands behind it in the same line."""
-    for number, (text, box) in enumerate(words):
-        after = words[number + 1][1] if number + 1 < len(words) else None
-        if after is not None and not (after[0] >= box[2] and after[1] < box[3] and box[1] < after[3]):
-            after = None
-        yield (text, box), after
+def _word(text: str, box: Box, on_page: Matrix, font_name: str) -> Iterable[str]:
+    """Yields the operators that write a word and a space, which tells readers that it ends.
 
-
-def _word(word: tuple[str, Box], after: Box | None, on_page: Matrix, font_name: str) -> Iterable[str]:
-    """Yields the operators that write a word, and the space up to the next one, which tells readers that it ends."""
-    text, (x0, y0, x1, y1) = word
+    The space is of the same piece of text, wherever the next word begins: PDFium drops pieces of one character.
+    """
+    x0, y0, x1, y1 = box
     size_px = y1 - y0
     base = y1 - DESCENT / (ASCENT + DESCENT) * size_px
     # Text space has y upwards, in units of the type size.
@@ -154,14 +144,8 @@ def _word(word: tuple[str, Box], after: Box | None, on_page: Matrix, font_name: 
     # The type size stands in the font operator, where readers look for it, and not in the matrix.
     matrix = " ".join(f"{value / size_pt:.5f}" for value in (there.a, there.b, there.c, there.d))
     yield f"/{font_name} {size_pt:.3f} Tf {matrix} {there.e:.3f} {there.f:.3f} Tm"
-    yield f"{_stretch(x1 - x0, size_px, _units(text))} Tz <{_codes(text)}> Tj"
-    gap = 0.0 if after is None else after[0] - x1
-    if gap > 0:
-        yield f"{_stretch(gap, size_px, 1)} Tz <0020> Tj"
-
-
-def _stretch(width_px: float, size_px: float, num_units: int) -> str:
-    return f"{100 * width_px / (num_units * _WIDTH * size_px):.3f}"
+    stretch = 100 * (x1 - x0) / (_units(text) * _WIDTH * size_px)
+    yield f"{stretch:.3f} Tz <{_codes(text)}0020> Tj"
 
 
 def _codes(text: str) -> str:

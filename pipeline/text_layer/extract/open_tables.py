@@ -46,12 +46,13 @@ class Rule:
 class _Row:
     """A line of the layer. pieces: [x0, x1] of its text between white as wide as between cells.
 
-    parts: the same between white that may be between cells. head: its first word.
+    parts: the same between white that may be between cells. head: its first word. is_mono: in type of one width.
     """
 
     pieces: tuple[Range, ...]
     parts: tuple[Range, ...]
     head: str
+    is_mono: bool
     base: float
     size: float
 
@@ -67,15 +68,18 @@ class _Row:
 def find_open_tables(rules: Iterable[Rule], spans: Sequence[Span], known: Sequence[Box]) -> list[Table]:
     """Returns the tables at these rules, from top to bottom. known: where other tables are."""
     rows = list(_rows(spans))
+    is_mono = sum(row.is_mono for row in rows) > _SEVERAL * len(rows)
     found: list[Table] = []
     taken = list(known)
     for group in _groups(rules):
         x0, x1 = group[0].x0 - _OUT, group[0].x1 + _OUT
-        for whole in _runs(list(_levelled([row for row in rows if x0 <= row.x0 and row.x1 <= x1]))):
+        inside = [row for row in rows if x0 <= row.x0 and row.x1 <= x1]
+        for whole in _runs(list(_levelled([row for row in inside if is_mono or not row.is_mono]))):
             run = _below_top(whole, group)
             if not _is_ruled(run, group) or any(_overlap(run, box) for box in taken):
                 continue
             if edges := _edges(run):
+                run = _above_text(run, group, edges)
                 found.append(tuple(_cells(list(_joined(run, edges[0])), [x0, *edges, x1])))
                 taken.append((x0, run[0].base - run[0].size, x1, run[-1].base))
     return sorted(found, key=lambda table: table[0].box[1])
@@ -118,6 +122,7 @@ def _row(line: Sequence[Span]) -> _Row:
         pieces=_ranges(boxes, _CELL_GAP * size),
         parts=_ranges(boxes, _PART_GAP * size),
         head=line[0].line.text.split(maxsplit=1)[0],
+        is_mono=all(span.is_monospaced for span in line),
         base=median(span.line.base for span in line),
         size=size,
     )
@@ -213,6 +218,12 @@ def _below_top(run: list[_Row], rules: Sequence[Rule]) -> list[_Row]:
     return below if head <= _HEAD and rows > 1 else run
 
 
+def _above_text(run: Sequence[_Row], rules: Sequence[Rule], edges: Sequence[float]) -> list[_Row]:
+    """Returns the rows without those below the last rule that are lines of text over columns."""
+    end = max(rule.y for rule in rules if rule.y <= run[-1].base + _REACH * run[-1].size)
+    return [row for row in run if row.base < end or not any(a < x < b for x in edges for a, b in row.parts)]
+
+
 def _overlap(run: Sequence[_Row], box: Box) -> bool:
     x0, x1 = min(row.x0 for row in run), max(row.x1 for row in run)
     return box[0] < x1 and x0 < box[2] and box[1] < run[-1].base and run[0].base - run[0].size < box[3]
@@ -255,13 +266,15 @@ def _whitest(strip: Sequence[tuple[float, float, int]]) -> float:
 
 
 def _is_table(run: Sequence[_Row], edges: Sequence[float]) -> bool:
-    """Returns whether most rows have several cells, none is a line of a formula, and it is no list of marked items."""
+    """Returns whether most rows have several cells, none is a line of a formula, and it is no list and no program."""
     rows = list(_joined(run, edges[0]))
-    heads = sum(_ITEM.fullmatch(lines[0].head) is not None for lines in rows)
+    firsts = [lines[0].head for lines in rows]
+    items = sum(_ITEM.fullmatch(head) is not None for head in firsts)
+    counted = sum(b.isdecimal() and a.isdecimal() and int(b) - int(a) == 1 for a, b in pairwise(firsts))
     return (
         sum(any(len(line.pieces) > 1 for line in lines) for lines in rows) >= _SEVERAL * len(rows)
         and all(b.base - a.base > _ONE_ROW * max(a.size, b.size) for a, b in pairwise(run))
-        and (len(edges) > 1 or heads < _SEVERAL * len(rows))
+        and (len(edges) > 1 or max(items, counted + 1) < _SEVERAL * len(rows))
     )
 
 

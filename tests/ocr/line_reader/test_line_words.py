@@ -1,10 +1,12 @@
-"""Words end where their ink does, wherever between two of them a letter was seen."""
+"""Words end where their ink does, wherever between two of them a letter was seen, and never touch."""
 
 import numpy as np
 import pytest
 
 from ocr.line_reader.found_lines import Floats
 from ocr.line_reader.line_words import Letter, placed_words
+
+SIZE = 40 / (0.98 + 0.32)  # the type size, of an image 40 px high
 
 
 def image(*inked: tuple[int, int], width: int = 120) -> Floats:
@@ -25,8 +27,34 @@ def test_words_stand_from_ink_to_ink() -> None:
     assert placed(made, *letters) == [("ab", 10, 33), ("cd", 50, 70)]
 
 
-def test_words_that_touch_are_parted_half_way() -> None:
-    assert placed(image((10, 90)), ("a", 30.0), (" ", 50.0), ("b", 70.0)) == [("a", 10, 50), ("b", 50, 90)]
+def test_words_that_touch_are_parted_at_the_space_by_a_tenth_of_an_em() -> None:
+    """Programs that read a PDF's text would take them for one word otherwise."""
+    (one, begin, end), (two, start, last) = placed(image((10, 90)), ("a", 30.0), (" ", 50.0), ("b", 70.0))
+    assert (one, begin, two, last) == ("a", 10, "b", 90)
+    assert (end + start) / 2 == 50
+    assert start - end == pytest.approx(0.1 * SIZE)
+
+
+def test_little_white_between_words_is_widened() -> None:
+    (_, _, end), (_, start, _) = placed(image((10, 40), (41, 90)), ("a", 30.0), (" ", 42.0), ("b", 70.0))
+    assert (end + start) / 2 == 40.5
+    assert start - end == pytest.approx(0.1 * SIZE)
+
+
+@pytest.mark.parametrize("lag", [0.0, 6.0, 9.0])
+def test_a_word_of_one_letter_stands_on_its_ink_however_late_its_letters_were_read(lag: float) -> None:
+    made = image((10, 30), (38, 51), (60, 80), (84, 100))
+    letters = [("n", 24.0), (" ", 34.0), ("a", 48.0), (" ", 55.0), ("d", 72.0), ("y", 88.0)]
+    read = placed(made, *((text, x + lag) for text, x in letters))
+    assert read == [("n", 10, 30), ("a", 38, 51), ("dy", 60, 100)]
+
+
+def test_a_word_that_touches_the_next_does_not_take_the_white_before_it() -> None:
+    (_, _, first), (_, start, end), _ = placed(
+        image((10, 35), (40, 100)), ("f", 28.0), (" ", 34.0), ("a", 46.0), (" ", 50.0), ("d", 62.0)
+    )
+    assert (first, start) == (35, 40)
+    assert end == pytest.approx(50 - 0.05 * SIZE)
 
 
 def test_ink_far_from_a_lines_ends_is_of_something_else() -> None:

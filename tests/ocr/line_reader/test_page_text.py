@@ -61,6 +61,14 @@ def test_words_come_in_the_order_of_the_text() -> None:
     assert page.words[0] == Word(text="0", box_px=(60, 85, 90, 105), confidence=0.5)
 
 
+def test_a_word_has_at_least_a_pixel_of_width() -> None:
+    """One without would have no place in a searchable PDF."""
+    narrow = LineWord(text="a", left=60.2, right=60.4, confidence=0.5)
+    (word,) = page_text([replace(read("a", 60, 140, 100), words=(narrow,))]).words
+    assert word.box_px is not None
+    assert word.box_px[::2] == (60, 61)
+
+
 def test_a_block_is_as_sure_as_its_characters() -> None:
     lines = [read("a" * 30, 50, 650, 100, confidence=0.9), read("b" * 10, 50, 650, 126, confidence=0.7)]
     (block,) = page_text(lines).blocks

@@ -202,3 +202,11 @@ def test_the_look_at_one_place_finds_nothing_that_the_whole_page_hides(
     monkeypatch.setattr(blank, "_has_clear_mark", quick)
     assert [is_blank(page) for page in pages] == whole
     assert 3 <= sum(found) < len(found)
+
+
+def test_print_that_stands_out_by_its_colour_alone_is_a_mark() -> None:
+    picture = Image.new("RGB", A4_PX, (200, 40, 40))
+    ImageDraw.Draw(picture).text((300, 400), "Ask at the gate", font_size=30, fill=(20, 130, 20))
+    assert is_blank(sheet())
+    assert is_blank(np.array(Image.new("RGB", A4_PX, (200, 40, 40))))
+    assert not is_blank(np.array(picture))

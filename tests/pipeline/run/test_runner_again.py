@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from ocr.decoding.cpu.slots import Slots
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.device.threads import encoder_thread
@@ -91,6 +93,36 @@ def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
     stored = status(open_for_reading(database))
     assert (stored.num_attempts, stored.runs[0].num_pages) == (2, 1)
     assert run_quietly(looping).num_done_before == 1
+
+
+@pytest.mark.slow
+def test_pages_that_loop_are_read_again_together_and_not_a_third_time(
+    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_pages = 6
+    make_pdf(docs / "a.pdf", ["one"] * num_pages)
+    endless = load(None, ["decode.pdf.size=0", "decode.loop.tokens=60"]).decode
+    looping = changed(
+        config,
+        decode={"pdf": endless.pdf, "loop": endless.loop},
+        render={"orientation": "off"},
+        ladder=rungs("[{name: larger, mode: small}, {name: warm, temperature: 0.1}]"),
+    )
+    steps: list[int] = []
+    real = Slots.step
+
+    def step(self: Slots, fed: Sequence[Sequence[int]]) -> torch.Tensor:
+        steps.append(len(fed))
+        time.sleep(0.03)  # a model that takes longer than rendering does
+        return real(self, fed)
+
+    monkeypatch.setattr(Slots, "step", step)
+    run_quietly(looping)
+    assert sorted(attempts(database, "coalesce(rung, ''), status")) == [
+        *[("", "repeated")] * num_pages,
+        *[("larger", "repeated")] * num_pages,
+    ]
+    assert len(steps) * 2 < sum(steps), "pages waited for each other"
 
 
 @pytest.mark.slow

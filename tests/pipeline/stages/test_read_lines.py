@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pymupdf
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading import LineReader
@@ -220,6 +220,62 @@ def test_faint_print_is_read(reader: LineReader, tmp_path: Path, name: str) -> N
     assert (result.status, result.parsed is not None) == ("ok", True)
     assert result.parsed is not None
     assert " ".join(result.parsed.text.split()) == made.text
+
+
+BLACK, WHITE, RED = (0, 0, 0), (255, 255, 255), (200, 40, 40)
+NOTICE = (
+    "Bread and cheese for the walk", "Three tickets to the upper town", "Return the key to the warden",
+    "Paid in full on the first of May", "Two rooms over the old stables",
+)  # fmt: skip
+
+
+def picture_of(path: Path, ground: tuple[int, ...], *inks: tuple[int, ...], size: float = 30) -> RenderedPage:
+    """Returns a picture with lines in these colours in turn; a ground of four values is transparent."""
+    made = Image.new("RGBA" if len(ground) == 4 else "RGB", (900, 480), ground)
+    pen, face = ImageDraw.Draw(made), ImageFont.load_default(size)
+    for number, line in enumerate(NOTICE):
+        pen.text((60, 50 + 80 * number), line, font=face, fill=(*inks[number % len(inks)], 255))
+    made.save(path)
+    return rendered(Page(path=str(path), sha256="", kind="image", page_index=0))
+
+
+@pytest.mark.parametrize(
+    ("ground", "inks"),
+    [
+        (WHITE, [BLACK, (175, 175, 175)]),
+        (WHITE, [BLACK, (205, 205, 205)]),
+        (WHITE, [BLACK, (255, 165, 0)]),
+        (WHITE, [BLACK, (173, 216, 230)]),
+        (WHITE, [BLACK, BLACK, BLACK, BLACK, (255, 230, 0)]),
+        ((160, 160, 160), [BLACK, (235, 130, 40)]),
+        ((210, 210, 210), [(120, 120, 120), WHITE]),
+        (RED, [(20, 130, 20)]),
+        (RED, [WHITE, (20, 130, 20)]),
+        ((255, 255, 255, 0), [WHITE, BLACK, BLACK, BLACK, BLACK]),
+        ((255, 255, 255, 0), [(255, 240, 120)]),
+    ],
+)
+def test_pale_and_coloured_lines_are_read_beside_others(
+    reader: LineReader, tmp_path: Path, ground: tuple[int, ...], inks: list[tuple[int, ...]]
+) -> None:
+    result = read_lines(picture_of(tmp_path / "a.png", ground, *inks), reader)
+    assert result.parsed is not None
+    assert result.parsed.text.split() == " ".join(NOTICE).split()
+
+
+def test_white_print_below_a_dark_banner_on_a_transparent_ground_is_read(
+    reader: LineReader, tmp_path: Path
+) -> None:
+    picture_of(tmp_path / "a.png", (0, 0, 0, 0), WHITE)
+    with Image.open(tmp_path / "a.png") as made:
+        banner = Image.new("RGBA", (900, 120), (20, 40, 90, 255))
+        banner.alpha_composite(made.crop((0, 0, 900, 120)))
+        made.paste(banner, (0, 0))
+        made.save(tmp_path / "b.png")
+    page = rendered(Page(path=str(tmp_path / "b.png"), sha256="", kind="image", page_index=0))
+    parsed = read_lines(page, reader).parsed
+    assert parsed is not None
+    assert parsed.text.split() == " ".join(NOTICE).split()
 
 
 def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(

@@ -47,3 +47,24 @@ def test_doctags_have_texts_places_and_tables() -> None:
     assert "<picture><loc_300><loc_150>" in tags
     assert "<otsl>" in tags
     assert tags.count("<page_break>") == 1
+
+
+def test_paragraphs_are_whole_and_lists_have_items() -> None:
+    prose = "The harbour office opens at seven, and who-\never wants a berth should ask before the end of\nSeptember."
+    items = "1. longer opening hours in the winter months,\nwhen the nights are long\n2. a table"
+    blocks = [
+        BlockRow(label=label, box=[10, 20, 300, 400], text=text, confidence=None, source="ocr")
+        for label, text in (("text", prose), ("list", items))
+    ]
+    row = a_row(f"{prose}\n\n{items}", blocks=blocks)
+    document = docling.DoclingDocument.model_validate_json(written("docling", row))
+    assert [(item.label.value, item.text) for item in document.texts] == [
+        (
+            "text",
+            "The harbour office opens at seven, and whoever wants a berth should ask before the end of September.",
+        ),
+        ("list_item", "longer opening hours in the winter months, when the nights are long"),
+        ("list_item", "a table"),
+    ]
+    assert "1. longer" in document.export_to_markdown()
+    assert "<ordered_list><list_item>" in written("doctags", row)

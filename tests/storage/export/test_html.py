@@ -113,3 +113,14 @@ def test_the_doubtful_one_of_equal_words_is_marked() -> None:
 )
 def test_it_is_quick_on_any_page(piece: str) -> None:
     assert effort(lambda: rendered(piece * 1_000)) < 400
+
+
+def test_a_paragraph_is_broken_where_the_reader_s_window_ends_not_where_print_did() -> None:
+    printed = (
+        "Whoever wants a berth for the winter\nshould ask before the end of September,\nor wait for a year.\n"
+    )
+    printed += "Nobody did."
+    page = written(a_row(printed, words=[word(text, 1, 1, 2, 2, confidence=0.1) for text in printed.split()]))
+    text = re.sub(r"</?mark[^>]*>", "", page)
+    assert "winter should ask before the end of September, or wait for a year.\nNobody did.</p>" in text
+    assert page.count("<mark") == len(printed.split())

@@ -15,6 +15,7 @@ from storage.strings.search_lines import apart, as_read, search_lines
         ("ends in a col-\n\numn", "ends in a column"),
         ("cut-\nting\na line between\nand pas-\nting", "cutting\n\u3164\nand pasting"),
         ("see 東京 today", "see 東\u200b京 today"),
+        ("built in 1843¹² and\nlater", "built in 1843\u200b¹² and"),
         ("水道\n料金", "水\u200b道\n料\u200b金"),
     ],
 )
@@ -27,6 +28,7 @@ def test_lines(text: str, found: str) -> None:
     [
         "",
         "state-of-the-art\nwords",
+        "¹ Some say 1844",
         "1914-\n1918",
         "a list:\n- one\n- two",
         "costs -\nnothing",

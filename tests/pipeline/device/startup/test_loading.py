@@ -13,6 +13,7 @@ from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.model_files import locate
 from pipeline.config.schema import Config
+from pipeline.device.sizes import DECODE_SLOTS
 from pipeline.device.startup import loading
 from pipeline.device.startup.loading import (
     available_cpus,
@@ -273,3 +274,4 @@ def test_beside_a_gpu_more_pages_are_read_again_at_once(monkeypatch: pytest.Monk
     config = Config.model_validate({"run": {"inflight_mb": 4096}})
     assert (rereadings(config, "cpu"), rereadings(config, "cuda")) == (8, 128)
     assert rereadings(Config.model_validate({"run": {"inflight_mb": 64}}), "cuda") == 8
+    assert rereadings(Config.model_validate({"render": {"workers": 1}}), "cpu") == DECODE_SLOTS["cpu"]

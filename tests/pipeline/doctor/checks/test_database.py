@@ -73,8 +73,8 @@ def test_one_of_another_program_and_no_database_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "check", "says"),
     [
-        (999, "database", "newer than this program's, 10"),
-        (6, "schema", r"older than this program's \(10\)"),
+        (999, "database", "newer than this program's, 11"),
+        (6, "schema", r"older than this program's \(11\)"),
         (5, "database", "too old for this program.* left untouched$"),
     ],
 )

@@ -120,12 +120,39 @@ def test_a_document_without_words_to_add_is_the_same_to_the_byte() -> None:
     )
 
 
-def test_words_of_a_line_are_parted_by_spaces() -> None:
-    boxes = [(10.0, 20.0, 30.0, 30.0), (31.0, 20.0, 60.0, 30.0)]  # a gap that a reader would take for none
-    words = list(zip(["one", "two"], boxes, strict=True))
-    text = TextPage(page_index=0, width_px=400, height_px=600, rotation_deg=0, words=words)
-    with pymupdf.open("pdf", searchable(a_scan(), "PDF", [text])) as made:
-        assert made[0].get_text().split() == ["one", "two"]
+LINES = [["Turn", "a", "page", "in", "a", "night"], ["I", "&", "5", "or", "6", "–", "x"]]
+
+
+def closely_set() -> TextPage:
+    """Two lines whose words stand a tenth of an em apart, many of one letter."""
+    words: list[tuple[str, tuple[float, float, float, float]]] = []
+    for number, line in enumerate(LINES):
+        x, top = 40.0, 60.0 + 50 * number
+        for word in line:
+            words.append((word, (x, top, x + 12 * len(word), top + 30)))
+            x += 12 * len(word) + 3
+    return TextPage(page_index=0, width_px=833, height_px=1250, rotation_deg=0, words=words)
+
+
+def as_read_by(program: str, file: Path) -> str:
+    if program == "mupdf":
+        with pymupdf.open(file) as document:
+            return str(document[0].get_text())
+    if program == "pdfium":
+        pdfium = pytest.importorskip("pypdfium2")
+        return str(pdfium.PdfDocument(file)[0].get_textpage().get_text_range())
+    if not shutil.which(program):
+        pytest.skip("needs poppler-utils")
+    return subprocess.run([program, file, "-"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("program", ["mupdf", "pdfium", "pdftotext"])
+def test_words_of_a_line_are_parted_by_spaces(program: str, tmp_path: Path) -> None:
+    """Also in PDFium, which is Chrome's, and in pdftotext, which goes by the white between them."""
+    file = tmp_path / "a.pdf"
+    file.write_bytes(searchable(a_scan(), "PDF", [closely_set()]))
+    found = [line.split() for line in as_read_by(program, file).splitlines() if line.strip()]
+    assert found == LINES
 
 
 @pytest.mark.parametrize(

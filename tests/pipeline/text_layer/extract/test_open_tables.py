@@ -88,6 +88,20 @@ def test_running_text_in_one_or_two_columns_between_rules_is_no_table() -> None:
     assert {block.label for block in layer_of(draw).blocks} == {"text"}
 
 
+def test_lines_of_a_program_between_rules_are_no_table() -> None:
+    def draw(page: Any) -> None:
+        page.insert_textbox((55, 50, 440, 190), PROSE, fontsize=10)
+        lines = ["for boat in boats:", "moor(boat)  # at home", "count += 1", "print(count)"]
+        table(page, [[str(n), line] for n, line in enumerate(lines, 7)], (60, 75), pitch=13)
+        page.insert_text((60, 300), "boats = set()    # none yet", fontsize=10, fontname="cour")
+        page.insert_text((60, 313), "count = 0        # of them", fontsize=10, fontname="cour")
+        page.insert_text((60, 326), "names = ()       # and theirs", fontsize=10, fontname="cour")
+        for y in (205, 265, 285, 332):
+            rule(page, y)
+
+    assert {block.label for block in layer_of(draw).blocks} == {"text", "code"}
+
+
 def test_bars_and_tags_in_a_cell_are_text() -> None:
     def draw(page: Any) -> None:
         table(page, [["Key", "Means"], ["a|b", "either"], ["<b>", "bold"]], (60, 200), pitch=16)

@@ -116,6 +116,29 @@ def test_lists_and_code() -> None:
     assert "· a table to talk at" in layer.text
 
 
+@pytest.mark.parametrize(
+    ("mark", "hangs"), [("· ", True), ("· ", False), ("3. ", True), ("b) ", False), ("- ", False)]
+)
+def test_a_paragraph_right_below_a_list_is_none_of_its_items(mark: str, hangs: bool) -> None:
+    lines = [
+        ("The secretary was asked for these, by letter:", 50),
+        (f"{mark}longer opening hours in winter, when nights are long and the room", 50),
+        ("is the only warm one", 62 if hangs else 50),
+        (f"{mark}a table to talk at", 50),
+        ("The committee will vote on all of them in April, when the accounts are", 50),
+        ("done, and the winter is over.", 50),
+    ]
+
+    def draw(page: Any) -> None:
+        for number, (line, x) in enumerate(lines):
+            page.insert_text((x, 60 + 13 * number), line, fontsize=11)
+
+    texts = [line for line, _ in lines]
+    assert [block.text for block in layer_of(draw).blocks] == [
+        texts[0], "\n".join(texts[1:4]), "\n".join(texts[4:]),
+    ]  # fmt: skip
+
+
 def test_text_that_would_be_markup_is_text() -> None:
     def draw(page: Any) -> None:
         for number, line in enumerate(
