@@ -17,13 +17,14 @@ class TextLine:
     """A line of text in page pixels.
 
     left, right: its ends. baseline: [right - left] float32, y of the baseline at each pixel column, so a line may be
-    slanted or curved. size: its type size.
+    slanted or curved. size: its type size. is_sure: whether it was found for sure; others are text if they are read so.
     """
 
     left: int
     right: int
     baseline: Floats
     size: float
+    is_sure: bool = True
 
     @cached_property
     def middle(self) -> float:

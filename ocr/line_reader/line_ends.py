@@ -1,4 +1,7 @@
-"""Lengthens lines whose first or last letters the finder missed: ink that goes on beyond their ends. Numpy only."""
+"""Lengthens lines whose first or last letters the finder missed: ink that goes on beyond their ends. Numpy only.
+
+Lines of one row between which there is no more white than beside a point are one.
+"""
 
 import math
 from collections.abc import Sequence
@@ -22,6 +25,11 @@ _INK = 0.35  # of the line's contrast
 _FAINT = 0.1  # differences in darkness that are no ink
 _ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3  # what reaches so far is a rule beside the line
 _SAMPLES = 8
+# Lines are one if the baselines of their ends differ by less, and their sizes are so much alike. The finder tells of
+# ends within half a type size.
+_ONE_LINE, _ALIKE, _NEAR = 0.2, 1.5, 0.5
+_PIECE_GAP = 0.35  # white between a point and the digits beside it, and less than between columns
+_CAPITALS = 0.72  # so high is ink that counts: white within a word is wider below the bar of a 7
 
 
 def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
@@ -32,6 +40,56 @@ def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
         found.append(_lengthened(darkness, line, *_room(line, ends, darkness.shape[1])))
         ends[number, :2] = found[-1].left, found[-1].right  # what it has gained is no other's
     return found
+
+
+def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, those that are pieces of one as one. darkness: the page's, [H, W] in 0..1."""
+    found: list[TextLine] = []
+    open_lines: list[TextLine] = []
+    for line in sorted(lines, key=lambda line: line.left):
+        ended = [it for it in open_lines if it.right + it.size < line.left]
+        open_lines = [it for it in open_lines if it not in ended]
+        found += ended
+        before = next((it for it in open_lines if _are_one(darkness, it, line)), None)
+        if before is not None:
+            open_lines.remove(before)
+            line = _as_one(before, line)
+        open_lines.append(line)
+    return found + open_lines
+
+
+def _are_one(darkness: Floats, line: TextLine, after: TextLine) -> bool:
+    """Returns whether a line goes on in one that begins further right."""
+    large, small = max(line.size, after.size), min(line.size, after.size)
+    end, length = min(after.left, line.right) - line.left, round(small)
+    last, first = line.baseline[max(0, end - length) : max(end, 1)], after.baseline[:length]
+    if large > _ALIKE * small or abs(np.median(last) - np.median(first)) > _ONE_LINE * small:
+        return False
+    near = round(_NEAR * small)
+    columns = np.arange(
+        max(line.left, min(line.right, after.left) - near),
+        min(after.right, max(line.right, after.left) + near),
+    )
+    pixels = _band(darkness, line, columns, _CAPITALS)
+    paper, ink = np.quantile(_band(darkness, line, np.arange(*_last(line, line.right))), (0.3, 0.97))
+    inked = np.flatnonzero(pixels.max(0) > paper + _INK * (ink - paper))
+    return bool(np.diff(inked, prepend=-1, append=len(columns)).max() <= _PIECE_GAP * small)
+
+
+def _as_one(line: TextLine, after: TextLine) -> TextLine:
+    x = np.arange(line.left, max(line.right, after.right))
+    own = np.concatenate(
+        [np.arange(line.left, line.right), np.arange(max(line.right, after.left), after.right)]
+    )
+    baselines = np.concatenate([line.baseline, after.baseline[max(0, line.right - after.left) :]])
+    widths = line.right - line.left, after.right - after.left
+    return TextLine(
+        left=line.left,
+        right=max(line.right, after.right),
+        baseline=np.interp(x, own, baselines).astype(np.float32),
+        size=float(np.average([line.size, after.size], weights=widths)),
+        is_sure=line.is_sure or after.is_sure,
+    )
 
 
 def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
-from ocr.line_reader.line_ends import lengthened
+from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
@@ -38,6 +38,8 @@ _LEAST_SURE = 0.63
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
+_INK = 0.15  # cells of a page whose darkness differs by less have none
+_SURE = 0.85  # what is read with less in lines that were not found for sure is no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class LineReader:
         if is_worth_halving(*looks[:2]):
             looks.append(self._look(half, first.scale / 2, darkness.shape[1]))
         lines = merged(looks, lambda lines: self._sure_letters(darkness, lines))
-        return lengthened(darkness, parted(darkness, lines))
+        return joined(darkness, lengthened(darkness, parted(darkness, lines)))
 
     def _first_look(self, darkness: Floats) -> Look:
         """Returns the lines of a page seen from so near that its small print is found."""
@@ -103,6 +105,7 @@ class LineReader:
             text=1 / (1 + np.exp(-text)),
             baseline=middles + DROP_PX * drop,
             size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
+            inked=_contrasts(page, *text.shape) > _INK,
             stride_px=STRIDE_PX,
         )
         return Look(scale=scale, lines=lines_of(cells, scale, width))
@@ -113,7 +116,10 @@ class LineReader:
         return sum(sum(map(str.isalnum, line.text)) for line in read if line.confidence > _LEAST_SURE)
 
     def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
-        """Returns the lines with their texts, in the order given; what is a rule and no text has none."""
+        """Returns the lines with their texts, in the order given; what is a rule and no text has none.
+
+        Lines that were neither found nor read for sure are left out.
+        """
         images = [
             _Piece(number, normalised(part))
             for number, line in enumerate(lines)
@@ -140,7 +146,7 @@ class LineReader:
         ]
         for number in rules_among(found, _marks(images, lines)):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
-        return found
+        return [read for read in found if read.line.is_sure or _is_sure(read)]
 
     def _letters(self, image: Floats) -> list[Letter]:
         """Returns the characters of a line's image."""
@@ -161,6 +167,19 @@ class LineReader:
             middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
+
+
+def _contrasts(page: Floats, rows: int, columns: int) -> Floats:
+    """Returns by how much the darkness of a page differs within each of its cells, [rows, columns]."""
+    height, width = page.shape
+    whole = np.pad(page, ((0, rows * STRIDE_PX - height), (0, columns * STRIDE_PX - width)))
+    cells = whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX)
+    contrasts: Floats = cells.max((1, 3)) - cells.min((1, 3))
+    return contrasts
+
+
+def _is_sure(read: ReadLine) -> bool:
+    return read.confidence > _SURE and any(map(str.isalnum, read.text))
 
 
 def _reduced(page: Floats, scale: float) -> Floats:

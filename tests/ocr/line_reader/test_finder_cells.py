@@ -1,4 +1,4 @@
-"""Cells joined to lines: two columns stay apart, slanted lines stay whole, specks are none."""
+"""Cells joined to lines: two columns stay apart, slanted and weak lines stay whole, specks are none."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def cells_of(
             y = at + slope * ((column + 0.5) * STRIDE - x0)
             rows = np.abs(middles - (y - 0.25 * em)) <= max(0.24 * em, STRIDE / 2)
             text[rows, column], baseline[rows, column], size[rows, column] = 0.9, y, em
-    return Cells(text=text, baseline=baseline, size=size, stride_px=STRIDE)
+    return Cells(text=text, baseline=baseline, size=size, inked=text > 0, stride_px=STRIDE)
 
 
 def test_lines_have_their_ends_baseline_and_size() -> None:
@@ -53,3 +53,32 @@ def test_a_missing_cell_breaks_no_line_but_specks_are_none() -> None:
 
 def test_a_page_without_text_has_no_lines() -> None:
     assert lines_of(cells_of([]), 1.0, 400) == []
+
+
+def test_a_hole_in_a_line_does_not_split_it_in_height() -> None:
+    cells = cells_of([(20, 180, 100, 0, 40)])
+    cells.text[23, 12:20] = 0
+    (line,) = lines_of(cells, 1.0, 400)
+    assert (line.left, line.right, line.is_sure) == (20, 180, True)
+    assert abs(line.middle - 100) < 0.5
+
+
+def test_weak_cells_with_ink_go_on_a_line_and_those_without_do_not() -> None:
+    cells = cells_of([(20, 180, 100, 0, 20)])
+    cells.text[:, 15:25] *= 0.2
+    assert [(line.left, line.right) for line in lines_of(cells, 1.0, 400)] == [(20, 180)]
+    cells.inked[:, 15:25] = False
+    assert [(line.left, line.right) for line in lines_of(cells, 1.0, 400)] == [(20, 60), (100, 180)]
+
+
+def test_a_weak_cell_amid_white_joins_no_columns() -> None:
+    cells = cells_of([(20, 100, 100, 0, 20), (112, 180, 100, 0, 20), (104, 108, 100, 0, 20)])
+    cells.text[:, 26] *= 0.2
+    assert len([line for line in lines_of(cells, 1.0, 400) if line.is_sure]) == 2
+
+
+def test_a_line_of_weak_cells_alone_is_none_for_sure() -> None:
+    cells = cells_of([(20, 180, 100, 0, 20)])
+    cells.text[:] *= 0.2
+    (line,) = lines_of(cells, 1.0, 400)
+    assert not line.is_sure

@@ -1,10 +1,12 @@
-"""Letters that the finder missed at a line's end belong to it; rules, pictures and the next line do not."""
+"""Letters that the finder missed at an end are the line's; rules, pictures and the next line not; pieces are one."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ocr.line_reader.found_lines import Floats, TextLine
-from ocr.line_reader.line_ends import lengthened
+from ocr.line_reader.line_ends import joined, lengthened
 
 SIZE, BASE = 30.0, 60
 
@@ -59,3 +61,19 @@ def test_two_lines_do_not_share_what_stands_between_them() -> None:
     assert found in ([(100, 230), (230, 296)], [(100, 204), (204, 296)], [(100, 204), (230, 296)])
     overlapping = ends(page((100, 296)), line(100, 206), line(204, 296))
     assert overlapping == [(100, 206), (204, 296)]
+
+
+@pytest.mark.parametrize(("right", "left"), [(190, 205), (190, 197), (220, 180)])
+def test_pieces_of_a_line_are_one(right: int, left: int) -> None:
+    (whole,) = joined(page((100, 296)), [line(left, 296), line(100, right)])
+    assert (whole.left, whole.right, len(whole.baseline)) == (100, 296, 196)
+
+
+def test_lines_with_white_between_them_or_of_two_rows_or_sizes_are_several() -> None:
+    darkness = page((100, 200), (216, 296))
+    assert len(joined(darkness, [line(100, 200), line(216, 296)])) == 2
+    assert len(joined(darkness, [line(100, 214), line(202, 296)])) == 2
+    close = page((100, 296))
+    upper = line(200, 296)
+    assert len(joined(close, [line(100, 200), replace(upper, baseline=upper.baseline - 10)])) == 2
+    assert len(joined(close, [line(100, 200), replace(upper, size=2 * SIZE)])) == 2

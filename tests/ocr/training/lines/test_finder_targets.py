@@ -19,6 +19,7 @@ def found(cells: Floats) -> list[TextLine]:
         text=text.clip(0, 1),
         baseline=middles + DROP_PX * drop,
         size=SIZE_PX * np.exp(size),
+        inked=text > 0,
         stride_px=STRIDE_PX,
     )
     return sorted(lines_of(seen, 0.5, 10_000), key=lambda line: line.middle)
