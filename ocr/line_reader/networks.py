@@ -1,6 +1,6 @@
 """The two networks as they run, in ONNX Runtime on a CPU: no torch is imported, and a session is made in 0.1 s.
 
-ocr.training.lines has the same networks in torch, to train; a test holds them against each other.
+ocr.training.lines and ocr.learning have the same networks in torch, to train; a test holds them against each other.
 """
 
 import json
@@ -36,7 +36,7 @@ _CODED = ".scale"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSizes:
-    """The sizes of the network that reads a line; ocr.training.lines.reader_net says what each is."""
+    """The sizes of the network that reads a line; ocr.learning.reader_net says what each is."""
 
     num_classes: int
     height: int = HEIGHT_PX

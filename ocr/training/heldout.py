@@ -12,6 +12,7 @@ import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pymupdf
 
@@ -22,9 +23,9 @@ from ocr.training.pages.truth.grounded import regions, to_thousandths
 from ocr.training.pages.truth.page_truth import Glyphs, Sheet, UnreadableError, extract
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
-from ocr.training.sampling_pages.samples import Prompt
 
 RENDER_DPI = 200
+Prompt = Literal["plain", "grounded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

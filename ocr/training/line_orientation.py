@@ -7,9 +7,7 @@ DATA is an ocr.training.corpus folder, PDFS a folder of documents, OUT the safet
 
 import argparse
 import io
-import math
 import random
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from torch import Tensor, nn
 from encoders.views import UInt8Array
 from ocr.imaging.ink import contrast_of, print_in
 from ocr.imaging.measures import ORIENTATION_INK
+from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.orientation.line_samples import chosen, find_places, windows
 from ocr.orientation.net import FIRST, SECOND
 from ocr.training.pages.compose import compose_form
@@ -97,7 +96,7 @@ def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, 
                     if _is_level(page):
                         yield _drawing(page.get_displaylist(), max(page.rect.width, page.rect.height)), True
             elif kind < _SHARES[1]:
-                sheet = compose_form(rng, text, fonts, draw_form(rng), pictures=pictures, grounded=False)
+                sheet = compose_form(rng, text, fonts, draw_form(rng), pictures=pictures)
                 yield _drawing(sheet.display, max(sheet.width_pt, sheet.height_pt)), True
             elif kind < _SHARES[2]:
                 with _other_script(rng) as document:
@@ -160,21 +159,24 @@ def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Netw
     torch.manual_seed(0)
     network = Network().to(device)
     inputs, answers = torch.from_numpy(pieces).to(device), torch.from_numpy(labels).to(device)
-    optimizer = torch.optim.AdamW(network.parameters(), 6e-3, weight_decay=2e-3)
-    start, step = time.monotonic(), 0
-    while (passed := (time.monotonic() - start) / seconds) < 1:
-        step += 1
-        for group in optimizer.param_groups:
-            group["lr"] = 6e-3 * min(1.0, step / 200) * (0.5 + 0.5 * math.cos(math.pi * passed)) + 1e-6
+    mean = MeanWeights(network, every=1, keep=0.98, young=20)
+
+    def losses() -> Losses:
         index = torch.randint(0, len(inputs), (1536,), device=device)
         seen = inputs[index].float() / 255
         seen = torch.roll(seen, (random.randint(-1, 1), random.randint(-6, 6)), (1, 2))
         gain, grain = torch.rand(2, len(seen), 1, 1, device=device)
         seen = (seen * (0.8 + 0.3 * gain) + 0.12 * grain * torch.randn_like(seen)).clamp(0, 1)
-        loss = F.cross_entropy(network(seen), answers[index], label_smoothing=0.01)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        return {"pieces": F.cross_entropy(network(seen), answers[index], label_smoothing=0.01)}
+
+    learn(
+        torch.optim.AdamW(network.parameters(), 6e-3, weight_decay=2e-3),
+        Schedule(minutes=seconds / 60, flat=0.0, warm_up=200),
+        mean,
+        losses,
+        lambda: f"{len(pieces)} pieces",
+    )
+    network.load_state_dict(mean.weights)
     return network
 
 

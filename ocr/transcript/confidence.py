@@ -72,7 +72,7 @@ class Calibration:
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise CheckpointError(
                 f"{path} holds no calibration ({type(error).__name__}: {error}); fetch it again, fit it with "
-                "`python -m ocr.training.calibrate`, or delete it to do without"
+                "`python -m ocr.training.calibrate` in a checkout, or delete it to do without"
             ) from error
 
     def to_json(self) -> dict[str, Any]:

@@ -11,8 +11,11 @@ from PIL import Image
 from ocr.imaging import planes
 from ocr.orientation.detect import Orientation, detect
 from pipeline.api.page_text import PageText, of_result
+from pipeline.config.schema import Config
 from pipeline.documents.blank import is_blank
+from pipeline.documents.images import to_rgb
 from pipeline.documents.settings import TileSettings
+from pipeline.outcome.doubt import doubtful_below, judged
 from pipeline.outcome.results import blank_result
 from pipeline.stages.render import PageImage
 from pipeline.stages.tile import tile
@@ -29,7 +32,7 @@ class ImageReader:
     """
 
     def __init__(self) -> None:
-        self._lines = _line_reader()
+        self._lines, self._below = _line_reader(), doubtful_below(Config())
 
     def read(
         self, image: Image.Image, *, path: str = "", number: int = 1, dpi: float | None = None
@@ -38,7 +41,7 @@ class ImageReader:
         from pipeline.stages.read_lines import read_lines
 
         start = time.perf_counter()
-        pixels = planes.of_picture(_on_white(image))
+        pixels = planes.of_picture(to_rgb(image))
         page = PageImage(
             page=Page(path=path, sha256="", kind="image", page_index=number - 1),
             pixels=pixels,
@@ -48,20 +51,13 @@ class ImageReader:
             render_s=time.perf_counter() - start,
         )
         (rendered,) = tile([page], TileSettings(lines=True))
-        return of_result(blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines))
+        result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
+        return of_result(judged(result, below=self._below))
 
 
 def orientation_of(image: Image.Image) -> Orientation:
     """Returns how far the picture is to be turned clockwise to be upright."""
-    return detect(planes.of_picture(_on_white(image)))
-
-
-def _on_white(image: Image.Image) -> Image.Image:
-    """Returns the picture as RGB, what is transparent in it as white."""
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
+    return detect(planes.of_picture(to_rgb(image)))
 
 
 def _line_reader() -> "LineReader":

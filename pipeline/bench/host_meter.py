@@ -1,16 +1,19 @@
-"""Measures memory and CPU time of this process and of its workers, from /proc.
+"""Measures memory and CPU time of this process and of its workers. Needs the extra `bench`."""
 
-On other systems than Linux it sees neither workers nor memory.
-"""
-
+import contextlib
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-_PROC = Path("/proc")
+from pipeline.errors import ConfigError
+
+try:
+    import psutil
+except ImportError as missing:
+    raise ConfigError("measuring a run needs one more package: pip install psutil") from missing
+
 _PERIOD_S = 0.5  # a measurement takes some milliseconds
 
 
@@ -31,35 +34,29 @@ class HostUse:
         return self.main_bytes + self.worker_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
-    """A process as listed in /proc. started_s: seconds from the machine's start to the process's."""
-
-    pid: int
-    parent: int
-    rss_bytes: int
-    cpu_s: float
-    started_s: float
-
-
 def host_use() -> HostUse:
     """Returns the current use of the host."""
-    cpu_s = sum(os.times()[:4])  # its own, and of those of its children that ended
-    main = _read(os.getpid())
-    workers = list(_descendants(os.getpid()))
-    return HostUse(
-        main_bytes=main.rss_bytes if main else 0,
-        worker_bytes=sum(worker.rss_bytes for worker in workers),
-        cpu_s=cpu_s + sum(worker.cpu_s for worker in workers),
-    )
+    main = psutil.Process()
+    cpu_s = sum(main.cpu_times()[:4])  # its own, and of those of its children that ended
+    worker_bytes = 0
+    for worker in main.children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            worker_bytes += worker.memory_info().rss
+            cpu_s += sum(worker.cpu_times()[:4])
+    return HostUse(main_bytes=main.memory_info().rss, worker_bytes=worker_bytes, cpu_s=cpu_s)
 
 
 def process_age_s() -> float:
-    """Returns the seconds since this process was started, to a hundredth; 0 where the system does not tell."""
-    found = _read(os.getpid())
-    if found is None:
+    """Returns the seconds since this process was started, to a hundredth; 0 where the system does not tell.
+
+    psutil tells the time of day when it was, by a boot time in whole seconds. Source: proc(5).
+    """
+    try:
+        fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
+        uptime_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+    except OSError:
         return 0.0
-    return float((_PROC / "uptime").read_text(encoding="ascii").split()[0]) - found.started_s
+    return uptime_s - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 class HostMeter:
@@ -97,34 +94,3 @@ class HostMeter:
             cpu_s=max(self.peak.cpu_s, found.cpu_s),
         )
         self.peak_bytes = max(self.peak_bytes, found.total_bytes)
-
-
-def _descendants(pid: int) -> Iterator[_Process]:
-    children: dict[int, list[_Process]] = {}
-    for entry in _PROC.glob("[0-9]*"):
-        if process := _read(int(entry.name)):
-            children.setdefault(process.parent, []).append(process)
-    waiting = [pid]
-    while waiting:
-        found = children.get(waiting.pop(), [])
-        waiting += [process.pid for process in found]
-        yield from found
-
-
-def _read(pid: int) -> _Process | None:
-    """Returns a process from /proc/PID/stat, None if it has ended; the name before the last bracket may be anything.
-
-    Source: proc(5).
-    """
-    try:
-        fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # it has ended, or there is no /proc
-        return None
-    ticks = os.sysconf("SC_CLK_TCK")
-    return _Process(
-        pid=pid,
-        parent=int(fields[1]),
-        rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
-        cpu_s=sum(map(int, fields[11:15])) / ticks,
-        started_s=int(fields[19]) / ticks,
-    )

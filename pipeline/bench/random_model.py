@@ -1,7 +1,10 @@
-"""Makes a model with random weights, and a tokenizer for it."""
+"""Gives random weights to modules built on the meta device; makes a whole model with such, and a tokenizer for it."""
+
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models
+from torch import nn
 
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, LoadedModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
@@ -9,6 +12,25 @@ from ocr.model.random_weights import redraw
 from pipeline.bench.model_names import RANDOM
 
 _LINE_WORDS = 12
+
+
+def draw(module: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+    """Replaces the parameters by random ones, drawn on the device; buffers move there with their numbers.
+
+    Rotary positions of transformers, whose numbers the meta device does not hold, are computed again.
+    """
+    for owner in list(module.modules()):
+        for name, parameter in owner._parameters.items():
+            if parameter is not None:
+                empty = torch.empty(parameter.shape, dtype=dtype, device=device)
+                owner._parameters[name] = nn.Parameter(empty, requires_grad=False)
+        for name, child in owner.named_children():
+            rotary: Any = child
+            if getattr(rotary, "inv_freq", None) is not None and rotary.inv_freq.is_meta:
+                setattr(owner, name, type(rotary)(rotary.config))
+    module.to(device).eval()
+    if device.type != "meta":  # it draws nothing, and takes no generator
+        redraw(module)
 
 
 def _letters(vocab_size: int) -> Tokenizer:
@@ -26,10 +48,7 @@ def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -
     """Returns a model with random weights, drawn on the device. Its tokenizer knows no words of a prompt."""
     with torch.device("meta"):
         model = OcrModel.from_config(config)
-    model = model.to_empty(device=device).to(dtype).eval().requires_grad_(False)
-    redraw(model)
-    text = model.language_model
-    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # to_empty left its tables undefined
+    draw(model, device, dtype)
     return LoadedModel(
         model=model,
         tokenizer=_letters(config.language.vocab_size),

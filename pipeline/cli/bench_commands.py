@@ -1,13 +1,15 @@
 """Defines the `bench` commands: parse, load, call, print. Each command imports the heavy modules it needs."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline.cli.console import say, start_logging, verbose_option
+
+if TYPE_CHECKING:
+    from pipeline.bench.bench_figures import Figures
 
 
 @click.group()
@@ -110,21 +112,20 @@ def bench_encoder(
 ) -> None:
     """Time the vision encoder with and without graphs against transformers' own, in the table of vLLM's benchmark."""
     start_logging(verbose)
-    from pipeline.bench.encoding import encoder_report
+    from pipeline.device.startup.loading import calm_threads
+
+    calm_threads()
+    from pipeline.bench.encoding import encoder_bench
     from pipeline.bench.encoding.requests import parse_buckets
-    from pipeline.bench.ranks import rank_report
+    from pipeline.bench.ranks import rank_bench
 
     options |= {
         "buckets": parse_buckets(buckets),
         "frames": frames or 0,
         "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
     }
-    if ranks is not None:
-        spread = rank_report.run(ranks=ranks, **options)
-        _show(rank_report.lines(spread), spread, output_json)
-        return
-    result = encoder_report.run(**options)
-    _show(encoder_report.lines(result), result, output_json)
+    found = encoder_bench.run(**options) if ranks is None else rank_bench.run(ranks=ranks, **options)
+    _show(found, output_json)
 
 
 @bench.command("decode")
@@ -162,10 +163,12 @@ def bench_encoder(
 def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
     """Time decoding with and without drafts against transformers' generate, and compare the output."""
     start_logging(verbose)
-    from pipeline.bench.generation import decode_report
+    from pipeline.device.startup.loading import calm_threads
 
-    result = decode_report.run(**options)
-    _show(decode_report.lines(result), result, output_json)
+    calm_threads()
+    from pipeline.bench.generation import decode_bench
+
+    _show(decode_bench.run(**options), output_json)
 
 
 @bench.command("pipeline")
@@ -204,18 +207,14 @@ def bench_pipeline(
     A directory with a config.json but no weights is a model of that shape with random weights.
     """
     start_logging(verbose)
-    from pipeline.bench.whole_run import measured, run_bench, run_report
+    from pipeline.bench.whole_run import measured, run_bench
 
-    result = run_bench.bench(measured.PipelineBenchSettings(paths=paths, model=model, **options))
-    _show(run_report.lines(result), result, output_json)
-
-
-class _Result(Protocol):
-    def to_json(self) -> Any: ...
+    asked = measured.PipelineBenchSettings(paths=paths, model=model, **options)
+    _show(run_bench.run(asked), output_json)
 
 
-def _show(lines: Iterable[str], result: _Result, output_json: str | None) -> None:
+def _show(found: "Figures", output_json: str | None) -> None:
     """Prints the report, and writes all figures as one JSON object if asked to. Raises: OSError."""
-    say(lines)
+    say(found.lines)
     if output_json:
-        Path(output_json).write_text(json.dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
+        Path(output_json).write_text(json.dumps(found.values, indent=2) + "\n", encoding="utf-8")

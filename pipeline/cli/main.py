@@ -14,6 +14,7 @@ from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import prune, vacuum, verify
 from pipeline.cli.datasette_command import datasette
 from pipeline.cli.doctor_command import doctor
+from pipeline.cli.finetune_command import finetune
 from pipeline.cli.reading_commands import evaluate, export, search, status
 from pipeline.cli.report_command import report
 from pipeline.cli.run_command import run
@@ -24,6 +25,7 @@ from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
 from storage.strings.printable import on_screen
 
+_STREAMS = ("stdin", "stdout", "stderr")  # in the order of their numbers
 # Errors that writing to a stream raises, and opening a file hardly ever.
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
@@ -49,6 +51,7 @@ for command in (
     vacuum,
     datasette,
     doctor,
+    finetune,
     bench,
     init,
     completion,
@@ -58,6 +61,8 @@ for command in (
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints the error if a command raised one."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_streams()
     code = _run_command(args)
     model = sys.modules.get("pipeline.device.threads.threaded_model")
     # With threads at work or a lost GPU, the interpreter's shutdown would abort the process with another exit code; and
@@ -92,6 +97,19 @@ def _run_command(args: Sequence[str] | None) -> int:
     except (Exception, KeyboardInterrupt, StopRequest, click.Abort) as error:
         return _report(error)
     return result if isinstance(result, int) else 0
+
+
+def _open_streams() -> None:
+    """Opens streams that were closed when the process was started (>&-), to nowhere.
+
+    Otherwise files that are opened get their numbers, and what a library prints ends up in them.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
+        pass
+    os.close(number)
+    for number, name in enumerate(_STREAMS):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _forget_stdout() -> None:

@@ -17,7 +17,7 @@ from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory
 from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
-from pipeline.config.ladder_section import LadderConfig
+from pipeline.config.ladder_section import DEFAULT_RETRY_STEPS, LadderConfig, RetryStepConfig
 from pipeline.config.page_selection import parse_pages
 from pipeline.config.section import Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
@@ -217,7 +217,8 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     """Returns the sha256 of all settings that affect a page's text.
 
     These are render, tile, prompt, decode, ladder, weights (including those of the orientation model), the line reader,
-    and a text layer that replaces a reading; not device, dtype, encoder, paths, batch size or version.
+    and a text layer that replaces a reading; not device, dtype, encoder, paths, batch size or version. Where pages are
+    read line by line, tile, decode and retry steps count as by default unless a step has whole pages read.
     weights_sha256: from ocr.model_files.fingerprint. config: from `resolved`, so that no page is read again for which
     `auto` means the same as before.
     """
@@ -225,7 +226,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         orientation_sha256,  # numpy and the hub's client, which few commands need
     )
 
-    config = _with_ngrams(config, DeepSeekFamily())  # those of a resolved configuration are known
+    config = _with_ngrams(_acting(config), DeepSeekFamily())  # those of a resolved configuration are known
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))
@@ -247,6 +248,20 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         {**settings, **layer, **lines, **video, **turns, "weights": weights_sha256}, sort_keys=True
     )
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _acting(config: Config) -> Config:
+    """Returns the configuration with what the line reader does not look at as it is by default."""
+    rungs = config.ladder.rungs
+    if config.reader != "lines" or any(rung.model or rung.reader == "page" for rung in rungs):
+        return config
+    idle = [rung for rung in DEFAULT_RETRY_STEPS if not _changes_lines(rung)]
+    ladder = config.ladder.model_copy(update={"rungs": [*idle, *filter(_changes_lines, rungs)]})
+    return config.model_copy(update={"tile": TileConfig(), "decode": DecodeConfig(), "ladder": ladder})
+
+
+def _changes_lines(rung: RetryStepConfig) -> bool:
+    return rung.text_layer or rung.dpi is not None
 
 
 def ingest_settings(config: Config, passwords: tuple[str, ...] = ()) -> IngestSettings:

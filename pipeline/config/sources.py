@@ -6,7 +6,7 @@ key.
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -66,7 +66,7 @@ def read_yaml(path: str) -> dict[str, Any]:
     import yaml  # imported late, here and below: most runs have no YAML at all
 
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        values = _loaded(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigError(f"{path}: cannot read the configuration: {reason}; check --config") from None
@@ -75,6 +75,24 @@ def read_yaml(path: str) -> dict[str, Any]:
     if not isinstance(values, dict | None):
         raise ConfigError(f"{path}: expected `key: value` lines, found a {type(values).__name__}")
     return values or {}
+
+
+def _loaded(text: str) -> Any:
+    """Returns what YAML says. Raises: yaml.YAMLError, also where a key stands twice: it drops the first value."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            lines: dict[str, int] = {}
+            for key, _ in node.value:
+                here = key.start_mark.line + 1
+                if (first := lines.setdefault(str(key.value), here)) != here:
+                    raise yaml.YAMLError(
+                        f"{key.value} stands twice, in lines {first} and {here}; make one of them"
+                    )
+            return super().construct_mapping(node, deep)
+
+    return yaml.load(text, Loader)
 
 
 def anchored(values: dict[str, Any], folder: str) -> dict[str, Any]:

@@ -4,37 +4,12 @@ import os
 import re
 from pathlib import Path
 
-_REMOTE = frozenset(
-    {
-        *(
-            "nfs",
-            "nfs4",
-            "cifs",
-            "smb3",
-            "smbfs",
-            "9p",
-            "afs",
-            "ceph",
-            "coda",
-            "gfs2",
-            "glusterfs",
-            "lustre",
-            "ncpfs",
-        ),
-        *(
-            "beegfs",
-            "gpfs",
-            "ocfs2",
-            "orangefs",
-            "davfs",
-            "fuse.sshfs",
-            "fuse.s3fs",
-            "fuse.rclone",
-            "fuse.gcsfuse",
-        ),
-        *("fuse.glusterfs", "fuse.ceph", "fuse.davfs", "fuse.cifs", "fuse.goofys", "fuse.mount-s3", "drvfs"),
-    }
-)
+# File systems that another host may write to at the same time.
+_REMOTE = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "coda", "gfs2", "glusterfs", "lustre", "ncpfs",
+    "beegfs", "gpfs", "ocfs2", "orangefs", "davfs", "drvfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
+    "fuse.glusterfs", "fuse.ceph", "fuse.davfs", "fuse.cifs", "fuse.goofys", "fuse.mount-s3",
+})  # fmt: skip
 _MOUNTS = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 

@@ -54,5 +54,10 @@ def _row(name: str, stats: Mapping[str, Any]) -> EncoderRow:
         padding=float(stats.get("padding_share", 0.0)) if stats.get("replays") else None,
         graph_mib=float(stats["graph_mib"]) if stats.get("graph_mib") else None,
         capture_s=float(stats.get("capture_seconds", 0.0)),
-        faults={words: int(stats[key]) for key, words in _FAULTS.items() if stats.get(key)},
+        faults={words: _count(stats[key]) for key, words in _FAULTS.items() if stats.get(key)},
     )
+
+
+def _count(value: Any) -> int:
+    """Returns a count, or the number of sizes that are listed by axis."""
+    return sum(map(len, value.values())) if isinstance(value, Mapping) else int(value)

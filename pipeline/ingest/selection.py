@@ -82,6 +82,8 @@ class Selection:
             return _NOTHING
         ingest = self._config.ingest
         wanted, num_left_out = select_pages(document.num_pages, ingest.pages, ingest.max_pages_per_document)
+        if not wanted and document.num_pages and ingest.pages is not None:
+            counts.told[f"has none of the pages {ingest.pages}, which were asked for"] += 1
         plan = await self._ask(
             document.sha256,
             wanted,

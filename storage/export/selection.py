@@ -53,7 +53,7 @@ class Selection:
 def parse_since(db: Database, text: str) -> Since:
     """Returns what "last", a run's number, or an ISO 8601 date or time (UTC unless it says otherwise) stands for.
 
-    "last" is the last run that stored a page and has ended; a number means that run and all later ones.
+    "last" is the last run that has ended, which may have read nothing; a number means that run and all later ones.
     Raises: SelectionError.
     """
     if text == "last":
@@ -121,9 +121,7 @@ def _last_run(db: Database) -> Since:
     alive = is_locked(path)
     with explained(path):
         (number,) = db.conn.execute(
-            "SELECT max(id) FROM runs r WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.run_id = r.id)"
-            " AND (state <> 'running' OR NOT ?)",
-            (alive,),
+            "SELECT max(id) FROM runs WHERE state <> 'running' OR NOT ?", (alive,)
         ).fetchone()
     # A database without such a run has nothing new.
     return Since(first_run=1, last_run=0) if number is None else Since(first_run=number, last_run=number)

@@ -8,7 +8,7 @@ into headline.json beside this file, each with its commit, machine, spread and t
 not made keeps its last. Ends with 1 where one is more than 10% worse than the last on the same kind of machine, beside
 the yardstick (Tesseract's CPU seconds; a matrix product's and a copy's rate), and with 2 where a command fails or a set
 is missing. Quality is of all pages, costs are of 16, so that the CPU's part ends in 10 minutes on two cores that are
-otherwise idle: 515 CPU seconds of quality and 220 of costs, at 1.4 to 2.0 a page. The first time Tesseract has to read
+otherwise idle: 330 CPU seconds of quality and 180 of costs, at 1.0 to 1.6 a page. The first time Tesseract has to read
 all the sets as well (500 CPU seconds more); its texts are kept in DIR.
 """
 

@@ -8,6 +8,7 @@ OUT_DIR then holds
 - fonts/index.json and fonts/{train,heldout}/: fonts cut down to the characters of pages,
 - pdfs/index.json and pdfs/{train,valid}/: born-digital pages with a sound text layer,
 - pictures/index.json and pictures/*.jpg: photographs and drawings without letters,
+- characters.json: those to learn, which are the shipped line reader's (change them for another reader),
 - manifest.json: every package with its version and licence, and the sizes.
 """
 
@@ -20,6 +21,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from ocr.model_files.locate import LINES, SHIPPED, find_directory
 from ocr.training.corpus.font_files import build_fonts, load_table
 from ocr.training.corpus.packages import CorpusError, Package, fetch
 from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
@@ -55,6 +57,9 @@ def build(options: argparse.Namespace) -> dict[str, object]:
         else:
             manifest[part] = _pdfs(folder, cache, options)
     _write(path, manifest)
+    shipped = json.loads((find_directory(SHIPPED) / LINES / "reader.json").read_text(encoding="utf-8"))
+    if not (out / "characters.json").exists():
+        _write(out / "characters.json", shipped["characters"])
     return manifest
 
 

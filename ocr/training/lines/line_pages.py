@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pymupdf
-from tokenizers import Tokenizer
 
 from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, is_whole, table
 from ocr.training.lines.page_lines import Place, lines_of
@@ -14,8 +13,8 @@ from ocr.training.lines.page_marks import Marks
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.typewriter import is_typed, wear_type
 from ocr.training.pages.camera import camera, paint
+from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.truth.page_truth import Sheet, extract, transform
-from ocr.training.sampling_pages.samples import USELESS_DRAW, Sampler
 
 _SMALL = 0.2  # share of composed pages that are a small sheet in large type
 _BEYOND = (255, 255, 127)  # greys of a canvas where the page ends: white twice as often
@@ -30,16 +29,14 @@ _NOTHING_PX = (14, 60)  # their type sizes
 
 
 class LinePages:
-    """Draws pages without end. split: share of lines that end at wide white; see Sampler for the other arguments."""
+    """Draws pages without end. sources: the corpus's split. split: share of lines that end at wide white."""
 
-    def __init__(
-        self, folder: Path, tokenizer: Tokenizer, characters: str, *, sources: str, split: float
-    ) -> None:
-        self.sampler = Sampler(folder, tokenizer, characters, split=sources, font_split="train")
+    def __init__(self, folder: Path, *, sources: str, split: float) -> None:
+        self.source = PageSource(folder, split=sources)
         self.scans = Scans(folder / "scans", sources)
         faces = [
             folder / "fonts" / family.styles.get("bold", family.styles["regular"])
-            for family in self.sampler.fonts.families
+            for family in self.source.fonts.families
             if family.kind in ("sans", "serif", "mono")
         ]
         self.marks = Marks(folder / "hands", faces, self.scans)
@@ -50,25 +47,25 @@ class LinePages:
 
         real, scans: shares of pages from documents, and of real scans where there are some.
         """
-        self.sampler.look_for_documents()
+        self.source.look_for_documents()
         try:
             if self.scans.printed and rng.random() < scans:
                 drawn = self.scans.draw(rng, _HANDS)
                 if drawn and rng.random() < _MARKED_SCANS:
                     return self._marked(rng, drawn, WIDTH_PX, HEIGHT_PX)
                 return drawn
-            if self.sampler.documents and rng.random() < real:
+            if self.source.documents and rng.random() < real:
                 return self._real(rng)
             if rng.random() < _SMALL:
-                return self._drawn(rng, self.sampler.synthetic_small(rng, "tile", short=False))
-            return self._drawn(rng, self.sampler.synthetic_page(rng, "plain"))
+                return self._drawn(rng, self.source.small(rng))
+            return self._drawn(rng, self.source.composed(rng))
         except USELESS_DRAW:
             return None
 
     def empty(self, rng: random.Random) -> DrawnPage | None:
         """Returns a page with pictures, perhaps with handwriting, and no text, or None if this draw gave none."""
         try:
-            pixels = np.array(self.sampler.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
+            pixels = np.array(self.source.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
         except USELESS_DRAW:
             return None
         nothing = [_anywhere(rng) for _ in range(rng.randint(*_NOTHING))]
@@ -98,11 +95,11 @@ class LinePages:
         )
 
     def _words(self, rng: random.Random) -> str:
-        source = self.sampler.source
+        source = self.source.text
         return source.phrase(rng, source.category(rng), rng.choice((1, 2, 2, 3, 4, 6)))
 
     def _real(self, rng: random.Random) -> DrawnPage | None:
-        file, pages = rng.choice(self.sampler.documents)
+        file, pages = rng.choice(self.source.documents)
         pymupdf.TOOLS.reset_mupdf_warnings()
         with pymupdf.open(file) as document:
             page = document[rng.choice(pages)]

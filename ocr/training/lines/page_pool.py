@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, Generic, TypeVar, cast
 
+from torch.utils.data import DataLoader, IterableDataset
+
 Batch = TypeVar("Batch")
 _AHEAD = 8  # batches that wait to enter the pool
 _FREE_USES = 4  # the first batches may be used so much more often
@@ -63,3 +65,15 @@ def copied(batch: Batch) -> Batch:
         field.name: getattr(batch, field.name).clone() for field in fields(cast(Any, batch))
     }
     return cast(Batch, replace(cast(Any, batch), **tensors))
+
+
+def batches(dataset: IterableDataset[Batch], workers: int, prefetch: int = 2) -> Iterator[Batch]:
+    """Returns the dataset's batches, drawn by `workers` processes (in this one where 0), `prefetch` ahead in each."""
+    loader: DataLoader[Batch] = DataLoader(
+        dataset,
+        batch_size=None,
+        num_workers=workers,
+        prefetch_factor=prefetch if workers else None,
+        multiprocessing_context="spawn" if workers else None,
+    )
+    return iter(loader)

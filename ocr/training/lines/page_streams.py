@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
+from ocr.learning.line_learning import classes_of
 from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.line_pages import LinePages
 
-FIRST_CLASS = 2  # of the characters: 0 is the blank, 1 the space
 UNKNOWN = -1  # the label of a line that only a teacher reads
 # Shares of lines that end at wide white: a reader must bear what finders do, but a finder learns one way.
 _READER_SPLIT, _FINDER_SPLIT = 0.6, 1.0
@@ -48,7 +47,7 @@ class CellBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What pages are drawn from. data: a folder of ocr.training.corpus with tokenizer.json.
+    """What pages are drawn from. data: a folder of ocr.training.corpus.
 
     characters: those to learn. pages: in a batch. real, scans: shares from documents and of scans. split: "train" or
     "valid". unlabelled: the reader gets lines without a label, too.
@@ -68,8 +67,7 @@ class Source:
         worker = torch.utils.data.get_worker_info()
         if worker:
             torch.set_num_threads(1)
-        tokenizer = Tokenizer.from_file(str(self.data / "tokenizer.json"))
-        pages = LinePages(self.data, tokenizer, self.characters, sources=self.split, split=split)
+        pages = LinePages(self.data, sources=self.split, split=split)
         return pages, random.Random(f"{self.split}/{self.seed}/{worker.id if worker else 0}")
 
 
@@ -81,7 +79,7 @@ class ReaderPages(IterableDataset[LineBatch]):
 
     def __iter__(self) -> Iterator[LineBatch]:
         pages, rng = self.source.open(_READER_SPLIT)
-        classes = {" ": 1, **{c: i + FIRST_CLASS for i, c in enumerate(self.source.characters)}}
+        classes = classes_of(self.source.characters)
         while True:
             drawn: list[DrawnPage] = []
             while len(drawn) < self.source.pages:

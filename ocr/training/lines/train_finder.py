@@ -15,16 +15,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.int8 import fill
+from ocr.learning.learning_loop import Losses, MeanWeights, learn
 from ocr.line_reader.networks import DROP_PX
 from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.finder_targets import HALVING
-from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
-from ocr.training.lines.page_pool import PagePool
+from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
 from ocr.training.lines.scan_pages import Scans
+from ocr.training.lines.training_options import begin, parser, schedule_of
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
-from ocr.training.sampling_pages.loader import batches
-from ocr.training.trainer.rate_schedule import Schedule
 
 _FLAT, _DECAY = 0.3, 0.02
 _WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used
@@ -77,17 +76,17 @@ class FinderTraining:
         held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
         if Scans(args.data / "scans", "valid").printed:
             held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
-        pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, float("inf"))
+        pool = PagePool(batches(self._pages("train"), args.workers), args.held, float("inf"))
 
         def losses() -> Losses:
             return self.losses(pool.draw(), random.choice(_WEAR))
 
         def check() -> str:
             self.save()
-            return f"{self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
+            return f"HELD-OUT pages: {self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
 
-        schedule = Schedule(minutes=args.minutes, flat=_FLAT)
-        learn(args, self.optimiser, schedule, self.mean, losses, check)
+        schedule = schedule_of(args, flat=_FLAT)
+        learn(self.optimiser, schedule, self.mean, losses, check, goes_on=bool(args.weights))
 
     def _pages(self, split: str, scans: float | None = None) -> FinderPages:
         args = self.args

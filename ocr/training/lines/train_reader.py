@@ -1,4 +1,4 @@
-"""Trains the network that reads a line of text (ocr.training.lines.reader_net):
+"""Trains the network that reads a line of text (ocr.learning.reader_net):
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
@@ -22,21 +22,20 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.int8 import fill
+from ocr.learning.learning_loop import Losses, MeanWeights, learn
+from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, open_net, read_frames, spelled
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.training.lines.learning import Losses, MeanWeights, begin, learn, parser
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
-from ocr.training.lines.page_pool import PagePool
-from ocr.training.lines.page_streams import FIRST_CLASS, UNKNOWN, LineBatch, ReaderPages, Source
-from ocr.training.lines.reader_net import ReaderNet
+from ocr.training.lines.page_pool import PagePool, batches
+from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Source
 from ocr.training.lines.scan_pages import Scans
-from ocr.training.sampling_pages.loader import batches
-from ocr.training.trainer.rate_schedule import Schedule
+from ocr.training.lines.training_options import begin, parser, schedule_of
 
 _FLAT, _WARM_UP = 0.25, 300
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
-_BLANK = 0
 _SEEN, _NEAR = (
     -0.7,
     2,
@@ -79,14 +78,14 @@ SHAPES = {
 
 def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
     """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them."""
-    log_probs, frames = _read(net, lines)
+    log_probs, frames = read_frames(net, lines.images, lines.widths)
     if teacher is None:
         return {"ctc": ctc_loss(log_probs, frames, lines.labels)}
     with torch.no_grad():
-        taught, counted = _read(teacher, lines)
+        taught, counted = read_frames(teacher, lines.images, lines.widths)
     best = taught.argmax(-1).cpu()
     labels = [
-        _spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
+        spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
         for row, count, label in zip(best, counted.tolist(), lines.labels, strict=True)
     ]
     share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
@@ -105,35 +104,13 @@ def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor, share: floa
     teacher. Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
     """
     inside = torch.arange(taught.shape[1], device=taught.device)[None] < counted[:, None]
-    line, frame = (inside & (taught[..., _BLANK] < _SEEN)).nonzero(as_tuple=True)
+    line, frame = (inside & (taught[..., BLANK] < _SEEN)).nonzero(as_tuple=True)
     near = ((frame + 0.5) / share).long()[:, None] + torch.arange(-_NEAR, _NEAR + 1, device=frame.device)
     near = near.clamp(0, log_probs.shape[1] - 1)
-    surest = log_probs[line[:, None], near, _BLANK].argmin(1, keepdim=True)
+    surest = log_probs[line[:, None], near, BLANK].argmin(1, keepdim=True)
     own, goal = log_probs[line, near.gather(1, surest)[:, 0], 1:], taught[line, frame, 1:]
     apart = F.kl_div(own.log_softmax(-1), goal.log_softmax(-1), reduction="sum", log_target=True)
     return apart / max(1, len(line))
-
-
-def ctc_loss(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
-    """Returns the loss per character; lines without text count as one, those too narrow for their text nothing.
-
-    log_probs: [N, T, C], of which `frames` [N] count.
-    """
-    lengths = torch.tensor([len(label) for label in labels])
-    device = log_probs.device
-    if not int(lengths.sum()):  # not every CTC takes a batch without any text
-        inside = torch.arange(log_probs.shape[1], device=device)[None] < frames[:, None].to(device)
-        return -(log_probs[..., _BLANK] * inside).sum() / len(lengths)
-    loss = F.ctc_loss(
-        log_probs.transpose(0, 1),
-        torch.cat(labels).to(device),
-        frames,
-        lengths.to(device),
-        blank=_BLANK,
-        reduction="none",
-        zero_infinity=True,
-    )
-    return loss.sum() / lengths.clamp(min=1).sum().to(device)
 
 
 @torch.no_grad()
@@ -155,25 +132,10 @@ def _readings(
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Yields what is read in each line, and its label."""
     for lines in cut_lines(batch, device, strength):
-        log_probs, frames = _read(net, lines)
+        log_probs, frames = read_frames(net, lines.images, lines.widths)
         best = log_probs.argmax(-1).cpu()
         for row, count, label in zip(best, frames.tolist(), lines.labels, strict=True):
-            yield _spelled(row[:count]).tolist(), label.tolist()
-
-
-def _spelled(classes: Tensor) -> Tensor:
-    """Returns the characters' classes that frames spell."""
-    found: Tensor = torch.unique_consecutive(classes)
-    return found[found != _BLANK]
-
-
-def _read(net: ReaderNet, lines: Lines) -> tuple[Tensor, Tensor]:
-    """Returns [N, T, C] float32 log-probabilities and the number of frames of each line."""
-    device = lines.images.device
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-        images = lines.images.float().contiguous(memory_format=torch.channels_last)
-        logits, frames = net(images, lines.widths.to(device))
-    return logits.float().log_softmax(-1), frames
+            yield spelled(row[:count]).tolist(), label.tolist()
 
 
 class ReaderTraining:
@@ -203,7 +165,7 @@ class ReaderTraining:
         held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
         if Scans(args.data / "scans", "valid").printed:
             held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
-        pool = PagePool(batches(self._pages("train"), args.workers, prefetch=2), args.held, args.uses)
+        pool = PagePool(batches(self._pages("train"), args.workers), args.held, args.uses)
         shelves = LineShelves(
             fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)),
             batch_px=args.batch_px,
@@ -215,17 +177,16 @@ class ReaderTraining:
 
         def check() -> str:
             self.save()
-            return f"{self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
+            return f"HELD-OUT pages: {self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
 
-        schedule = Schedule(minutes=args.minutes, flat=_FLAT, warm_up=_WARM_UP)
-        learn(args, self.optimiser, schedule, self.mean, next_losses, check)
+        schedule = schedule_of(args, flat=_FLAT, warm_up=_WARM_UP)
+        learn(self.optimiser, schedule, self.mean, next_losses, check, goes_on=bool(args.weights))
 
     def _taught_by(self, folder: Path) -> ReaderNet:
-        config = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
-        if config["characters"] != self.characters:
+        teacher, characters = open_net(folder)
+        if characters != self.characters:
             raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
-        teacher = Shape.of(folder).net(self.characters)
-        fill(teacher, folder / "reader.safetensors")
+        teacher.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return teacher.to(self.device).eval().requires_grad_(False)
 
     def _pages(self, split: str, scans: float | None = None) -> ReaderPages:

@@ -1,7 +1,6 @@
 """Converts a page in points to the pixels of a canvas, straight or as a scanner sees it."""
 
 import random
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,20 +8,7 @@ import pymupdf
 
 from ocr.training.pages.truth.page_truth import Sheet
 
-TILE_PX, GLOBAL_PX = 640, 1024
-View = Literal["tile", "page", "whole"]
 Size = tuple[int, int]
-
-
-def canvas_size(view: View, grid: tuple[int, int], width_pt: float, height_pt: float) -> tuple[Size, Size]:
-    """Returns (canvas size, size of the page on it), both (width, height) in pixels."""
-    if view == "page":
-        size = (TILE_PX * grid[0], TILE_PX * grid[1])
-        return size, size
-    side = TILE_PX if view == "tile" else GLOBAL_PX
-    factor = side / max(width_pt, height_pt)
-    inner = (side, side) if view == "tile" else (round(width_pt * factor), round(height_pt * factor))
-    return (side, side), inner
 
 
 def camera(rng: random.Random, width_pt: float, height_pt: float, inner: Size) -> pymupdf.Matrix:
@@ -47,15 +33,6 @@ def camera(rng: random.Random, width_pt: float, height_pt: float, inner: Size) -
         * pymupdf.Matrix(zoom, zoom * rng.uniform(0.97, 1.03))
     )
     return turned * moved * fit
-
-
-def render(sheet: Sheet, matrix: pymupdf.Matrix, canvas: Size, inner: Size) -> npt.NDArray[np.uint8]:
-    """Returns [H, W] grey pixels; beyond the page's own frame the global view's padding."""
-    x, y = (canvas[0] - inner[0]) // 2, (canvas[1] - inner[1]) // 2
-    clip = pymupdf.IRect(x, y, x + inner[0], y + inner[1])
-    pixels = np.full((canvas[1], canvas[0]), 127, np.uint8)
-    paint(pixels, sheet, matrix, clip)
-    return pixels
 
 
 def paint(pixels: npt.NDArray[np.uint8], sheet: Sheet, matrix: pymupdf.Matrix, frame: pymupdf.IRect) -> None:

@@ -43,13 +43,11 @@ def compose(
     category: str | None = None,
     genre: Genre = MIXED,
     pictures: PictureSource | None = None,
-    grounded: bool = False,
 ) -> Sheet:
     """A sheet of the given size; its text layer holds the truth in reading order.
 
     category: of the text source; None draws one. fill: share of the page that is written on; 0 is one block.
     margins: the least and largest share of the width or height each takes; None is as pages have them.
-    grounded: leave room for the boxes of the grounded answer.
 
     Raises: UnreadableError where this draw cannot be laid out.
     """
@@ -69,7 +67,6 @@ def compose(
         width_pt=(frame.width - gap * (columns - 1)) / columns,
         size_pt=size_pt,
         columns=columns,
-        grounded=grounded,
         pictures=pictures,
         measure=style.measure(fonts),
         measure_code=style.measure(fonts, code=True),
@@ -100,7 +97,6 @@ def compose_form(
     form: Form,
     *,
     pictures: PictureSource | None,
-    grounded: bool = False,
 ) -> Sheet:
     """A sheet of a drawn form, as `compose` makes it. Raises: UnreadableError."""
     return compose(
@@ -116,7 +112,6 @@ def compose_form(
         margins=form.margins,
         genre=form.genre,
         pictures=pictures,
-        grounded=grounded,
     )
 
 

@@ -2,8 +2,8 @@
 
 import platform
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -13,10 +13,11 @@ from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.families.family import NumberFormat
+from pipeline.bench.bench_figures import Figures, known, told
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.encoder_subject import EncoderSubject
-from pipeline.bench.encoding.latency_table import ArmTimes
+from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
 from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.parity import parity, relative_errors
 from pipeline.bench.encoding.requests import (
@@ -26,6 +27,7 @@ from pipeline.bench.encoding.requests import (
     random_requests,
     video_requests,
 )
+from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError
 
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
@@ -61,47 +63,28 @@ class BenchSettings:
     memory_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchResult:
-    """The result of `ocrbatch bench encoder`. arms: their times. errors: of each arm relative to the first.
+def settings_of(*, device: str, dtype: str, arms: str, **settings: Any) -> BenchSettings:
+    """Returns the settings that the options say, for the device that a run would choose. Raises: ConfigError."""
+    chosen, names = choose_device(device), known("--arms", arms, ARMS)
+    return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **settings)
 
-    machine: what they were measured on. grids: (columns, rows) of the tiles of each request. parity: the largest
-    relative differences between arms. missing: arms that the model lacks, with the reason.
-    """
 
-    settings: BenchSettings
-    arms: tuple[ArmTimes, ...]
-    errors: dict[str, float]
-    machine: dict[str, str]
-    grids: tuple[tuple[int, int], ...]
-    parity: dict[str, float] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the result as JSON values."""
-        asked = {
-            key: str(value) if key == "buckets" else value
-            for key in BenchSettings.__slots__
-            for value in [getattr(self.settings, key)]
-        }
-        return {
-            "settings": asked,
-            "machine": self.machine,
-            "relative_errors": self.errors,
-            "parity": self.parity,
-            "missing_arms": self.missing,
-            "grids": [list(grid) for grid in self.grids],
-            "arms": [arm.to_json() for arm in self.arms],
-        }
+def run(**options: Any) -> Figures:
+    """Measures what the options of `ocrbatch bench encoder` say. Raises: CheckpointError, ConfigError."""
+    values = bench(settings_of(**options))
+    return Figures(values=values, lines=tuple(_lines(values)))
 
 
 @torch.inference_mode()
 def bench(
     settings: BenchSettings, subject: EncoderSubject | None = None, capture: Capture | None = None
-) -> BenchResult:
-    """Measures every arm that the model has on the same requests. Raises: CheckpointError, ConfigError.
+) -> dict[str, Any]:
+    """Measures every arm that the model has on the same requests; returns all figures as JSON values.
 
+    relative_errors: of each arm relative to the first. parity: the largest relative differences between arms.
+    missing_arms: those that the model lacks, with the reason. grids: (columns, rows) of the tiles of each request.
     subject: the model, where it is loaded already. capture: of graphs; by default the device's.
+    Raises: CheckpointError, ConfigError.
     """
     device = torch.device(settings.device)
     if subject is None:
@@ -120,15 +103,32 @@ def bench(
         for arm in arms:
             outputs[arm.name] = _outputs(arm, requests, settings)
             arm.close()
-    return BenchResult(
-        settings=settings,
-        arms=tuple(measured),
-        errors=relative_errors(outputs),
-        machine=machine_of(device),
-        grids=tuple(request.views.grid for request in requests),
-        parity=parity(outputs),
-        missing=missing,
-    )
+    return {
+        "settings": asdict(settings) | {"buckets": str(settings.buckets)},
+        "machine": machine_of(device),
+        "relative_errors": relative_errors(outputs),
+        "parity": parity(outputs),
+        "missing_arms": missing,
+        "grids": [list(request.views.grid) for request in requests],
+        "arms": [arm.values() for arm in measured],
+    }
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the report's lines: a table for every arm, then the arms side by side, their graphs and differences."""
+    arms = values["arms"]
+    yield told(values["machine"])
+    for arm in arms:
+        yield from table(arm)
+        yield ""
+    yield from comparison(arms)
+    yield from paths(arms)
+    for name, error in values["relative_errors"].items():
+        yield f"{name}: relative error to {arms[0]['arm']} {error:.1e}"
+    for pair, difference in values["parity"].items():
+        yield f"Parity, {pair}: largest relative difference {difference:.1e}"
+    for name, why in values["missing_arms"].items():
+        yield f"No arm {name}: {why}"
 
 
 def graph_settings_for(

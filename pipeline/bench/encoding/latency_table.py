@@ -2,33 +2,28 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from pipeline.bench.bench_figures import cells
+
 _WIDTH = 80
+_WIDTHS = (28, 13)
+_FORWARD = "encoder_forward"
+Spread = dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """The distribution of a stage's times over the requests, in milliseconds."""
-
-    mean: float
-    median: float
-    std: float
-    p99: float
-
-    @classmethod
-    def of(cls, values_s: Sequence[float]) -> "Spread":
-        """Returns the distribution of times given in seconds."""
-        times = np.asarray(values_s) * 1e3
-        return cls(
-            mean=float(times.mean()),
-            median=float(np.median(times)),
-            std=float(times.std()),
-            p99=float(np.percentile(times, 99)),
-        )
+def spread(values_s: Sequence[float]) -> Spread:
+    """Returns the distribution of times given in seconds, in milliseconds."""
+    times = np.asarray(values_s) * 1e3
+    return {
+        "mean": float(times.mean()),
+        "median": float(np.median(times)),
+        "std": float(times.std()),
+        "p99": float(np.percentile(times, 99)),
+    }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,103 +39,82 @@ class ArmTimes:
     shares: list[float] = field(default_factory=list)
     statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def add(self, seconds: Mapping[str, float]) -> None:
-        """Adds the times of one request."""
-        for stage, value in seconds.items():
-            self.stages.setdefault(stage, []).append(value)
-
     def add_batch(self, encoder_s: float, requests: Sequence[Mapping[str, float]]) -> None:
         """Adds requests that were encoded together. requests: seconds of each one's earlier stages."""
         share = encoder_s / len(requests)
         self.shares.append(share)
         for seconds in requests:
-            self.add({**seconds, "encoder_forward": share})
+            for stage, value in {**seconds, _FORWARD: share}.items():
+                self.stages.setdefault(stage, []).append(value)
 
-    @property
-    def page_ms(self) -> float:
-        """The milliseconds per page: the median over the batches."""
-        return float(np.median(self.shares)) * 1e3 if self.shares else float("nan")
+    def values(self) -> dict[str, Any]:
+        """Returns the arm's figures as JSON values: page_ms is the median over the batches, the others are spreads.
 
-    @property
-    def num_requests(self) -> int:
-        """The number of requests that were encoded."""
-        return len(self.stages.get("encoder_forward", ()))
-
-    def spreads(self) -> dict[str, Spread]:
-        """Returns the spreads of every stage, of all preprocessing, of the encoder, and from end to end."""
-        before = {stage: times for stage, times in self.stages.items() if stage != "encoder_forward"}
-        forward = self.stages["encoder_forward"]
+        They are of every stage, of all preprocessing, of the encoder, and from end to end.
+        """
+        forward = self.stages[_FORWARD]
+        before = {stage: times for stage, times in self.stages.items() if stage != _FORWARD}
         preprocessing = [sum(times) for times in zip(*before.values(), strict=True)] or [0.0] * len(forward)
-        rows = {f"{stage}_ms": Spread.of(times) for stage, times in before.items()}
-        rows["preprocessor_total_ms"] = Spread.of(preprocessing)
-        rows["encoder_forward_ms"] = Spread.of(forward)
-        rows["end_to_end_ms"] = Spread.of([a + b for a, b in zip(preprocessing, forward, strict=True)])
-        return rows
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the arm's figures as JSON values."""
         return {
             "arm": self.name,
-            "num_requests": self.num_requests,
+            "num_requests": len(forward),
             "num_encoder_calls": self.calls,
-            "page_ms": self.page_ms,
+            "page_ms": float(np.median(self.shares)) * 1e3,
             "statistics": {name: dict(stats) for name, stats in self.statistics.items()},
-            **{stage: asdict(spread) for stage, spread in self.spreads().items()},
+            **{f"{stage}_ms": spread(times) for stage, times in before.items()},
+            "preprocessor_total_ms": spread(preprocessing),
+            f"{_FORWARD}_ms": spread(forward),
+            "end_to_end_ms": spread([a + b for a, b in zip(preprocessing, forward, strict=True)]),
         }
 
 
-def table(arm: ArmTimes) -> Iterator[str]:
-    """Yields the lines of one arm's report."""
-    rows = arm.spreads()
-    end_to_end = rows.pop("end_to_end_ms")
+def table(arm: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the lines of one arm's report. arm: ArmTimes.values."""
     yield "=" * _WIDTH
-    yield f"Multimodal Processor Benchmark Result: {arm.name}".center(_WIDTH).rstrip()
+    yield f"Multimodal Processor Benchmark Result: {arm['arm']}".center(_WIDTH).rstrip()
     yield "=" * _WIDTH
     yield "MM Processor Metrics:"
-    yield _row("Stage", "Mean", "Median", "Std", "P99.0")
-    for stage, spread in rows.items():
-        yield _row(stage, *_figures(spread))
-    yield f"Summary: {arm.calls} total encoder calls across {arm.num_requests} requests."
+    yield cells(_WIDTHS, "Stage", "Mean", "Median", "Std", "P99.0")
+    for stage, found in arm.items():
+        if isinstance(found, dict) and "median" in found and stage != "end_to_end_ms":
+            yield cells(_WIDTHS, stage, *_figures(found))
+    yield f"Summary: {arm['num_encoder_calls']} total encoder calls across {arm['num_requests']} requests."
     yield ""
     yield "End-to-End Latency (ms):"
-    yield _row("", "Mean", "Median", "Std", "P99.0")
-    yield _row("", *_figures(end_to_end))
+    yield cells(_WIDTHS, "", "Mean", "Median", "Std", "P99.0")
+    yield cells(_WIDTHS, "", *_figures(arm["end_to_end_ms"]))
 
 
-def comparison(arms: Sequence[ArmTimes]) -> Iterator[str]:
+def comparison(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields the arms' encoder times side by side, and how much faster each is than the first."""
-    first = arms[0].spreads()["encoder_forward_ms"].median
+    first = arms[0]["encoder_forward_ms"]["median"]
     yield "=" * _WIDTH
-    yield _row("Encoder forward (ms)", "Mean", "Median", "P99.0", "Speed")
+    yield cells(_WIDTHS, "Encoder forward (ms)", "Mean", "Median", "P99.0", "Speed")
     for arm in arms:
-        found = arm.spreads()["encoder_forward_ms"]
-        yield _row(
-            arm.name,
-            f"{found.mean:.2f}",
-            f"{found.median:.2f}",
-            f"{found.p99:.2f}",
-            f"{first / found.median:.2f}x",
-        )
+        found = arm["encoder_forward_ms"]
+        mean, median, _, p99 = _figures(found)
+        yield cells(_WIDTHS, arm["arm"], mean, median, p99, f"{first / found['median']:.2f}x")
 
 
-def paths(arms: Sequence[ArmTimes]) -> Iterator[str]:
+def paths(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields each arm's time per page, and the use of its graphs on each path."""
     yield "=" * _WIDTH
-    yield _row("Encoder a page (ms)", "Median", "Calls")
+    yield cells(_WIDTHS, "Encoder a page (ms)", "Median", "Calls")
     for arm in arms:
-        yield _row(arm.name, f"{arm.page_ms:.2f}", f"{arm.calls}")
+        yield cells(_WIDTHS, arm["arm"], f"{arm['page_ms']:.2f}", f"{arm['num_encoder_calls']}")
     for arm in arms:
-        for name, stats in arm.statistics.items():
-            yield from _path(f"{arm.name}, path {name}", stats)
+        for name, stats in arm["statistics"].items():
+            yield from _path(f"{arm['arm']}, path {name}", stats)
 
 
 def _path(label: str, stats: Mapping[str, Any]) -> Iterator[str]:
     yield ""
-    yield _row(label, "Hits", "Misses", "Eager", "Padding")
+    yield cells(_WIDTHS, label, "Hits", "Misses", "Eager", "Padding")
     units = [str(stats[key]) for key in ("hits", "misses", "eager")]
-    yield _row("Views", *units, f"{stats['padding_share']:.1%}")
-    yield _row("", "Replays", "Eager", "Capture s", "MB")
-    yield _row(
+    yield cells(_WIDTHS, "Views", *units, f"{stats['padding_share']:.1%}")
+    yield cells(_WIDTHS, "", "Replays", "Eager", "Capture s", "MB")
+    yield cells(
+        _WIDTHS,
         "Batches, graphs",
         str(stats["replays"]),
         str(stats["eager_batches"]),
@@ -157,9 +131,5 @@ def _wrapped(label: str, sizes: Sequence[int]) -> list[str]:
     return textwrap.wrap(f"{label} {', '.join(map(str, sizes))}", _WIDTH, subsequent_indent="  ")
 
 
-def _figures(spread: Spread) -> tuple[str, str, str, str]:
-    return f"{spread.mean:.2f}", f"{spread.median:.2f}", f"{spread.std:.2f}", f"{spread.p99:.2f}"
-
-
-def _row(name: str, *cells: str) -> str:
-    return f"{name:<28}" + "".join(f"{cell:>13}" for cell in cells)
+def _figures(found: Spread) -> tuple[str, ...]:
+    return tuple(f"{found[name]:.2f}" for name in ("mean", "median", "std", "p99"))

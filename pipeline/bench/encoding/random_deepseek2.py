@@ -15,8 +15,8 @@ from encoders.views import PageViews, UInt8Array
 from ocr.imaging import tiling
 from ocr.imaging.planes import planes_of
 from ocr.imaging.resizing import resized
-from pipeline.bench.encoding.drawn_weights import draw
 from pipeline.bench.encoding.encoder_subject import EncoderSubject
+from pipeline.bench.random_model import draw
 
 _STUB = {
     "vocab_size": 16, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 10,

@@ -22,10 +22,10 @@ from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
-from pipeline.bench.encoding.drawn_weights import draw
 from pipeline.bench.encoding.encoder_subject import EncoderSubject, FamilyReference, deepseek_subject
 from pipeline.bench.encoding.published_sizes import PublishedSize
 from pipeline.bench.encoding.random_deepseek2 import deepseek2
+from pipeline.bench.random_model import draw
 
 
 def random_subject(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> EncoderSubject:

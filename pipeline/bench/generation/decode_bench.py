@@ -2,18 +2,21 @@
 
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
 from ocr.checkpoints.checkpoint import LoadedModel
+from pipeline.bench.bench_figures import Figures, cells, known, told
 from pipeline.bench.generation.decode_arms import DECODE_ARMS, DecodeArm, Written, build, load
 from pipeline.bench.generation.page_prompts import PagePrompt, page_prompts, random_prompts
+from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError
 
 _WARM_UP_TOKENS = 8
+_WIDTHS = (12, 9, 10, 10, 11, 9, 9, 9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,67 +37,36 @@ class DecodeBenchSettings:
     max_new_tokens: int = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmDecode:
-    """The times of one arm, prefill included. tokens: written on all pages. cpu_s: of all threads of this process.
+def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **settings: Any) -> Figures:
+    """Measures on the device and in the dtype that a run would choose.
 
-    steps: forwards after the prefill, each counted once for every unfinished page in it. stepped: the tokens from these
-    steps, ends of text included.
-    differs_at: for each page, the first token that differs from the first arm's; None where none does.
+    arms: None takes all that can be measured: drafts need pages, the paged engine CUDA and bfloat16.
+    Raises: CheckpointError, ConfigError.
     """
-
-    name: str
-    tokens: int
-    wall_s: float
-    cpu_s: float
-    steps: int
-    stepped: int
-    differs_at: tuple[int | None, ...]
-
-    @property
-    def tokens_s(self) -> float:
-        """The tokens per second."""
-        return self.tokens / self.wall_s
-
-    @property
-    def tokens_a_step(self) -> float:
-        """The tokens per step: 1 without drafts, NaN where the prefill was enough."""
-        return self.stepped / self.steps if self.steps else float("nan")
-
-    @property
-    def num_differ(self) -> int:
-        """The number of pages whose text differs from the first arm's."""
-        return sum(place is not None for place in self.differs_at)
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the arm's figures as JSON values."""
-        derived = {
-            "tokens_s": self.tokens_s, "tokens_a_step": self.tokens_a_step, "pages_differ": self.num_differ,
-        }  # fmt: skip
-        return asdict(self) | derived
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeBenchResult:
-    """The result of `ocrbatch bench decode`. max_new_tokens: the settings', limited by the model's positions.
-
-    prompt_tokens: of each page.
-    """
-
-    settings: DecodeBenchSettings
-    arms: tuple[ArmDecode, ...]
-    machine: dict[str, str]
-    prompt_tokens: tuple[int, ...]
-    max_new_tokens: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the result as JSON values."""
-        return asdict(self) | {"arms": [arm.to_json() for arm in self.arms]}
+    chosen = choose_device(device)
+    number_format = choose_dtype(dtype, chosen)
+    if arms is not None:
+        names = known("--arms", arms, DECODE_ARMS)
+        if "drafts" in names and pages is None:
+            raise ConfigError(
+                f"--arms {arms}: random prompts have no text to draft; name a folder with --pages"
+            )
+    else:
+        useless = {"drafts"} if pages is None else set()
+        if (chosen, number_format) != ("cuda", "bfloat16"):
+            useless.add("paged")
+        names = tuple(name for name in DECODE_ARMS if name not in useless)
+    asked = DecodeBenchSettings(device=chosen, dtype=number_format, arms=names, pages=pages, **settings)
+    values = bench(asked)
+    return Figures(values=values, lines=tuple(_lines(values)))
 
 
 @torch.inference_mode()
-def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
-    """Measures every arm on the same pages. Raises: CheckpointError, ConfigError."""
+def bench(settings: DecodeBenchSettings) -> dict[str, Any]:
+    """Measures every arm on the same pages; returns all figures as JSON values. Raises: CheckpointError, ConfigError.
+
+    max_new_tokens: the settings', limited by the model's positions. prompt_tokens: of each page.
+    """
     device = torch.device(settings.device)
     loaded = load(settings.model, device, getattr(torch, settings.dtype))
     if settings.pages is None:
@@ -105,7 +77,7 @@ def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
         pages = page_prompts(loaded, settings.pages, settings.num_pages)
     max_new_tokens = _room(loaded, pages, settings.max_new_tokens)
     longest = max(len(page.embeds_LD) for page in pages)
-    measured: list[ArmDecode] = []
+    measured: list[dict[str, Any]] = []
     expected: list[Written] | None = None
     for name in settings.arms:
         arm = build(name, loaded, slots=settings.batch_size, max_tokens=longest + max_new_tokens)
@@ -113,27 +85,69 @@ def bench(settings: DecodeBenchSettings) -> DecodeBenchResult:
         wall_s, cpu_s, written = _timed(arm, pages, settings.batch_size, max_new_tokens)
         del arm  # the next one needs its memory
         expected = written if expected is None else expected
-        measured.append(
-            ArmDecode(
-                name=name,
-                tokens=sum(len(page.tokens) for page in written),
-                wall_s=wall_s,
-                cpu_s=cpu_s,
-                steps=sum(page.steps for page in written),
-                stepped=sum(page.num_stepped for page in written),
-                differs_at=tuple(
-                    first_difference(page.tokens, other.tokens)
-                    for page, other in zip(written, expected, strict=True)
-                ),
-            )
-        )
-    return DecodeBenchResult(
-        settings=settings,
-        arms=tuple(measured),
-        machine=_machine(device),
-        prompt_tokens=tuple(len(page.embeds_LD) for page in pages),
-        max_new_tokens=max_new_tokens,
+        measured.append({"name": name, **_arm(written, expected, wall_s, cpu_s)})
+    return {
+        "settings": asdict(settings),
+        "arms": measured,
+        "machine": _machine(device),
+        "prompt_tokens": [len(page.embeds_LD) for page in pages],
+        "max_new_tokens": max_new_tokens,
+    }
+
+
+def _arm(
+    written: Sequence[Written], expected: Sequence[Written], wall_s: float, cpu_s: float
+) -> dict[str, Any]:
+    """Returns one arm's figures, prefill included. cpu_s: of all threads of this process.
+
+    steps: forwards after the prefill, each counted once for every unfinished page in it. stepped: the tokens from these
+    steps, ends of text included; tokens_a_step: 1 without drafts, NaN where the prefill was enough.
+    differs_at: for each page, the first token that differs from the first arm's; None where none does.
+    """
+    steps, stepped = sum(page.steps for page in written), sum(page.num_stepped for page in written)
+    tokens = sum(len(page.tokens) for page in written)
+    differs_at = [
+        first_difference(page.tokens, other.tokens) for page, other in zip(written, expected, strict=True)
+    ]
+    return {
+        "tokens": tokens,
+        "wall_s": wall_s,
+        "cpu_s": cpu_s,
+        "steps": steps,
+        "stepped": stepped,
+        "differs_at": differs_at,
+        "tokens_s": tokens / wall_s,
+        "tokens_a_step": stepped / steps if steps else float("nan"),
+        "pages_differ": sum(place is not None for place in differs_at),
+    }
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the report's lines: what was measured and on which machine, then a row for every arm."""
+    settings, lengths, (first, *others) = values["settings"], values["prompt_tokens"], values["arms"]
+    yield told(values["machine"])
+    shortest, longest = min(lengths), max(lengths)
+    prompts = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+    yield (
+        f"model {settings['model']}, {settings['dtype']}; {len(lengths)} pages, "
+        f"{min(settings['batch_size'], len(lengths))} at once; prompts of {prompts} tokens, at most "
+        f"{values['max_new_tokens']} written"
     )
+    yield cells(_WIDTHS, "Decode", "Tokens", "Wall s", "CPU s", "Tokens/s", "Speed", "Steps", "A step")
+    for arm in values["arms"]:
+        yield cells(
+            _WIDTHS,
+            arm["name"],
+            f"{arm['tokens']}",
+            f"{arm['wall_s']:.2f}",
+            f"{arm['cpu_s']:.2f}",
+            f"{arm['tokens_s']:.1f}",
+            f"{arm['tokens_s'] / first['tokens_s']:.2f}x",
+            f"{arm['steps']}",
+            f"{arm['tokens_a_step']:.2f}",
+        )
+    for arm in others:
+        yield f"{arm['name']}: {arm['pages_differ']} of {len(lengths)} pages differ from {first['name']}'s"
 
 
 def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None:

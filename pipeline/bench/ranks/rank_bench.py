@@ -1,18 +1,25 @@
 """Measures, on each rank, an encoder that the ranks share, and holds its results against one rank's."""
 
+import datetime
 import hashlib
+import json
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.multiprocessing.spawn import ProcessRaisedException, spawn
 
 from encoders.views import PageViews
+from ocr.errors import CheckpointError
 from ocr.model_files.locate import find_directory
+from pipeline.bench.bench_figures import Figures, told
 from pipeline.bench.encoding.encoder_arms import EagerArm, GraphArm, ManagedArm
 from pipeline.bench.encoding.encoder_bench import (
     BenchSettings,
@@ -21,44 +28,108 @@ from pipeline.bench.encoding.encoder_bench import (
     graph_settings_for,
     machine_of,
     requests_for,
+    settings_of,
     views_of,
 )
 from pipeline.bench.encoding.encoder_subject import EncoderSubject
+from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.published_sizes import published_size
 from pipeline.bench.ranks.shared_encoder import SharedEncoder
+from pipeline.device.startup.loading import available_cpus
 from pipeline.errors import ConfigError
 
+# For the slowest rank to load its model, and for what the first one encodes alone.
+_WAIT = datetime.timedelta(minutes=30)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankResult:
-    """The result of `ocrbatch bench encoder --ranks`. arm: the encoder that was shared, "graph" or "eager".
 
-    machine: what each rank ran on. shares: pieces of the first batch's work on each rank. alone_ms, shared_ms: median
-    milliseconds of a batch on the first rank, while the others wait, and on all, which is that of the slowest.
-    num_pages, num_same_bits: pages that were compared, and those equal bit for bit to one rank's. largest_error: of a
-    page's tokens, relative to one rank's (L2). is_same_everywhere: whether all ranks gathered the same bits.
+def run(*, ranks: int, device: str, **options: Any) -> Figures:
+    """Measures with the options of `ocrbatch bench encoder`; on a CPU only where that is asked for.
+
+    Raises: CheckpointError, ConfigError.
     """
+    settings = settings_of(device=device, **options)
+    if device == "auto" and settings.device == "cpu":
+        settings = replace(settings, device="cuda")  # refused, as there is none
+    values = bench(settings, ranks)
+    return Figures(values=values, lines=tuple(_lines(values)))
 
-    ranks: int
-    arm: str
-    machine: dict[str, str]
-    shares: list[int]
-    alone_ms: float
-    shared_ms: float
-    num_pages: int
-    num_same_bits: int
-    largest_error: float
-    is_same_everywhere: bool
-    settings: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def speed_up(self) -> float:
-        """How many times as fast all ranks are as one."""
-        return self.alone_ms / self.shared_ms
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the report's lines: the times, and whether the results are those of one rank."""
+    ranks = values["ranks"]
+    yield told(values["machine"])
+    shares = ", ".join(map(str, values["shares"]))
+    yield f"arm {values['arm']}, {ranks} ranks; the first batch's views, slices or pages on each: {shares}"
+    yield (
+        f"a batch, median: one rank {values['alone_ms']:.2f} ms, {ranks} ranks {values['shared_ms']:.2f} ms: "
+        f"{values['speed_up']:.2f} times as fast"
+    )
+    yield (
+        f"{values['num_same_bits']} of {values['num_pages']} pages have the bits of one rank's; the largest relative "
+        f"difference of a page is {values['largest_error']:.1e}"
+    )
+    if not values["is_same_everywhere"]:
+        yield "WRONG: the ranks did not gather the same tokens"
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the result as JSON values."""
-        return asdict(self) | {"speed_up": self.speed_up, "efficiency": self.speed_up / self.ranks}
+
+def bench(settings: BenchSettings, ranks: int) -> dict[str, Any]:
+    """Measures on so many GPUs of this machine, or processes on the CPU: see measure.
+
+    Raises: CheckpointError, ConfigError.
+    """
+    refuse(settings, ranks)
+    with tempfile.TemporaryDirectory(prefix="ocrbatch-ranks-") as folder:
+        try:
+            spawn(_on_rank, (settings, ranks, folder), nprocs=ranks)  # type: ignore[no-untyped-call]
+        except ProcessRaisedException:
+            refusal = _refusal(Path(folder))
+            if refusal is None:
+                raise
+            raise refusal from None
+        found = json.loads(Path(folder, "result.json").read_text(encoding="utf-8"))
+    return {**found, "settings": asdict(settings) | {"buckets": str(settings.buckets)}}
+
+
+def _on_rank(rank: int, settings: BenchSettings, ranks: int, folder: str) -> None:
+    """Measures on one rank; the first one writes the result into the folder, any its refusal."""
+    try:
+        device = torch.device(settings.device)
+        if device.type == "cuda":
+            device = torch.device("cuda", rank)
+            torch.cuda.set_device(device)
+        else:
+            torch.set_num_threads(max(1, available_cpus() // ranks))
+        subject = load_encoder(settings.model, device, settings.dtype)
+        arm, batches = prepared(settings, subject, device)  # before NCCL starts threads, as it captures
+    except (CheckpointError, ConfigError) as error:
+        part = Path(folder, f"part-{rank}")
+        part.write_text(f"{type(error).__name__}\n{error}", encoding="utf-8")
+        part.rename(
+            Path(folder, f"refusal-{rank}")
+        )  # whole, as the other rank's refusal may end this process
+        raise
+    dist.init_process_group(
+        "nccl" if device.type == "cuda" else "gloo",
+        f"file://{folder}/store",
+        rank=rank,
+        world_size=ranks,
+        timeout=_WAIT,
+    )
+    try:
+        found = measure(settings, SharedEncoder(subject.encoder, arm), batches, arm.name, device)
+        if rank == 0:
+            Path(folder, "result.json").write_text(json.dumps(found), encoding="utf-8")
+    finally:
+        dist.destroy_process_group()
+        arm.close()
+
+
+def _refusal(folder: Path) -> CheckpointError | ConfigError | None:
+    """Returns what a rank refused to measure, None if it failed otherwise."""
+    for path in sorted(folder.glob("refusal-*")):
+        kind, _, message = path.read_text(encoding="utf-8").partition("\n")
+        return ConfigError(message) if kind == "ConfigError" else CheckpointError(message)
+    return None
 
 
 @torch.inference_mode()
@@ -86,8 +157,15 @@ def measure(
     batches: Sequence[Sequence[PageViews]],
     arm: str,
     device: torch.device,
-) -> RankResult:
-    """Measures all batches; every rank of the group must call it. Only the first rank's result is whole."""
+) -> dict[str, Any]:
+    """Measures all batches; every rank of the group must call it. Only the first rank's figures are whole.
+
+    arm: the encoder that was shared, "graph" or "eager". machine: what each rank ran on. shares: pieces of the first
+    batch's work on each rank. alone_ms, shared_ms: median milliseconds of a batch on the first rank, while the others
+    wait, and on all, which is that of the slowest. num_pages, num_same_bits: pages that were compared, and those equal
+    bit for bit to one rank's. largest_error: of a page's tokens, relative to one rank's (L2). is_same_everywhere:
+    whether all ranks gathered the same bits.
+    """
     ranks, rank = dist.get_world_size(), dist.get_rank()
     for pages in batches[: settings.num_warmups]:
         encoder.alone(pages)
@@ -107,18 +185,21 @@ def measure(
         ours += [tokens.cpu() for tokens in found]
     digests = _from_all(_digest(ours))
     pairs = list(zip(ours, own, strict=False))
-    return RankResult(
-        ranks=ranks,
-        arm=arm,
-        machine=machine_of(device),
-        shares=encoder.shares(batches[0], ranks),
-        alone_ms=statistics.median(alone or [0.0]) * 1e3,
-        shared_ms=statistics.median(shared) * 1e3,
-        num_pages=len(pairs),
-        num_same_bits=sum(torch.equal(each, expected) for each, expected in pairs),
-        largest_error=max((_error(each, expected) for each, expected in pairs), default=0.0),
-        is_same_everywhere=len(set(digests)) == 1,
-    )
+    alone_ms, shared_ms = (statistics.median(times or [0.0]) * 1e3 for times in (alone, shared))
+    return {
+        "ranks": ranks,
+        "arm": arm,
+        "machine": machine_of(device),
+        "shares": encoder.shares(batches[0], ranks),
+        "alone_ms": alone_ms,
+        "shared_ms": shared_ms,
+        "num_pages": len(pairs),
+        "num_same_bits": sum(torch.equal(each, expected) for each, expected in pairs),
+        "largest_error": max((_error(each, expected) for each, expected in pairs), default=0.0),
+        "is_same_everywhere": len(set(digests)) == 1,
+        "speed_up": alone_ms / shared_ms,
+        "efficiency": alone_ms / shared_ms / ranks,
+    }
 
 
 def refuse(settings: BenchSettings, ranks: int) -> None:

@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.bench.bench_figures import Figures
 from pipeline.bench.host_meter import HostMeter, process_age_s
 from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.whole_run.copies import copy_pages
 from pipeline.bench.whole_run.measured import Measured, PipelineBenchSettings
+from pipeline.bench.whole_run.run_report import lines
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.bench.whole_run.track import PageTrack
 from pipeline.device.gpu_meter import GpuMeter
@@ -26,10 +28,9 @@ from pipeline.stop import Stop, stop_on_signals
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
-    from pipeline.bench.whole_run.run_result import PipelineBenchResult
 
 
-def bench(settings: PipelineBenchSettings) -> "PipelineBenchResult":
+def run(settings: PipelineBenchSettings) -> Figures:
     """Measures one run. Raises: CheckpointError, ConfigError, and any error that ends a run."""
     age_s = process_age_s()
     with tempfile.TemporaryDirectory(prefix="ocrbatch-bench-") as name:
@@ -41,9 +42,10 @@ def bench(settings: PipelineBenchSettings) -> "PipelineBenchResult":
             paths = [str(folder / "pages")]
         measured = _run(settings, paths, folder, age_s)
         # Imported only now, as it imports torch.
-        from pipeline.bench.whole_run.run_result import result_of
+        from pipeline.bench.whole_run.run_result import values_of
 
-        return result_of(settings, measured, paths)
+        values = values_of(settings, measured, paths)
+        return Figures(values=values, lines=tuple(lines(values)))
 
 
 def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, age_s: float) -> Measured:

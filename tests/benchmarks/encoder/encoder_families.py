@@ -80,7 +80,7 @@ def measured(
         gc.collect()
         torch.cuda.empty_cache()
         result = bench(replace(asked, arms=("eager", "graph")), subject, capture)
-    paths = [stats for arm in result.arms for stats in arm.statistics.values()]
+    paths = [stats for arm in result["arms"] for stats in arm["statistics"].values()]
     padding, real = (sum(its[key] for its in paths) for key in ("padding_tokens", "replayed_tokens"))
     return {
         "model": name,
@@ -88,14 +88,14 @@ def measured(
         "batch_size": case.batch_size,
         "frames": case.frames,
         "mixed": case.mixed,
-        "ms": {arm.name: arm.page_ms for arm in result.arms},
+        "ms": {arm["arm"]: arm["page_ms"] for arm in result["arms"]},
         "hits": sum(its["hits"] for its in paths),
         "units": sum(its["hits"] + its["misses"] + its["eager"] for its in paths),
         "padding": padding / (padding + real) if real else 0.0,
         "graph_bytes": sum(its["graph_bytes"] for its in paths),
         "capture_s": sum(its["capture_seconds"] for its in paths),
         "left_out": [axis for its in paths for axis in its["left_out"].values() if axis],
-        "parity": result.parity,
+        "parity": result["parity"],
     }
 
 

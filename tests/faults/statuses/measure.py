@@ -58,5 +58,6 @@ def table(counts: Mapping[str, Counter[str]], wrong: Mapping[str, int]) -> Itera
 
 
 def _is_right(text: str, truth: str) -> bool:
-    read, written = "".join(text.split()), "".join(truth.split())
+    # Case does not count: a typeface may draw small letters as capitals, as Humor Sans does.
+    read, written = ("".join(its.casefold().split()) for its in (text, truth))
     return Levenshtein.distance(read, written) <= _MOST_WRONG * len(written)

@@ -29,6 +29,7 @@ def row(status: str, doubt: str | None = None, text: str = "Pycckuu") -> Any:
         (row("blank"), NEVER_OK, True),
         (row("blank"), {"statuses": ["blank", "doubtful"], "text": ""}, False),
         (row("ok", text="Dear aunt,\nthe roses are in b1oom"), IF_READ, False),
+        (row("ok", text="DEAR AUNT, THE ROSES ARE IN BLOOM"), IF_READ, False),
         (row("ok", text="Dean aunf, fhe nose s ore in bloam"), IF_READ, True),
     ],
 )

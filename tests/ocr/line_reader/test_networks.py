@@ -13,12 +13,12 @@ from safetensors.torch import save_file
 
 from ocr.errors import CheckpointError
 from ocr.int8 import fill
+from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import _MOST, STEP_PX, Networks, _in_bytes
 from ocr.model_files.locate import LINES, find_directory
 from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.package_lines import package
-from ocr.training.lines.reader_net import ReaderNet
 
 SHIPPED = find_directory("small") / LINES
 # Of other sizes than the shipped one: lower lines, wider steps.

@@ -1,10 +1,10 @@
+import json
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
 
-from ocr.training.tokens import CHARACTERS, train
-from tests.ocr.training.sources import CODE, SENTENCE, make_corpus
+from ocr.model_files.locate import LINES, SHIPPED, find_directory
+from tests.ocr.training.sources import make_corpus
 
 
 @pytest.fixture(scope="session")
@@ -13,10 +13,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tokenizer() -> Tokenizer:
-    return train([SENTENCE * 20, CODE * 5, "Größe und Maß der Straße " * 9], vocab_size=420)
-
-
-@pytest.fixture(scope="session")
 def characters() -> str:
-    return CHARACTERS
+    shipped = json.loads((find_directory(SHIPPED) / LINES / "reader.json").read_text(encoding="utf-8"))
+    return str(shipped["characters"])

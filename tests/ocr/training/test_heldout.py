@@ -5,11 +5,10 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ocr.training.heldout import Sources, write_page
+from ocr.training.heldout import Prompt, Sources, write_page
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
-from ocr.training.sampling_pages.samples import Prompt
 
 
 @pytest.mark.parametrize("prompt", ["plain", "grounded"])

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
+from ocr.learning import learning_loop
 from ocr.orientation import net
 from ocr.orientation.line_samples import PIECE_HEIGHT, PIECE_WIDTH
 from ocr.orientation.net import WEIGHTS, Net
@@ -84,7 +85,7 @@ def test_a_few_steps_on_two_pages_are_written_and_read_back(
     command = ["orientation", str(corpus), str(pdfs), str(written), "--pages", "2", "--seconds", str(_STEPS)]
     monkeypatch.setattr("sys.argv", command)
     # A second a step, however long one takes.
-    monkeypatch.setattr(line_orientation, "time", SimpleNamespace(monotonic=count().__next__))
+    monkeypatch.setattr(learning_loop, "time", SimpleNamespace(monotonic=count().__next__))
     random.seed(0)
     line_orientation.main()
 

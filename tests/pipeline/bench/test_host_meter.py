@@ -1,5 +1,6 @@
-"""A run's use of the machine, read from /proc while it runs."""
+"""A run's use of the machine, measured while it runs."""
 
+import importlib
 import mmap
 import os
 import subprocess
@@ -9,8 +10,8 @@ import time
 import pytest
 
 from pipeline.bench.host_meter import HostMeter, host_use, process_age_s
+from pipeline.errors import ConfigError
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 # Takes 60 MB and some CPU time, says so, and waits for its input to end.
 CHILD = "data = bytearray(60_000_000); sum(range(3_000_000)); print('ready', flush=True); input()"
 
@@ -48,9 +49,17 @@ def test_the_meter_keeps_the_most() -> None:
     assert before.cpu_s < meter.peak.cpu_s <= host_use().cpu_s
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 def test_the_age_of_a_process_is_known() -> None:
     script = "import time; time.sleep(0.2); from pipeline.bench.host_meter import process_age_s; print(process_age_s())"
     start = time.monotonic()
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert 0.2 <= float(said) <= time.monotonic() - start + 0.02
     assert process_age_s() > 0.2
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    monkeypatch.delitem(sys.modules, "pipeline.bench.host_meter")
+    with pytest.raises(ConfigError, match="pip install psutil"):
+        importlib.import_module("pipeline.bench.host_meter")

@@ -43,6 +43,20 @@ OF_WORKERS = {
 HEAVY = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL"}
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_a_run_that_was_started_without_streams_ends_as_any_other(closed: str, tmp_path: Path) -> None:
+    """As some supervisors start it. A file that is opened as number 1 would get what is printed."""
+    summary = tmp_path / "summary.json"
+    command = (
+        f"{sys.executable} -m pipeline.cli run {ROOT}/tests/samples/report.pdf --summary-file {summary} --db"
+    )
+    shell = ["sh", "-c", f"{command} {tmp_path}/a.db {closed}"]
+    done = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "rror" not in done.stderr
+    assert json.loads(summary.read_text(encoding="utf-8"))["exit_code"] == 0
+
+
 @pytest.fixture(scope="module")
 def database(reader: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A database with two pages that read TEXT and a blank one."""

@@ -138,6 +138,29 @@ def test_the_documented_numbers_are_those_of_the_code() -> None:
     assert "null: {} on a CPU, {} on a GPU.".format(*slots) in text
 
 
+IDLE_LADDER = "ladder.rungs=[{name: hot, temperature: 0.9}, {name: layer, text_layer: true}]"
+WHOLE_PAGES = "ladder.rungs=[{name: whole, reader: page}]"
+
+
+@pytest.mark.parametrize(
+    "text", ["decode.max_tokens=99", "decode.pdf.size=9", "tile.max_tiles=2", IDLE_LADDER]
+)
+def test_what_the_line_reader_does_not_look_at_has_no_page_read_again(text: str) -> None:
+    def hashed(*texts: str) -> str:
+        return settings_hash(resolved(load(None, texts)), WEIGHTS)
+
+    assert hashed(text) == hashed()
+    assert hashed(text, "reader=page") != hashed("reader=page")
+    if text != IDLE_LADDER:
+        assert hashed(text, WHOLE_PAGES) != hashed(WHOLE_PAGES)
+
+
+@pytest.mark.parametrize("text", ["ladder.rungs=[]", "ladder.below=0.7", "render.dpi=99", WHOLE_PAGES])
+def test_what_the_line_reader_looks_at_has_pages_read_again(text: str) -> None:
+    both = [load(None, texts) for texts in ([], [text])]
+    assert len({settings_hash(resolved(config), WEIGHTS) for config in both}) == 2
+
+
 def test_weights_change_the_settings_hash() -> None:
     assert settings_hash(Config(), WEIGHTS) != settings_hash(Config(), "1" * 64)
 
@@ -145,6 +168,7 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     monkeypatch.setattr("ocr.model_files.fingerprint.orientation_sha256", lambda: "2" * 64)
-    assert (
-        settings_hash(Config(), WEIGHTS) == "275260951d25311fbbe6069ae24e3bce4ce3603179450ed5175282de8c0a72a4"
-    )
+    assert [settings_hash(config, WEIGHTS) for config in (Config(), resolved(Config()))] == [
+        "275260951d25311fbbe6069ae24e3bce4ce3603179450ed5175282de8c0a72a4",
+        "37aa6de29334c11d8f5c08ae2b0d1b1cbc5350d411821d5df82bc7b02cbcaf45",
+    ]

@@ -141,6 +141,23 @@ def test_what_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
         load(write(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "ingest:\n  exclude: [a]\n\nstore: {}\ningest:\n  pages: 1-3\n",
+            "ingest stands twice, in lines 1 and 5",
+        ),
+        ("decode:\n  pdf: {size: 2}\n  pdf:\n    window: 9\n", "pdf stands twice, in lines 2 and 3"),
+        ("ladder:\n  rungs:\n  - name: a\n    dpi: 99\n    dpi: 98\n", "dpi stands twice, in lines 4 and 5"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    """YAML would drop the first without a word, with everything in its section."""
+    with pytest.raises(ConfigError, match=rf"my\.yaml: .*{says}"):
+        load(write(tmp_path, text))
+
+
 def test_missing_file_is_named() -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml.*--config"):
         load("nowhere.yaml")

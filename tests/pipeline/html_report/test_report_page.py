@@ -39,6 +39,7 @@ ENCODER = {
         "padding_share": 0.125,
         "graph_mib": 10.0,
         "nan_traps": 2,
+        "left_out": {"tokens": [4096, 8192], "views": [64]},
     },
     "global": {"hits": 0, "misses": 0, "eager": 0},
 }
@@ -150,6 +151,7 @@ def test_the_numbers_are_those_of_the_rows(database: Path) -> None:
     assert "wrote 1,200 tokens in 400 steps of pages: 3.00 a step" in text
     assert "for 50.0% of the time" in text
     assert "local: graphs not finite: 2" in text
+    assert "graphs left out: 3" in text
     assert "here render, at work for 90.0%" in text
     assert "4 more pages were read by earlier runs" in text
 

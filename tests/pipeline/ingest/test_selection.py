@@ -77,6 +77,21 @@ def test_pages_over_the_limit_are_left_out() -> None:
     assert (counts.num_found, counts.num_left_out) == (9, 5)
 
 
+def test_a_document_without_any_page_that_was_asked_for_is_told() -> None:
+    config = Config.model_validate({"ingest": {"pages": "7-9"}})
+    counts = InputCounts()
+
+    async def ask(sha256: str, pages: Sequence[int], settings_hash: str, **rules: Any) -> PagePlan:
+        return PagePlan(to_read=tuple(pages), done=(), given_up=())
+
+    async def plans() -> list[PagePlan]:
+        selection = Selection(config, "s", counts, ask)
+        return [await selection.plan(document(*one)) for one in (("1", 3), ("2", 8))]
+
+    assert [plan.to_read for plan in asyncio.run(plans())] == [(), (6, 7)]
+    assert counts.told == {"has none of the pages 7-9, which were asked for": 1}
+
+
 class Workers:
     """Probes that end when they are told to."""
 

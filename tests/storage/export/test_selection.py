@@ -42,12 +42,13 @@ def since(path: Path, text: str) -> list[tuple[str, int]]:
         return found(path, Selection(since=parse_since(db, text)))
 
 
-def test_last_is_the_last_run_that_stored_a_page_and_is_over(filled: Path) -> None:
-    assert since(filled, "last") == [("in/a.pdf", 2), ("in/b.pdf", 1)]
+def test_last_is_the_last_run_that_is_over_even_if_it_read_nothing(filled: Path) -> None:
+    """A night without anything new exports nothing, and not once more what an earlier night read."""
+    assert since(filled, "last") == []
     with Store(filled) as store:
         running = store.start_run(a_run())
         store.record_page(running, a_page("a3", 2))
-        assert since(filled, "last") == [("in/a.pdf", 2), ("in/b.pdf", 1)]
+        assert since(filled, "last") == []
     assert since(filled, "last") == [("in/a.pdf", 3)]  # it was killed
 
 

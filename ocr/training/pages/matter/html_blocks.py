@@ -35,16 +35,11 @@ class Block:
         """Returns the text without tags."""
         return html.unescape(_TAG.sub(" ", self.html))
 
-    def num_tokens(self, *, rare: bool, grounded: bool) -> int:
-        """Returns the answer's approximate tokens. rare: strings that no vocabulary holds. grounded: with boxes."""
+    def num_tokens(self, *, rare: bool) -> int:
+        """Returns the text's approximate pieces, by which a page is filled. rare: strings that no vocabulary holds."""
         visible = self.visible()
-        written = (
-            len((_RARE_PIECE if rare else _PIECE).findall(visible))
-            + visible.count("·")
-            + visible.count("–")
-            + 4
-        )
-        return written + (28 + self.html.count("<td") + self.html.count("<p") if grounded else 0)
+        pieces = len((_RARE_PIECE if rare else _PIECE).findall(visible))
+        return pieces + visible.count("·") + visible.count("–") + 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +65,8 @@ class PictureSource(Protocol):
 class Writer:
     """The state of one page being written. width_pt: of a column; size_pt: of the running text.
 
-    grounded: whether blocks are answered with boxes. measure, measure_code: return the width in points of a text in
-    the regular face of running text, and in that of code. images: encoded pictures by name.
+    measure, measure_code: return the width in points of a text in the regular face of running text, and in that of
+    code. images: encoded pictures by name.
     """
 
     rng: random.Random
@@ -80,7 +75,6 @@ class Writer:
     width_pt: float
     size_pt: float
     columns: int = 1
-    grounded: bool = False
     pictures: PictureSource | None = None
     measure: Callable[[str], float] = len
     measure_code: Callable[[str], float] = len
@@ -111,7 +105,7 @@ class Writer:
 
     def cost(self, block: Block) -> int:
         """Returns the block's approximate tokens on this page."""
-        return block.num_tokens(rare=self.category in MADE_UP, grounded=self.grounded)
+        return block.num_tokens(rare=self.category in MADE_UP)
 
     def label(self, word: str, highest: int) -> str:
         """Returns a label such as `Figure 3:`."""

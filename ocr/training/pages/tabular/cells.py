@@ -147,7 +147,7 @@ def _spans(w: Writer, count: int, *, grouped: bool) -> list[int]:
 
 
 def _drawn(w: Writer, columns: list[_Column], head: list[str], rows: list[list[str]], scale: float) -> Block:
-    """Returns the table's HTML. Cells are merged only on pages without boxes: markdown has no merged cells."""
+    """Returns the table's HTML."""
     rng = w.rng
     kind, line = rng.choice(_RULES), rng.choice(_LINES)
     upright = rng.choice(["top", "top", "middle", "middle", "bottom" if kind == "grid" else "top"])
@@ -156,9 +156,9 @@ def _drawn(w: Writer, columns: list[_Column], head: list[str], rows: list[list[s
         "hyphens:auto" if w.chance(0.15) else "",
         rng.choice(["", "", "", "padding:1px 4px"]),
     )
-    sections = not w.grounded and w.chance(0.2)
+    sections = w.chance(0.2)
     clear = kind in ("grid", "rows", "inner") or upright == "top"  # shows where a merged cell belongs
-    spans = _spans(w, len(rows), grouped=clear and not w.grounded and w.chance(0.3))
+    spans = _spans(w, len(rows), grouped=clear and w.chance(0.3))
     made = []
     if w.chance(0.85):
         face = (*common, rng.choice(HEADS), "text-align:left")

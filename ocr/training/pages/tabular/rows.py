@@ -27,7 +27,7 @@ def long_table(w: Writer) -> list[Block]:
     written = 0
     for row in body:
         written += sum(len(html.unescape(cell)) + 2 for cell in row)
-        if written > _MOST_CHARACTERS * (0.6 if w.grounded else 1.0):
+        if written > _MOST_CHARACTERS:
             break
         kept.append(row)
     if make not in (_faces, _options) and w.chance(0.3):

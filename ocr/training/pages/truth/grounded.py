@@ -1,10 +1,6 @@
-"""Builds the answer to the grounded prompt: a composed page's blocks as markdown, each with its kind and box.
-
-    <|ref|>kind<|/ref|><|det|>[[x1, y1, x2, y2]]<|/det|>
-    markdown
+"""Says what a composed page's blocks are: as markdown, each with its kind and box.
 
 Every drawn character of the markdown is matched to the page's glyphs, so boxes and text agree by construction.
-Source: the format that ocr.transcript.grounding reads.
 """
 
 from collections.abc import Iterator
@@ -31,14 +27,6 @@ class Region:
 
     kind: str
     box_pt: tuple[float, float, float, float]
-    text: str
-    glyph: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The answer. text: all of it. glyph: [N] as in Region."""
-
     text: str
     glyph: npt.NDArray[np.int64]
 
@@ -74,25 +62,6 @@ def regions(sheet: Sheet, glyphs: Glyphs) -> list[Region]:
     if at < len(marks):
         raise UnreadableError("the page holds more text than was written")
     return found
-
-
-def answer(
-    found: list[Region], matrix: pymupdf.Matrix, origin: tuple[float, float], size: tuple[float, float]
-) -> Answer:
-    """Returns the regions as the model is to write them.
-
-    matrix: points to pixels; origin, size: of the page, in pixels.
-    """
-    parts: list[str] = []
-    indexes: list[npt.NDArray[np.int64]] = []
-    for region, box in zip(found, to_thousandths(found, matrix, origin, size), strict=True):
-        head = f"<|ref|>{region.kind}<|/ref|><|det|>[[{', '.join(map(str, box))}]]<|/det|>\n"
-        tail = "\n\n" if region.text else "\n"
-        parts += [head, region.text, tail]
-        indexes += [_nothing(len(head)), region.glyph, _nothing(len(tail))]
-    text = "".join(parts).rstrip("\n")
-    glyph = np.concatenate([*indexes, _nothing(0)])
-    return Answer(text=text, glyph=glyph[: len(text)])
 
 
 def to_thousandths(

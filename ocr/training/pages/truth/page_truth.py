@@ -151,25 +151,3 @@ def transform(glyphs: Glyphs, matrix: pymupdf.Matrix) -> npt.NDArray[np.float32]
     xs = np.stack([x * matrix.a + y * matrix.c + matrix.e for x in (x0, x1) for y in (y0, y1)])
     ys = np.stack([x * matrix.b + y * matrix.d + matrix.f for x in (x0, x1) for y in (y0, y1)])
     return np.stack([xs.min(0), ys.min(0), xs.max(0), ys.max(0)], 1).astype(np.float32)
-
-
-def cell_map(
-    text: str, box_px: npt.NDArray[np.float32], size_px: tuple[int, int], ids: dict[str, int], other: int
-) -> npt.NDArray[np.int16]:
-    """Returns [H/16, W/4]: the class of the character in each 4x16 px cell, 0 where there is none.
-
-    A glyph fills the rows whose centres lie in its band, at least the row nearest its middle.
-    """
-    width_px, height_px = size_px
-    cells = np.zeros((height_px // 16, width_px // 4), np.int16)
-    marked = np.flatnonzero(~np.isnan(box_px[:, 0]))
-    box = box_px[marked]
-    left = np.rint(box[:, 0] / 4).astype(int)
-    right = np.maximum(np.rint(box[:, 2] / 4).astype(int), left + 1)
-    middle = ((box[:, 1] + box[:, 3]) / 32).astype(int)
-    top = np.minimum(np.ceil((box[:, 1] - 8) / 16).astype(int), middle)
-    bottom = np.maximum(np.floor((box[:, 3] - 8) / 16).astype(int) + 1, middle + 1)
-    inside = (right > 0) & (left < cells.shape[1]) & (bottom > 0) & (top < cells.shape[0])
-    for i in np.flatnonzero(inside):
-        cells[max(0, top[i]) : bottom[i], max(0, left[i]) : right[i]] = ids.get(text[marked[i]], other)
-    return cells

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.line_pages import LinePages
@@ -14,8 +13,8 @@ from ocr.training.pages.truth.page_truth import Glyphs
 
 
 @pytest.fixture(scope="module")
-def pages(corpus: Path, tokenizer: Tokenizer, characters: str) -> LinePages:
-    return LinePages(corpus, tokenizer, characters, sources="train", split=1.0)
+def pages(corpus: Path) -> LinePages:
+    return LinePages(corpus, sources="train", split=1.0)
 
 
 def draw(pages: LinePages, seed: int) -> DrawnPage:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from pipeline.bench.encoding.encoder_bench import BenchSettings
 from pipeline.bench.encoding.load_encoder import load_encoder
-from pipeline.bench.ranks import rank_bench, rank_launch
+from pipeline.bench.ranks import rank_bench
 from pipeline.bench.ranks.shared_encoder import SharedEncoder
 from pipeline.cli.main import cli
 from pipeline.errors import ConfigError
@@ -54,8 +54,8 @@ def test_units_and_whole_pages_come_back_in_order(kind: str, tmp_path: Path) -> 
         found = rank_bench.measure(settings, SharedEncoder(subject.encoder, arm), batches, arm.name, CPU)
     finally:
         dist.destroy_process_group()
-    assert (found.arm, found.shares) == ("eager" if kind == "granite_docling" else "graph", [3])
-    assert (found.num_pages, found.largest_error < 1e-5, found.is_same_everywhere) == (3, True, True)
+    assert (found["arm"], found["shares"]) == ("eager" if kind == "granite_docling" else "graph", [3])
+    assert (found["num_pages"], found["largest_error"] < 1e-5, found["is_same_everywhere"]) == (3, True, True)
     with torch.inference_mode():
         expected = arm.encode(batches[0])
         ours = SharedEncoder(subject.encoder, arm).alone(batches[0])
@@ -69,11 +69,11 @@ def test_too_few_gpus_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "this machine has 0" in str(command("--ranks", "2").exception)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(ConfigError, match="--ranks 2: each takes a GPU of its own, and this machine has 1"):
-        rank_launch.bench(BenchSettings(device="cuda", buckets=BUCKETS), 2)
+        rank_bench.bench(BenchSettings(device="cuda", buckets=BUCKETS), 2)
     with pytest.raises(ConfigError, match="no sizes are listed for 'qwen9'"):
-        rank_launch.bench(BenchSettings(model="random:qwen9", buckets=BUCKETS), 2)
+        rank_bench.bench(BenchSettings(model="random:qwen9", buckets=BUCKETS), 2)
     with pytest.raises(ConfigError, match="--budgets auto"):
-        rank_launch.bench(BenchSettings(budgets="auto", buckets=BUCKETS), 1)
+        rank_bench.bench(BenchSettings(budgets="auto", buckets=BUCKETS), 1)
 
 
 @pytest.mark.slow

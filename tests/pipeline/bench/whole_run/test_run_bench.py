@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from ocr.model.prompt import encode_prompt
 from pipeline.bench.random_model import random_loaded
 from pipeline.bench.roofline.rates import Rates
 from pipeline.bench.whole_run import measured, run_bench, run_report, run_result, subject
-from pipeline.bench.whole_run.figures import Memory
-from pipeline.bench.whole_run.run_result import PipelineBenchResult
 from pipeline.bench.whole_run.subject import Subject
 from pipeline.cli.main import cli
 from pipeline.config.schema import Config, completed
@@ -157,11 +154,12 @@ def test_the_gpu_and_its_bound_are_printed(
     settings = measured.PipelineBenchSettings(
         paths=(str(tmp_path / "a.pdf"),), model=str(reader), device="cpu", sets=READS_TEXT
     )
-    result = run_bench.bench(settings)
-    assert result.bound is not None
-    assert result.bound_share == pytest.approx(result.speeds[-1].pages_s / result.bound.pages_s)
-    assert result.to_json()["bound"]["page_s"] == result.bound.page_s
-    said = "\n".join(run_report.lines(_on_a_gpu(result)))
+    values = run_bench.run(settings).values
+    assert values["bound_share"] == pytest.approx(
+        values["speeds"][-1]["pages_s"] / values["bound"]["pages_s"]
+    )
+    assert values["bound"]["page_s"] == pytest.approx(1 / values["bound"]["pages_s"])
+    said = "\n".join(run_report.lines(_on_a_gpu(values)))
     assert "some GPU; torch" in said
     assert "87.5%" in said
     assert "GPU memory at most 1.00 GiB, reserved 2.00 GiB, in use on the GPU 3.00 GiB" in said
@@ -171,17 +169,17 @@ def test_the_gpu_and_its_bound_are_printed(
     assert "GPU busy: the share of the time in which any kernel ran" in said
 
 
-def _on_a_gpu(result: PipelineBenchResult) -> PipelineBenchResult:
+def _on_a_gpu(values: dict[str, Any]) -> dict[str, Any]:
     gib = 2**30
-    memory = Memory(
-        host_peak=4 * gib, main_peak=3 * gib, main_at=gib, main_end=2 * gib, workers_at=gib,
-        workers_end=gib, gpu_allocated=gib, gpu_reserved=2 * gib, gpu_used=3 * gib,
-    )  # fmt: skip
-    return replace(
-        result,
-        machine=result.machine | {"gpu": "some GPU"},
-        speeds=(*result.speeds, replace(result.speeds[0], name="steady", gpu_busy=0.875)),
-        memory=memory,
-        stored_s=(1.0,) * 200,
-        stopped="time limit",
-    )
+    memory = {
+        "host_peak": 4 * gib, "main_peak": 3 * gib, "main_at": gib, "main_end": 2 * gib, "workers_at": gib,
+        "workers_end": gib, "gpu_allocated": gib, "gpu_reserved": 2 * gib, "gpu_used": 3 * gib,
+    }  # fmt: skip
+    speeds = values["speeds"]
+    return values | {
+        "machine": values["machine"] | {"gpu": "some GPU"},
+        "speeds": [*speeds, speeds[0] | {"name": "steady", "gpu_busy": 0.875}],
+        "memory": memory,
+        "stored_s": [1.0] * 200,
+        "stopped": "time limit",
+    }

@@ -5,8 +5,6 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from ocr.training.pages.tabular.cells import wrapped
 from ocr.training.pages.truth.page_truth import extract
 from tests.ocr.training.writers import Desk
@@ -37,15 +35,10 @@ def test_cells_of_several_lines_are_read_row_by_row_cell_after_cell(corpus: Path
     assert broken > SEEDS / 2
 
 
-@pytest.mark.parametrize("grounded", [False, True])
-def test_cells_are_merged_where_no_markdown_is_asked_for(corpus: Path, grounded: bool) -> None:
-    tables = ""
-    for seed in range(SEEDS):
-        writer = Desk(corpus, seed).writer
-        writer.grounded = grounded
-        tables += "".join(block.html for block in wrapped(writer))
-    assert ("rowspan" in tables) is not grounded
-    assert ("colspan" in tables) is not grounded
+def test_cells_are_merged(corpus: Path) -> None:
+    tables = "".join(block.html for seed in range(SEEDS) for block in wrapped(Desk(corpus, seed).writer))
+    assert "rowspan" in tables
+    assert "colspan" in tables
 
 
 def test_cells_hold_code_and_differ_little_from_the_ones_above(corpus: Path) -> None:

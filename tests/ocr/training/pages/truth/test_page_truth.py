@@ -2,7 +2,7 @@ import numpy as np
 import pymupdf
 import pytest
 
-from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, cell_map, extract, transform
+from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, extract, transform
 
 
 def page(*texts: tuple[tuple[float, float], str], **options: object) -> pymupdf.Page:
@@ -44,17 +44,3 @@ def test_transform_follows_the_render_matrix() -> None:
     box = transform(glyphs, pymupdf.Matrix(2, 3) * pymupdf.Matrix(1, 0, 0, 1, 5, 7))
     x0, y0, x1, y1 = glyphs.box_pt[0]
     np.testing.assert_allclose(box[0], [2 * x0 + 5, 3 * y0 + 7, 2 * x1 + 5, 3 * y1 + 7], rtol=1e-5)
-
-
-def test_cells_name_the_character_that_covers_them() -> None:
-    boxes = np.array([[8, 18, 16, 30], [np.nan] * 4, [20, 18, 28, 30]], np.float32)
-    cells = cell_map("a z", boxes, (64, 64), {"a": 2}, other=1)
-    assert cells.shape == (4, 16)
-    assert cells[1].tolist() == [0, 0, 2, 2, 0, 1, 1] + [0] * 9
-    assert not cells[[0, 2, 3]].any()
-
-
-def test_cells_outside_the_canvas_are_left_out() -> None:
-    boxes = np.array([[-8, -20, -2, -10], [60, 50, 70, 62]], np.float32)
-    cells = cell_map("ab", boxes, (64, 64), {"a": 2, "b": 3}, other=1)
-    assert set(cells.ravel()) == {0, 3}

@@ -1,0 +1,201 @@
+"""Both trainings at tiny sizes: losses fall on one page, weights load in production, runs end and go on."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.training.lines import train_finder, train_reader
+from ocr.training.lines.finder_net import FinderNet
+from ocr.training.lines.finder_targets import targets
+from ocr.training.lines.line_batches import Lines, cut_lines, joined
+from ocr.training.lines.page_pool import PagePool
+from ocr.training.lines.page_streams import UNKNOWN, CellBatch, LineBatch, line_batch
+from ocr.training.lines.train_finder import FinderTraining
+from ocr.training.lines.train_reader import (
+    ReaderTraining,
+    Shape,
+    error_rate,
+    invented,
+    losses,
+    teacher_loss,
+)
+from tests.ocr.training.lines.printed_lines import printed
+
+TINY = Shape(width=32, layers=1, heads=2, stem=(8, 16, 32), blocks=(1, 1, 1))
+CPU = torch.device("cpu")
+PAGE = printed([("tiny text", 20, 60, 30), ("some more", 30, 130, 30), ("of it", 240, 210, 30)])
+
+
+@pytest.fixture
+def data(corpus: Path, characters: str) -> Path:
+    (corpus / "characters.json").write_text(json.dumps(characters), encoding="utf-8")
+    return corpus
+
+
+def given(data: Path, out: Path, *more: str) -> list[str]:
+    options = ["--device", "cpu", "--workers", "0", "--pages", "1", "--steps", "2", "--tell", "1"]
+    return ["--data", str(data), "--out", str(out), *options, *more]
+
+
+def lines_of(batch: LineBatch) -> Lines:
+    torch.manual_seed(0)
+    widest = list(cut_lines(batch, CPU, strength=0.0, jitter=0.0))
+    return joined([lines for lines in widest if lines.images.shape[3] == widest[-1].images.shape[3]])
+
+
+def test_the_reader_learns_a_page(data: Path, tmp_path: Path) -> None:
+    made = ReaderTraining(train_reader.arguments(given(data, tmp_path)), TINY)
+    classes = {" ": 1, **{c: i + 2 for i, c in enumerate(made.characters)}}
+    lines = lines_of(line_batch([PAGE], classes))
+    first = losses(made.net, lines)["ctc"].item()
+    for _ in range(12):
+        loss = losses(made.net, lines)["ctc"]
+        made.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+    assert losses(made.net, lines)["ctc"].item() < 0.7 * first
+    assert error_rate(made.net.eval(), line_batch([PAGE], classes), CPU, 0.0) > 0.1
+
+
+def test_the_finder_learns_a_page(data: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = FinderTraining(train_finder.arguments(given(data, tmp_path)))
+    made.net = FinderNet((4, 8, 8, 8, 8))
+    optimiser = torch.optim.AdamW(made.net.parameters(), 5e-3)
+    batch = CellBatch(
+        pixels=torch.from_numpy(PAGE.pixels)[None],
+        cells=torch.from_numpy(targets(PAGE.places, PAGE.others, *PAGE.pixels.shape))[None],
+    )
+    seen = []
+    for _ in range(25):
+        loss = torch.stack(list(made.losses(batch, 0.0).values())).sum()
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        seen.append(loss.item())
+    assert min(seen[-5:]) < 0.7 * seen[0]
+
+
+def test_both_run_save_what_production_loads_and_go_on(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ReaderTraining(train_reader.arguments(given(data, tmp_path, "--batch-px", "960")), TINY).run()
+    FinderTraining(train_finder.arguments(given(data, tmp_path))).run()
+    told = capsys.readouterr().out
+    assert told.count("done: 2 steps, HELD-OUT pages: ") == 2
+    assert "wear 0: " in told
+    assert "F1 of cells" in told
+
+    reader = LineReader.load(tmp_path)
+    read = reader.read(darkness_of(PAGE.pixels), reader.find(darkness_of(PAGE.pixels)))
+    assert all(0 <= line.confidence <= 1 for line in read)
+
+    again = ReaderTraining(train_reader.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path))))
+    assert again.shape == TINY
+    stored = load_file(tmp_path / "reader.safetensors")
+    for name, value in again.net.state_dict().items():
+        torch.testing.assert_close(value, stored[name].to(value.dtype), msg=name)
+    FinderTraining(train_finder.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path)))).run()
+    assert capsys.readouterr().out.startswith("at the start, HELD-OUT pages: F1 of cells")
+
+
+def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -> None:
+    made = ReaderTraining(train_reader.arguments(given(data, tmp_path)), TINY)
+    classes = {" ": 1, **{c: i + 2 for i, c in enumerate(made.characters)}}
+    noted = replace(
+        PAGE, places=PAGE.places[:1], texts=PAGE.texts[:1], read_only=PAGE.places[1:], read_texts=("", "")
+    )
+    batch = line_batch([noted], classes)
+    assert batch.lengths.tolist() == [len("tiny text"), 0, 0]
+    torch.manual_seed(0)
+    cut = list(cut_lines(batch, CPU, strength=0.0, jitter=0.0))
+    seen = []
+    for _ in range(12):
+        loss = torch.stack([losses(made.net, lines)["ctc"] for lines in cut]).sum()
+        made.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+        seen.append(loss.item())
+    assert seen[-1] < 0.7 * seen[0]
+    with torch.no_grad():
+        nothing = next(lines for lines in cut if not sum(map(len, lines.labels)))
+        assert losses(made.net, nothing)["ctc"].isfinite()
+    assert invented(made.net.eval(), batch, CPU, 0.0) >= 0
+    blank = line_batch([replace(noted, read_only=PAGE.places[:0], read_texts=())], classes)
+    assert invented(made.net, blank, CPU, 0.0) == 0
+
+
+def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp_path: Path) -> None:
+    ReaderTraining(train_reader.arguments(given(data, tmp_path / "large")), TINY).save()
+    options = given(data, tmp_path / "small", "--teacher", str(tmp_path / "large"), "--batch-px", "960")
+    made = ReaderTraining(
+        train_reader.arguments([*options, "--again", "0.5"]), replace(TINY, height=32, frames=3)
+    )
+    unknown = line_batch([replace(PAGE, texts=("\ufffd",) * 3)], {" ": 1}, unlabelled=True)
+    assert unknown.labels.tolist() == [UNKNOWN] * 3
+    assert made.teacher
+    made.teacher.head.bias[2] = 5.0  # of the frame that comes first: it reads something
+    lines = lines_of(unknown)
+    first = losses(made.net, lines, made.teacher)
+    for _ in range(8):
+        made.optimiser.zero_grad()
+        torch.stack(list(losses(made.net, lines, made.teacher).values())).sum().backward()  # type: ignore[no-untyped-call]
+        made.optimiser.step()
+    then = losses(made.net, lines, made.teacher)
+    assert all(then[name] < 0.9 * first[name] for name in ("ctc", "teacher"))
+    made.run()
+    config = json.loads((tmp_path / "small/reader.json").read_text(encoding="utf-8"))
+    assert (config["height"], config["frames"]) == (32, 3)
+    (data / "characters.json").write_text('"abc"', encoding="utf-8")
+    with pytest.raises(ValueError, match="other characters"):
+        ReaderTraining(train_reader.arguments(options))
+
+
+def test_a_letter_may_be_told_near_where_the_teacher_tells_it() -> None:
+    """Three frames on ten pixels beside two on eight: six beside five."""
+    taught = torch.full((1, 5, 4), -20.0)
+    taught[0, :, 0] = 0.0
+    taught[0, 3] = torch.tensor([-20.0, -20.0, -0.1, -2.35])
+    counted, share = torch.tensor([5]), 10 / 3 / 4
+    own = torch.full((1, 12, 4), -20.0)
+    own[0, :, 0] = 0.0
+    own[0, 6] = taught[0, 3]
+    assert teacher_loss(own, taught, counted, share).item() == pytest.approx(0, abs=1e-6)
+    assert teacher_loss(own.roll(3, 1), taught, counted, share).item() > 0.5
+    assert teacher_loss(own.roll(1, 2), taught, counted, share).item() > 1
+    assert teacher_loss(own.roll(3, 1), taught, torch.tensor([3]), share).item() == 0
+
+
+def test_the_stem_s_layout_changes_no_output() -> None:
+    torch.manual_seed(0)
+    fast = TINY.net("abc").eval()
+    plain = TINY.net("abc").eval()
+    plain.load_state_dict(fast.state_dict())
+    plain.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    images, widths = torch.rand(3, 1, 40, 64), torch.tensor([64, 40, 9])
+    with torch.inference_mode():
+        torch.testing.assert_close(fast(images, widths)[0], plain(images, widths)[0], atol=1e-5, rtol=1e-4)
+
+
+def test_a_pool_waits_for_pages_and_tells_what_ended_them() -> None:
+    batch = CellBatch(pixels=torch.zeros(1), cells=torch.zeros(1))
+    over = threading.Event()
+
+    def source() -> Iterator[CellBatch]:
+        yield from [batch] * 3
+        over.wait(60)
+
+    pool = PagePool(source(), held=2, uses=1.0)
+    for _ in range(8):
+        assert pool.draw().cells.shape == (1,)
+    assert (pool.arrived, pool.used) == (3, 8)
+    over.set()
+    with pytest.raises(EOFError, match="no more pages"):
+        pool.draw()
