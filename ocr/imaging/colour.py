@@ -12,6 +12,9 @@ _CELL_PX, _CELLS = 16, 5
 # Print that can be seen differs so much in one of its primary colours; in grey by less than this share of it, it may be
 # lost. Of the page, so much is a few words.
 _SEEN_LEVELS, _LOST, _LEAST_SHARE = 2 * PRINT_LEVELS, 0.25, 0.0005
+_ANALYSIS_PX = 1200
+# Pages have grain on which fewer of the pixels, in every eighth row, are of the same shade as the next.
+_STEP, _EVEN_SHARE = 8, 0.6
 
 
 def ground_of(band: Image.Image) -> UInt8Array:
@@ -23,15 +26,20 @@ def ground_of(band: Image.Image) -> UInt8Array:
 def colour_contrast(pixels: UInt8Array) -> UInt8Array | None:
     """Returns how far each pixel is from its ground in the primary colour in which it is farthest, [H, W] uint8.
 
-    None where print stands out as much in grey, as on most pages. pixels: [H, W, 3] uint8.
+    None where print stands out as much in grey, as on most pages, and on scans with grain. pixels: [H, W, 3] uint8.
     """
     picture = picture_of(pixels)
-    if picture.mode == "L":
+    if picture.mode == "L" or has_grain(np.asarray(picture.getchannel("G"))):
         return None
-    small = picture.reduce(min(2, *picture.size))
+    small = picture.reduce(min(max(2, round(max(picture.size) / _ANALYSIS_PX)), *picture.size))
     far = _contrast(small)
     is_lost = (far >= _SEEN_LEVELS) & (_contrast(small.convert("L")) < _LOST * far)
     return _contrast(picture) if np.mean(is_lost) > _LEAST_SHARE else None
+
+
+def has_grain(grey: UInt8Array) -> bool:
+    """Returns whether hardly any pixel is like the next, as on scans. grey: [H, W] uint8."""
+    return bool(np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE)
 
 
 def _contrast(picture: Image.Image) -> UInt8Array:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
-from ocr.imaging.colour import ground_of
+from ocr.imaging.colour import ground_of, has_grain
 from ocr.imaging.measures import NOISE_LEVELS
 from ocr.line_reader.found_lines import Box, Floats
 from ocr.orientation.detect import shows_words
@@ -16,8 +16,6 @@ Ints = npt.NDArray[np.int16]
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
 _FAINT_LEVELS, _GOOD_LEVELS = 80, 200
-# Pages have grain on which fewer of the pixels, in every eighth row, are of the same shade as the next.
-_STEP, _EVEN_SHARE = 8, 0.6
 # Between lines: the white around a line's box that goes with it, in its heights.
 _AROUND = 0.3
 # Darker marks than this are not faint. Marks are so many times as strong as the paper's grain, and have at least this
@@ -65,7 +63,7 @@ def are_faint(grey: UInt8Array, boxes: Iterable[Box]) -> list[bool]:
     parts = [
         grey[max(0, int(y0)) : int(y1) + 1 : 2, max(0, int(x0)) : int(x1) + 1 : 2] for x0, y0, x1, y1 in boxes
     ]
-    if _has_grain(grey):
+    if has_grain(grey):
         return [False] * len(parts)
     shades = (np.percentile(part, _PRINT_PERCENTILES) if part.size else (0.0, 255.0, 255.0) for part in parts)
     return [high - low <= _DARK_LEVELS or paper - low < high - paper for low, paper, high in shades]
@@ -80,7 +78,7 @@ def darkness_between(
     pixels the lines' boxes are. colour: how far its pixels are from their ground in colour. The result is [H, W], 0 to
     1, for a reader to look at. Marks that are darker than faint ones were seen as they are.
     """
-    if _has_grain(grey):
+    if has_grain(grey):
         return None
     page = without_lines(grey, boxes)
     lighter = page - ground_of(Image.fromarray(page)).astype(np.int16)
@@ -103,7 +101,3 @@ def _strongest_near(marks: Ints) -> Ints:
     near = np.asarray(Image.fromarray(cells.astype(np.uint8)).filter(ImageFilter.MaxFilter(_CELLS)))
     strongest: Ints = near.repeat(_CELL_PX, 0).repeat(_CELL_PX, 1)[:height, :width].clip(1).astype(np.int16)
     return strongest
-
-
-def _has_grain(grey: UInt8Array) -> bool:
-    return bool(np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE)

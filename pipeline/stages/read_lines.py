@@ -100,9 +100,11 @@ def _with_faint(
     Where some of them were torn, all faint lines are looked at again. beside: where other lines are.
     """
     boxes = [read.line.box for read in found]
+    darkness = darkness_between(grey, [*boxes, *beside], colour)
+    if darkness is None and not _are_torn(found):
+        return found
     are_again = are_faint(grey, boxes)
     faint = [read for read, is_again in zip(found, are_again, strict=True) if is_again]
-    darkness = darkness_between(grey, [*boxes, *beside], colour)
     if darkness is None and not _are_torn(faint):
         return found
     kept = [box for box, is_again in zip(boxes, are_again, strict=True) if not is_again]
