@@ -50,7 +50,8 @@ def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
         ended = [it for it in open_lines if it.right + it.size < line.left]
         open_lines = [it for it in open_lines if it not in ended]
         found += ended
-        before = next((it for it in open_lines if _are_one(darkness, it, line)), None)
+        near = (it for it in open_lines if abs(it.baseline[-1] - line.baseline[0]) < it.size)  # most are not
+        before = next((it for it in near if _are_one(darkness, it, line)), None)
         if before is not None:
             open_lines.remove(before)
             line = _as_one(before, line)
