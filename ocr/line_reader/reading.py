@@ -18,6 +18,7 @@ from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, nor
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
 from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Networks
+from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.rule_lines import Marks, marks_of, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
 from ocr.model_files.locate import CONFIDENCE
@@ -153,7 +154,8 @@ class LineReader:
         logits = self._networks.logits(image)
         best = logits.max(-1, keepdims=True)
         chances = 1 / np.exp(logits - best).sum(-1)
-        return self._decoded(logits.argmax(-1).tolist(), chances.tolist())
+        letters = self._decoded(logits.argmax(-1).tolist(), chances.tolist())
+        return with_raised(image, letters, above=ABOVE, below=BELOW)
 
     def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
         """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""

@@ -1,0 +1,161 @@
+"""Tells a line's raised figures from those on its baseline: 10⁸ is not 108, nor 1843¹ a year. Numpy only.
+
+The network reads a raised figure as one on the line. It is raised where its ink is small and ends above the baseline,
+and what is near it stands there.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.line_words import Letter
+
+_RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+_FIGURES, _SIGNS, _OVERHANGS = frozenset("0123456789"), frozenset("+-−–"), "7"
+# A figure after these is no mark; one before those is a fraction's. A 7 on the line is high at its left.
+_APART, _FRACTION = frozenset("([/⁄"), frozenset("/⁄")
+_SURE = 0.35  # what is read with less may be no figure
+_INK = 0.4
+# In type sizes above the baseline, where ink is looked for: a figure with some below _FOOT is not raised, nor is a sign
+# below _SIGN. What stands on the baseline has some below _STANDS.
+_TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
+# In type sizes: how high and how wide a raised figure is, also one that touches what is beside it. A quotation mark is
+# lower, the upper half of a figure wider.
+_HEIGHTS, _WIDTHS, _TOUCHING = (0.29, 0.56), (0.06, 0.39), 0.2
+_LAG = 0.06  # in type sizes: how far behind the end of its ink a letter is read
+_EDGE_PX = 2  # so many columns beside other ink may show its rounded edge
+_NEAR = 1.3  # in type sizes: how far from it something stands on the baseline
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Columns of a line that all have ink near the baseline, or all have none there. start, end: of the image's.
+
+    top, foot: the ends of its ink above the baseline, in type sizes. touches: other ink is right beside it.
+    """
+
+    start: int
+    end: int
+    top: float
+    foot: float
+    touches: bool
+
+
+def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> list[Letter]:
+    """Returns the letters of a line's image with its raised figures as the characters for them.
+
+    image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
+    """
+    if not any(letter.text in _FIGURES for letter in letters):
+        return list(letters)
+    size = image.shape[0] / (above + below)
+    stretches = list(_stretches(image, size, above))
+    owned = _owned(stretches, letters, size)
+    up = {at for figures in _figures(letters) for at in _raised_of(figures, letters, owned, stretches, size)}
+    up |= {
+        at - 1
+        for at in up
+        if at > 1
+        and letters[at - 1].text in _SIGNS
+        and not letters[at - 2].text.isspace()
+        and owned[at - 1]
+        and all(stretch.foot > _SIGN for stretch in owned[at - 1])
+    }
+    return [
+        replace(letter, text=letter.text.translate(_RAISED)) if at in up else letter
+        for at, letter in enumerate(letters)
+    ]
+
+
+def _figures(letters: Sequence[Letter]) -> Iterator[range]:
+    """Yields the places of figures that follow each other, which begin a line or have a character right before them.
+
+    Those of fractions and in brackets are left out: nobody takes them for a part of what is before.
+    """
+    start = 0
+    for is_figure, same in groupby(letters, lambda letter: letter.text in _FIGURES):
+        end = start + len(list(same))
+        before, after = (letters[at].text if 0 <= at < len(letters) else "" for at in (start - 1, end))
+        if is_figure and before not in _APART and after not in _FRACTION:
+            yield range(start + before.isspace(), end)
+        start = end
+
+
+def _raised_of(
+    figures: range,
+    letters: Sequence[Letter],
+    owned: Sequence[Sequence[_Stretch]],
+    stretches: Sequence[_Stretch],
+    size: float,
+) -> range:
+    """Returns those of figures that are raised: from the first one on, if all of the rest may be."""
+    for at in figures:
+        touching = letters[at].text in _OVERHANGS and any(stretch.touches for stretch in owned[at])
+        if letters[at].chance > _SURE and not touching and _is_raised(owned[at], stretches, size):
+            rest = figures[at - figures.start :]
+            low = any(stretch.foot <= _FOOT for other in rest for stretch in owned[other])
+            return range(0) if low else rest
+    return range(0)
+
+
+def _is_raised(owned: Sequence[_Stretch], stretches: Sequence[_Stretch], size: float) -> bool:
+    """Returns whether a figure with this ink is small and above the baseline, where something near it stands."""
+    largest = max(owned, key=lambda stretch: stretch.end - stretch.start, default=None)
+    if largest is None or any(stretch.foot <= _FOOT for stretch in owned):
+        return False
+    width, reach = (largest.end - largest.start) / size, _NEAR * size
+    return (
+        _HEIGHTS[0] <= largest.top - largest.foot <= _HEIGHTS[1]
+        and (_TOUCHING if largest.touches else _WIDTHS[0]) <= width <= _WIDTHS[1]
+        and any(
+            other.foot < _STANDS and other.start - largest.end < reach and largest.start - other.end < reach
+            for other in stretches
+        )
+    )
+
+
+def _owned(stretches: Sequence[_Stretch], letters: Sequence[Letter], size: float) -> list[list[_Stretch]]:
+    """Returns each letter's stretches: letters are read where their ink ends, or a little behind, never before it."""
+    owned: list[list[_Stretch]] = [[] for _ in letters]
+    inked = [at for at, letter in enumerate(letters) if not letter.text.isspace()]
+    places = [letters[at].x for at in inked]
+    for stretch in stretches:
+        behind = stretch.end + _LAG * size
+        after = bisect_left(places, behind)
+        near = [
+            (abs(places[n] - behind), inked[n])
+            for n in (after - 1, after)
+            if 0 <= n < len(inked) and places[n] > stretch.start
+        ]
+        if near:
+            owned[min(near)[1]].append(stretch)
+    return owned
+
+
+def _stretches(image: Floats, size: float, above: float) -> Iterator[_Stretch]:
+    """Yields the stretches of inked columns, parted where there is white and where ink near the baseline begins."""
+    height = image.shape[0]
+    first, foot, last = (min(height, max(0, round(size * (above - side)))) for side in (_TOP, _FOOT, _BOTTOM))
+    ink = image[first:last] > _INK
+    kinds = np.where(ink[foot - first :].any(0), 2, ink.any(0))
+    start = 0
+    for kind, same in groupby(kinds.tolist()):
+        end = start + len(list(same))
+        if kind:
+            before, after = start > 0 and kinds[start - 1] > 0, end < len(kinds) and kinds[end] > 0
+            num = 1 if kind == 2 else math.ceil((end - start) / (_WIDTHS[1] * size))
+            edges = np.linspace(start, end, num + 1).round().astype(int).tolist()
+            for left, right in pairwise(edges):
+                inner = ink[:, left + _EDGE_PX * before : right - _EDGE_PX * after]
+                rows = np.flatnonzero(inner.any(1)) + first
+                if len(rows):
+                    top, last_row = float(rows[0]), float(rows[-1] + 1)
+                    yield _Stretch(
+                        left, right, above - top / size, above - last_row / size, bool(before or after)
+                    )
+        start = end
