@@ -128,7 +128,8 @@ def in_doubt(spans: Sequence[Span], display: Any, seen: SeenFonts) -> tuple[Font
 
 
 def _scale(display: Any) -> float:
-    return min(_SCALE, _LONGEST_PX / max(display.rect.width, display.rect.height))
+    scale: float = min(_SCALE, _LONGEST_PX / max(display.rect.width, display.rect.height))
+    return scale
 
 
 def _is_comparable(span: Span, least_pt: float) -> bool:
