@@ -20,7 +20,9 @@ from pipeline.text_layer.extract.lines import LayerLine, clean
 from pipeline.text_layer.extract.symbols import understand
 
 LOGGER = logging.getLogger("ocrbatch")
-MAX_CHARS = 50_000
+# More is an attack: a page of the web, printed as one, has a hundred thousand.
+_MOST_CHARS = 2_000_000
+_DRAFT_CHARS = 50_000
 _MAX_LINES = 5_000  # of a draft
 _LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
 _TURNED = 0.1  # the slope from which on a line does not run from left to right
@@ -95,8 +97,8 @@ class Span:
 def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
     """Returns a page's lines for a draft, in the order of its text layer; none where they cannot be extracted.
 
-    document: a pymupdf document. At most MAX_CHARS characters. Without a place for each character MuPDF takes a third
-    of the time that it takes for spans.
+    document: a pymupdf document. At most _DRAFT_CHARS characters. Without a place for each character MuPDF takes a
+    third of the time that it takes for spans.
     """
     try:
         text = open_text(document.load_page(index).get_displaylist(), codes_for_unmapped=True)
@@ -111,11 +113,13 @@ def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
 def read_spans(display: Any) -> tuple[Span, ...]:
     """Returns the spans of a page in the order of its text layer. display: a pymupdf DisplayList.
 
-    At most MAX_CHARS characters. Raises: whatever MuPDF does.
+    Raises: whatever MuPDF does; ValueError for more characters than a page can show.
     """
     found = list(text_spans(open_text(display), with_chars=True))
+    if sum(len(span["chars"]) for _, span in found) > _MOST_CHARS:
+        raise ValueError(f"more than {_MOST_CHARS:,} characters on a page")
     understand((span for _, span in found), cache(lambda: _codes(display)))
-    return tuple(_limited((_span(line, span), len(span["chars"])) for line, span in found if span["chars"]))
+    return tuple(_span(line, span) for line, span in found if span["chars"])
 
 
 def _codes(display: Any) -> Mapping[Any, str]:
@@ -127,11 +131,11 @@ def _codes(display: Any) -> Mapping[Any, str]:
 def read_text(document: Any, index: int) -> str:
     """Returns a page's characters without their positions, some forty times as fast as judging them; "" if it fails.
 
-    document: a pymupdf document. At most MAX_CHARS characters.
+    document: a pymupdf document.
     """
     try:
         text = open_text(document.load_page(index).get_displaylist())
-        return str(text.extractText())[:MAX_CHARS]
+        return str(text.extractText())
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ""
@@ -140,11 +144,11 @@ def read_text(document: Any, index: int) -> str:
 
 
 def _limited(found: Iterable[tuple[T, int]]) -> Iterator[T]:
-    """Yields each item that comes with its number of characters, up to MAX_CHARS of them."""
+    """Yields each item that comes with its number of characters, up to _DRAFT_CHARS of them."""
     num_chars = 0
     for item, length in found:
         num_chars += length
-        if num_chars > MAX_CHARS:
+        if num_chars > _DRAFT_CHARS:
             return
         yield item
 

@@ -31,7 +31,7 @@ _DIGITS, _LETTERS = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 _ALIKE = str.maketrans("oOlIiJ", "001111")  # drawn alike, once their size is not known
 _CLASSES = "0123456789abcdefghjklmnpqrstuvwxyz"
 _SCALE, _LONGEST_PX = 3.0, 6000  # pixels a point, and of a page at most
-_LEAST_PT = 5.0  # smaller type has too few pixels
+_LEAST_PT = 5.0  # smaller type has too few pixels at this scale
 _WIDTH, _HEIGHT = 12, 16  # of a shape, pixels
 _OF_ASPECT = 0.3  # what a shape of other proportions costs
 _LEAST_INK, _LEAST_PX = 40, 4
@@ -74,7 +74,7 @@ class _Drawn:
     @classmethod
     def of(cls, display: Any, places: Sequence[Place]) -> "_Drawn":
         """Draws the part of a page in which these places are. Raises: whatever MuPDF does."""
-        scale = min(_SCALE, _LONGEST_PX / max(display.rect.width, display.rect.height))
+        scale = _scale(display)
         part = pymupdf.Rect()
         for span, place in places:
             base, size = span.line.base, span.line.size
@@ -102,7 +102,8 @@ def in_doubt(spans: Sequence[Span], display: Any, seen: SeenFonts) -> tuple[Font
     display: the page's pymupdf DisplayList, of which as much is drawn as is needed. A typeface of which words were
     shown for a few pages comes with an empty one. Raises: whatever MuPDF does.
     """
-    plain = [span for span in spans if _is_comparable(span)]
+    least_pt = _LEAST_PT * _SCALE / _scale(display)
+    plain = [span for span in spans if _is_comparable(span, least_pt)]
     if wanted := _wanted(plain, seen):
         drawn = _Drawn.of(display, [place for its in wanted.values() for at in its.values() for place in at])
         for font, places in wanted.items():
@@ -126,9 +127,14 @@ def in_doubt(spans: Sequence[Span], display: Any, seen: SeenFonts) -> tuple[Font
     return tuple(found)
 
 
-def _is_comparable(span: Span) -> bool:
+def _scale(display: Any) -> float:
+    scale: float = min(_SCALE, _LONGEST_PX / max(display.rect.width, display.rect.height))
+    return scale
+
+
+def _is_comparable(span: Span, least_pt: float) -> bool:
     is_plain = span.is_drawn and not span.is_turned and not is_symbols(span.font)
-    return is_plain and span.line.size >= _LEAST_PT
+    return is_plain and span.line.size >= least_pt
 
 
 def _wanted(spans: Sequence[Span], seen: SeenFonts) -> Mapping[str, Places]:

@@ -65,4 +65,4 @@ def test_it_is_installed_as_a_package_of_its_own_that_is_the_command() -> None:
     assert project["project"]["scripts"] == {"ocrbatch": "ocrbatch:main"}
     find = project["tool"]["setuptools"]["packages"]["find"]
     assert find["where"] == [".", "pipeline/cli"]
-    assert find["exclude"] == ["pipeline.cli.ocrbatch*"], "it is not installed twice"
+    assert "pipeline.cli.ocrbatch*" in find["exclude"], "it is not installed twice"

@@ -9,8 +9,9 @@ import pymupdf
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine, TextLine
-from ocr.line_reader.reading import LineReader
+from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
@@ -18,6 +19,7 @@ from pipeline.stages.read_lines import find_words, read_lines
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.types import Page, RenderedPage
+from tests.faults.doubt import vanished
 from tests.faults.statuses import faint
 from tests.faults.statuses.pages import Workshop
 
@@ -289,3 +291,17 @@ def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
         result = read_lines(page, reader)
         ends[name] = result.status, " ".join(result.parsed.text.split()) if result.parsed else ""
     assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}
+
+
+@pytest.mark.parametrize("losing", [vanished.without, vanished.halved])
+def test_a_page_of_which_lines_were_not_found_is_doubtful(losing: vanished.Loss) -> None:
+    forgetful = vanished.Forgetful.load(find_directory("small") / LINES)
+    assert isinstance(forgetful, vanished.Forgetful)
+    page = rendered(LETTER)
+    assert page.grey is not None
+    assert read_lines(page, forgetful).status == "ok"
+    found = forgetful.find(darkness_of(darkened(page.grey)))
+    long = sorted(found, key=lambda line: line.left - line.right)[:2]
+    forgetful.losing, forgetful.gone = losing, [(line.left, round(line.middle)) for line in long]
+    result = read_lines(page, forgetful)
+    assert (result.status, result.doubt) == ("doubtful", "text stands on it that was not read")

@@ -13,6 +13,7 @@ from pipeline.outcome.results import embedded_result
 from pipeline.text_layer import page as layer_page
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.page import judged
+from pipeline.text_layer.trust.shapes import SeenFonts
 from pipeline.text_layer.trust.widths import width_fit
 from pipeline.types import EmbeddedPage, LayerUse, Page, RenderedPage
 from storage.types import PageError
@@ -303,3 +304,17 @@ def test_a_layer_that_is_compared_is_that_of_the_page_as_it_is_drawn(tmp_path: P
 
 def test_a_file_that_cannot_be_taken_apart_has_no_layer() -> None:
     assert judged(None, 0, 144) is None
+
+
+def test_no_text_of_a_long_page_is_cut_off() -> None:
+    """Of a page of the web that was printed to one page; drawn as a whole, its letters are too small to be compared."""
+    document = pymupdf.open()
+    page = document.new_page(width=600, height=14_000)
+    for number in range(1100):
+        text = f"{number:04} of the log that was kept of wind and tide on the quay, and of bread"
+        page.insert_text((40, 40 + 12 * number), text, fontsize=9)
+    layer = judged(document, 0, 72.0, seen=SeenFonts())
+    assert layer is not None
+    assert layer.is_trustworthy
+    assert not layer.in_doubt
+    assert layer.text.count(" of the log that was kept") == 1100
