@@ -51,12 +51,13 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
 
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
     """
-    if not any(letter.text in _FIGURES for letter in letters):
+    groups = list(filter(None, _figures(letters)))
+    if not groups:
         return list(letters)
     size = image.shape[0] / (above + below)
     stretches = list(_stretches(image, size, above))
     owned = _owned(stretches, letters, size)
-    up = {at for figures in _figures(letters) for at in _raised_of(figures, letters, owned, stretches, size)}
+    up = {at for figures in groups for at in _raised_of(figures, letters, owned, stretches, size)}
     up |= {
         at - 1
         for at in up
