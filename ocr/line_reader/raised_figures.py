@@ -27,7 +27,7 @@ _TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
 # In type sizes: how high and how wide a raised figure is, also one that touches what is beside it. A quotation mark is
 # lower, the upper half of a figure wider.
 _HEIGHTS, _WIDTHS, _TOUCHING = (0.29, 0.56), (0.06, 0.39), 0.2
-_LAG = 0.06  # in type sizes: how far behind the end of its ink a letter is read
+_LAG = 0.1  # in type sizes: how far behind the end of its ink a letter is read
 _EDGE_PX = 2  # so many columns beside other ink may show its rounded edge
 _NEAR = 1.3  # in type sizes: how far from it something stands on the baseline
 
