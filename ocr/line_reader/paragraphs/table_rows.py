@@ -33,6 +33,7 @@ _STRANGERS = 0.5  # the share of lines with gaps elsewhere from which it is no t
 _SPARED = 4  # one in this many lines may be out of line, and one more
 _CELL_LINES = 4  # the most lines of a cell
 _LAST = 12  # the lowest line is among this many last ones
+_SHOWS = 40  # lines of a table after which it is known to be one: a till roll would be looked through from each line
 
 
 def find_tables(lines: Sequence[Line]) -> list[tuple[int, int]]:
@@ -102,6 +103,8 @@ def _end(lines: Sequence[Line], start: int) -> int:
             if missed > 1 + len(table) // _SPARED:
                 break
             continue
+        if best == start and len(table) >= _SHOWS:
+            break
         strips = shared
         table.append(line)
         if _is_table(table, strips) and (len(line.spans) > 1 or _goes_on(line, table[:-1], strips)):
