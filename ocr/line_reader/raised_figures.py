@@ -28,7 +28,7 @@ _TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
 # lower, the upper half of a figure wider.
 _HEIGHTS, _WIDTHS, _TOUCHING = (0.29, 0.56), (0.06, 0.39), 0.2
 _LAG = 0.1  # in type sizes: how far behind the end of its ink a letter is read
-_EDGE_PX = 2  # so many columns beside other ink may show its rounded edge
+_EDGE_PX = 2  # so many columns of what is high may show the rounded edge of the ink beside it
 _NEAR = 1.3  # in type sizes: how far from it something stands on the baseline
 
 
@@ -150,9 +150,10 @@ def _stretches(image: Floats, size: float, above: float) -> Iterator[_Stretch]:
         if kind:
             before, after = start > 0 and kinds[start - 1] > 0, end < len(kinds) and kinds[end] > 0
             num = 1 if kind == 2 else math.ceil((end - start) / (_WIDTHS[1] * size))
+            edge = _EDGE_PX if kind == 1 else 0
             edges = np.linspace(start, end, num + 1).round().astype(int).tolist()
             for left, right in pairwise(edges):
-                inner = ink[:, left + _EDGE_PX * before : right - _EDGE_PX * after]
+                inner = ink[:, left + edge * before : right - edge * after]
                 rows = np.flatnonzero(inner.any(1)) + first
                 if len(rows):
                     top, last_row = float(rows[0]), float(rows[-1] + 1)
