@@ -1,6 +1,7 @@
 """The networks as they run, held against the same in torch, and that nothing else of torch is needed."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,3 +97,11 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_reading_imports_no_torch() -> None:
     script = "import sys, pipeline.stages.read_lines; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_loading_the_networks_leaves_no_trace(tmp_path: Path) -> None:
+    """ONNX Runtime from 1.31 on keeps a database in the home folder, for reports, where it is not told otherwise."""
+    script = f"from pathlib import Path; from ocr.line_reader.networks import Networks; Networks(Path({str(SHIPPED)!r}))"
+    own = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **own})
+    assert not list(tmp_path.iterdir())
