@@ -1,4 +1,4 @@
-"""The line reader; see README.md. ONNX Runtime of some versions reports on itself to its maker unless it is told not to."""
+"""The line reader; see README.md. Some versions of ONNX Runtime report to their maker unless they are told not to."""
 
 import os
 

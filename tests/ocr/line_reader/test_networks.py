@@ -101,7 +101,7 @@ def test_reading_imports_no_torch() -> None:
 
 def test_loading_the_networks_leaves_no_trace(tmp_path: Path) -> None:
     """ONNX Runtime from 1.31 on keeps a database in the home folder, for reports, where it is not told otherwise."""
-    script = f"from pathlib import Path; from ocr.line_reader.networks import Networks; Networks(Path({str(SHIPPED)!r}))"
+    script = f"import pathlib, ocr.line_reader.networks as its; its.Networks(pathlib.Path({str(SHIPPED)!r}))"
     own = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **own})
     assert not list(tmp_path.iterdir())
