@@ -28,9 +28,10 @@ def character_px(lines: Sequence[ReadLine]) -> float:
     if len(long) < _FEW:
         return 0.0
     width = median(_width(read) / len(read.text) for read in long)
-    alike = [_width(read) for read in long if abs(_width(read) / len(read.text) - width) < _SAME * width]
-    is_mono = len(alike) >= max(_FEW, _MOSTLY * len(long)) and max(alike) > _UNEVEN * min(alike)
-    return width if is_mono else 0.0
+    alike = [read for read in long if abs(_width(read) / len(read.text) - width) < _SAME * width]
+    widths = list(map(_width, alike))
+    is_mono = len(alike) >= max(_FEW, _MOSTLY * len(long)) and max(widths) > _UNEVEN * min(widths)
+    return width if is_mono and sum(_is_on_grid(read) for read in alike) >= _MOSTLY * len(alike) else 0.0
 
 
 def is_program(texts: Sequence[str]) -> bool:
@@ -57,6 +58,17 @@ def whole_lines(lines: Sequence[ReadLine], char_px: float) -> list[ReadLine]:
         elif read.line.right > found[place].line.right + _WITHIN * char_px:
             found[place] = _joined(found[place], read, char_px)
     return found
+
+
+def _is_on_grid(read: ReadLine) -> bool:
+    """Returns whether a line's words begin where they do in type of one width; in other type some are off."""
+    char_px, at = _width(read) / len(read.text), 0
+    for word in read.words:
+        at = max(at, read.text.find(word.text, at))
+        if abs(word.left - read.line.left - at * char_px) > _WITHIN * char_px:
+            return False
+        at += len(word.text)
+    return True
 
 
 def _width(read: ReadLine) -> float:
