@@ -121,10 +121,13 @@ def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLi
     line = read.line
     before = np.full(max(0, line.left - left), line.baseline[0], np.float32)
     whole = replace(line, left=min(left, line.left), baseline=np.concatenate([before, line.baseline]))
-    words = list(read.words)
+    words, text = list(read.words), read.text.lstrip()
+    if len(words) > 1 and not any(map(str.isalnum, words[0].text)):  # a part of the initial, read as a mark
+        text = text.removeprefix(words[0].text).lstrip()
+        del words[0]
     if words:
         sure = min(confidence, words[0].confidence)
         words[0] = LineWord(
             text=letter + words[0].text, left=float(left), right=words[0].right, confidence=sure
         )
-    return replace(read, line=whole, text=letter + read.text.lstrip(), words=tuple(words))
+    return replace(read, line=whole, text=letter + text, words=tuple(words))
