@@ -40,7 +40,7 @@ _LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
 # over 41%, pen marks and stamps included.
 _MOST_UNREAD = 0.7
-# Pieces that look like upright print once all lines are painted over: two at most on 46 ordinary pages, of handwriting.
+# Pieces that look like upright print once all lines are painted over: two at most on 46 pages, of hands.
 _FEWEST_PIECES = 3
 _MISSED = "text stands on it that was not read"
 _UNREAD = "most of its marks were not read: handwriting, perhaps, or a drawing"
@@ -72,7 +72,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         parsed = _on_page(parsed, rendered, grey)
         seen = [*(read.line.box for read in (*upright, *rules)), *beside] if lines else []
         is_unread = unread_ink(grey, seen) > _MOST_UNREAD
-        is_missed = bool(lines) and num_upright(without_lines(grey, seen)) >= _FEWEST_PIECES
+        is_missed = bool(lines) and not is_unread and num_upright(without_lines(grey, seen)) >= _FEWEST_PIECES
         is_large = not parsed.text.strip() and shows_large_print(grey, reader)
     result = PageResult(
         page=rendered.page,
@@ -90,7 +90,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)
     if is_unread or is_missed:
-        result = doubted(result, _UNREAD if is_unread else _MISSED)
+        result = doubted(result, _MISSED if is_missed else _UNREAD)
     if is_in_doubt(strange, found):
         result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
