@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.sequence.greedy import likeliest_without
 from ocr.decoding.sequence.sampling import Sampler
-from tests.ocr.decoding.test_decode_pages import FREE, PAGES, PROMPT, random_reader
+from tests.ocr.decoding.test_reading import FREE, PAGES, random_reader, texts
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
@@ -42,10 +41,10 @@ def test_noise_is_of_the_seed_and_the_place_alone() -> None:
 def test_a_page_is_drawn_the_same_alone_and_beside_greedy_ones() -> None:
     reader = random_reader(eos_id=-1)
     warm = replace(FREE, temperature=1.0, seed=5)
-    mixed = decode_pages(reader, PAGES[:3], prompt=PROMPT, settings=[FREE, warm, FREE]).transcripts
-    (alone,) = decode_pages(reader, PAGES[1:2], prompt=PROMPT, settings=[warm]).transcripts
-    greedy = decode_pages(reader, PAGES[:3], prompt=PROMPT, settings=[FREE] * 3).transcripts
-    other = decode_pages(reader, PAGES[1:2], prompt=PROMPT, settings=[replace(warm, seed=6)]).transcripts[0]
+    mixed = texts(reader, PAGES[:3], [FREE, warm, FREE])
+    (alone,) = texts(reader, PAGES[1:2], [warm])
+    greedy = texts(reader, PAGES[:3], [FREE] * 3)
+    other = texts(reader, PAGES[1:2], [replace(warm, seed=6)])[0]
     assert mixed[1].token_ids == alone.token_ids
     assert [page.token_ids for page in mixed[::2]] == [page.token_ids for page in greedy[::2]]
     assert len({alone.token_ids, greedy[1].token_ids, other.token_ids}) == 3
