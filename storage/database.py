@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from storage.lock import run_lock
 from storage.strings.search_lines import search_lines
 
 BUSY_TIMEOUT_S = 30.0
+_MADE_ANEW = re.compile(r"CREATE (VIEW|TRIGGER) (\w+)")
 
 
 def open_for_writing(path: str) -> Database:
@@ -273,16 +275,18 @@ def _bring_up_to_date(db: Database) -> None:
     version = _number(db, "PRAGMA user_version")
     if version == schema.VERSION:
         return
-    scripts = (
-        [schema_steps.STEPS[number] for number in range(version, schema.VERSION)]
-        if version
-        else [schema.SCHEMA]
-    )
+    steps = [schema_steps.STEPS[number] for number in range(version, schema.VERSION)] if version else []
     db.conn.create_function("search_lines", 1, _search_lines, deterministic=True)
     db.conn.execute("BEGIN IMMEDIATE")
     try:
-        for script in scripts:
+        for kind, name in _MADE_ANEW.findall(schema.VIEWS + schema.TRIGGERS):
+            db.conn.execute(f"DROP {kind} IF EXISTS {name}")
+        for script in steps or [schema.TABLES]:
             db.executescript(script)
+        db.executescript(schema.VIEWS)
+        if not db["page_search"].exists():
+            db.executescript(schema.INDEX)
+        db.executescript(schema.TRIGGERS)
         db.conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         db.conn.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.conn.execute("COMMIT")
