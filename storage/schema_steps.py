@@ -1,7 +1,7 @@
 """The steps that bring an older database's tables to the schema of today. One that has landed is never edited.
 
-A test holds their hashes. Our views and triggers are not there while a step runs: they are made anew from storage.schema
-after the last one, and so is the index where a step has dropped it.
+A test holds their hashes. Our views and triggers are not there while a step runs: after the last one they are made anew
+from storage.schema, and so is the index where a step has dropped it.
 """
 
 # The status doubtful, and doubt. SQLite changes no CHECK of a table that is there, so the attempts are copied into a

@@ -24,17 +24,20 @@ def _write(template: str, rows: Iterable[PageRow], stream: TextIO) -> int:
     """Writes pages, of one document or one page alone; returns their number. One without a text is there, empty."""
     number = 0
 
-    def counted() -> Iterator[PageRow]:
+    def counted(pages: Iterable[PageRow]) -> Iterator[PageRow]:
         nonlocal number
-        for row in chain((first,), left):
-            number += 1
-            yield row
+        for number, page in enumerate(pages, 1):
+            yield page
 
     left = iter(rows)
-    first = next(left, None)
-    if first is not None:
+    for first in left:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        values = {"path": first["path"], "rows": counted(), "program": program(), "now": now}
+        values = {
+            "path": first["path"],
+            "rows": counted(chain([first], left)),
+            "program": program(),
+            "now": now,
+        }
         stream.writelines(_templates().get_template(template).generate(values))
     return number
 
