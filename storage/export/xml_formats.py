@@ -26,7 +26,8 @@ def _write(template: str, rows: Iterable[PageRow], stream: TextIO) -> int:
 
     def counted(pages: Iterable[PageRow]) -> Iterator[PageRow]:
         nonlocal number
-        for number, page in enumerate(pages, 1):
+        for page in pages:
+            number += 1
             yield page
 
     left = iter(rows)
