@@ -21,7 +21,7 @@ from ocr.decoding.gpu.forward.pending import NUM_IN_FLIGHT, Landing, Moment, Pen
 from ocr.decoding.gpu.forward.prefill import Prompts, trial_tokens
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 from ocr.decoding.gpu.forward.text_forward import TextForward
-from ocr.decoding.sequence.greedy import TextReader
+from ocr.decoding.sequence.page_reading import TextReader
 
 # Not cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ocr.decoding.sequence.greedy import likeliest_without
+from ocr.decoding.gpu.forward.choices import choose_allowed
 from ocr.decoding.sequence.sampling import Sampler
 from tests.ocr.decoding.test_reading import FREE, PAGES, random_reader, texts
 
@@ -15,7 +15,9 @@ from tests.ocr.decoding.test_reading import FREE, PAGES, random_reader, texts
 def test_tokens_are_drawn_as_often_as_the_temperature_says(temperature: float) -> None:
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 5.0])
     sampler = Sampler(temperature=temperature, seed=3)
-    drawn = Counter(likeliest_without(logits, [4], sampler.noise(place, 5))[0] for place in range(4000))
+    noise = [sampler.noise(place, 5) for place in range(4000)]
+    chosen = choose_allowed(logits.expand(4000, 5), [[4]] * 4000, noise)
+    drawn = Counter(chosen[:, 0].long().tolist())
     expected = torch.softmax(logits[:4] / temperature, 0)
     assert drawn[4] == 0, "banned"
     for token in range(4):
@@ -24,7 +26,7 @@ def test_tokens_are_drawn_as_often_as_the_temperature_says(temperature: float) -
 
 def test_the_log_probability_is_the_models_own() -> None:
     logits = torch.tensor([2.0, 1.0, 0.0])
-    token, logprob = likeliest_without(logits, [], torch.tensor([0.0, 9.0, 0.0]))
+    ((token, logprob),) = choose_allowed(logits[None], [[]], [torch.tensor([0.0, 9.0, 0.0])]).tolist()
     assert token == 1
     assert logprob == pytest.approx(float(logits.log_softmax(0)[1]))
 
