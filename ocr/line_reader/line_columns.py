@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.measures import ONE_ROW
+from ocr.imaging.measures import ASCENT, DESCENT, ONE_ROW
 from ocr.line_reader.found_lines import TextLine
 
 # In type sizes.
@@ -20,6 +20,7 @@ _FURNITURE = 3.0  # a row that stands so far from the others is a header, a foot
 _RUNNING = 9.0  # running text is wider
 _NARROW = 3.5  # a narrower side is numbers or marks beside lines
 _INDENT = 0.4
+_HEADLINE, _WHITE = 1.3, 0.8  # a headline's type, and the white above it, where it begins an article
 _PIECE = 8.0  # lines of running text are wider, cells in rows that share their baselines often not
 _CLOSE = (
     1.7  # rows of running text that share their baselines are nearer; those of tables may be further apart
@@ -63,6 +64,8 @@ def parted_by_columns(lines: Sequence[TextLine]) -> list[list[TextLine]]:
         return [list(lines)] if lines else []
     ordered = sorted(lines, key=lambda line: line.middle)
     table = np.array([(line.left, line.right, line.middle, line.size) for line in ordered], np.float64)
+    if start := _article(table):
+        return [*parted_by_columns(ordered[:start]), *parted_by_columns(ordered[start:])]
     for split in _splits(table):
         part = _sides(table, *split)
         if part is not None:
@@ -74,8 +77,27 @@ def parted_by_columns(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     return [ordered]
 
 
+def _article(table: Numbers) -> int:
+    """Returns the number of the first line that begins an article below others; 0 where there is none.
+
+    It is a headline over several columns, with white above it that goes across the page.
+    """
+    size = float(np.median(table[:, 3]))
+    feet = np.maximum.accumulate(table[:, 2] + DESCENT * table[:, 3])
+    tops = np.minimum.accumulate((table[:, 2] - ASCENT * table[:, 3])[::-1])[::-1]
+    for number in range(_LEAST_ROWS, len(table)):
+        left, right, _, own = table[number]
+        is_apart = own > _HEADLINE * size and tops[number] - feet[number - 1] > _WHITE * size
+        if is_apart and any(left < x < right for _, _, x in _splits(table[number + 1 :])):
+            return number
+    return 0
+
+
 def _splits(table: Numbers) -> Iterator[tuple[int, int, float]]:
-    """Yields (first, end, x) of runs of lines that no line crosses at x, those with the most lines beside it first."""
+    """Yields (first, end, x) of runs of lines that no line crosses at x, those with the most lines beside it first.
+
+    But before them those that no line crosses at all: what is beside one may be two columns, of which one is short.
+    """
     slack = _SLACK * table[:, 3]
     left, right = table[:, 0] + slack, table[:, 1] - slack
     found: dict[tuple[int, int, int], tuple[int, float, float]] = {}
@@ -90,7 +112,8 @@ def _splits(table: Numbers) -> Iterator[tuple[int, int, float]]:
             white = float(left[first:end][~before].min() - right[first:end][before].max())
             key = first, end, number
             found[key] = max(found.get(key, (0, 0.0, 0.0)), (least, white, float(x)))
-    for (first, end, _), (_, _, x) in sorted(found.items(), key=lambda item: item[1], reverse=True):
+    order = sorted(found.items(), key=lambda item: (item[0][:2] == (0, len(table)), item[1]), reverse=True)
+    for (first, end, _), (_, _, x) in order:
         yield first, end, x
 
 

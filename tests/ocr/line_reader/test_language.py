@@ -24,6 +24,7 @@ RUSSIAN = read("KoHTopa raBaHu OTKpbIBaeTcA B ceMb yacoB yTpa", 0.88)
         ("Aπétvye η uotoπoπoinoη µe tov δiaueooλaβηtη", 0.82),
         ("mqt ahbc ae 8. tt às feg au eardt fiěfst", 0.67),
         ("ni e0legnwl1iw di9198 .193ítds1n n9di9ird219d", 0.8),
+        ("( GF6L565  ( G", 0.75),
     ],
 )
 def test_other_scripts_and_mirrors_are_strange_and_hardly_right(text: str, confidence: float) -> None:
@@ -41,6 +42,7 @@ def test_other_scripts_and_mirrors_are_strange_and_hardly_right(text: str, confi
         ("lmod_glht <- glht(lmod, linfct = K)", 0.995),
         ("IBAN DE89 3704 0044 0532 0130 00", 0.93),
         ("- - - - - - - - - - -", 0.6),
+        ("M I N U T E S", 0.93),
         ("", 0.0),
     ],
 )
@@ -54,6 +56,8 @@ def test_a_long_strange_line_or_much_of_a_page_cast_doubt_names_and_formulas_do_
     assert not is_in_doubt(strange_lines([*page, name]), [*page, name])
     assert is_in_doubt(strange_lines([ORDINARY, name]), [ORDINARY, name])
     assert is_in_doubt(strange_lines([*page, RUSSIAN]), [*page, RUSSIAN])
+    sparse = read("UTLT_65 5LD.", 0.7)
+    assert is_in_doubt(strange_lines([*page, sparse]), [*page, sparse])
     shorter = read("KoHTopa raBaHu OTKpbIBaeTcA", 0.86, sizes=15)
     assert is_in_doubt(strange_lines([*page, shorter]), [*page, shorter])
     formulas = [

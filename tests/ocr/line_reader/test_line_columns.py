@@ -6,10 +6,12 @@ from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_columns import parted_by_columns
 
 
-def stack(left: int, width: int, top: int, number: int, pitch: int = 26) -> list[TextLine]:
+def stack(
+    left: int, width: int, top: int, number: int, pitch: int = 26, size: float = 20.0
+) -> list[TextLine]:
     return [
         TextLine(
-            left=left, right=left + width, baseline=np.full(width, top + pitch * n, np.float32), size=20.0
+            left=left, right=left + width, baseline=np.full(width, top + pitch * n, np.float32), size=size
         )
         for n in range(number)
     ]
@@ -42,6 +44,24 @@ def test_running_heads_and_page_numbers_are_no_part_of_the_column_that_they_stan
     head, number = stack(50, 300, 20, 1), stack(560, 30, 480, 1)
     left, right = stack(50, 400, 140, 9), stack(500, 400, 140, 9)
     assert parted_by_columns([*left, *head, *right, *number]) == [head, left, right, number]
+
+
+def test_a_headline_over_several_columns_begins_an_article() -> None:
+    upper, lower = ([stack(x, 250, top, 9) for x in (50, 320, 600)] for top in (100, 460))
+    headline = stack(50, 500, 390, 1, size=40.0)
+    lines = [line for part in (*upper, headline, *lower) for line in part]
+    assert parted_by_columns(lines) == [*upper, headline, *lower]
+
+
+def test_a_last_column_may_be_short() -> None:
+    """Although over some rows, which are a little shorter, nothing stands across the white before."""
+    first = [
+        line
+        for row, width in ((0, 250), (10, 240), (20, 250))
+        for line in stack(50, width, 100 + 26 * row, 10)
+    ]
+    columns = [first, stack(320, 250, 100, 30), stack(600, 250, 100, 5)]
+    assert parted_by_columns([line for part in columns for line in part]) == columns
 
 
 def test_numbers_beside_lines_are_no_column() -> None:
