@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 WORSE = 1.10
 _QUALITY = "python -m tests.benchmarks.quality measure {data} --json {out}"
 _PIPELINE = "python -m ocrbatch bench pipeline {documents} --output-json {out}"
-_FULL_SIZE = "--model random --dtype bfloat16 --output-tokens 1000 --no-drafts --set decode.pdf.size=0"
+_FULL_SIZE = "--model random --dtype bfloat16 --output-tokens 1000 --set decode.pdf.size=0"
 _RATES = (
     "import json, sys, torch; from pipeline.bench.roofline.rates import measure_rates as rates; "
     "found = rates(torch.device('cuda' * torch.cuda.is_available() or 'cpu'), torch.bfloat16); "
@@ -148,7 +148,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="folder of the unseen sets")
     parser.add_argument("--documents", type=Path, default=ROOT / "tests" / "samples", help="read on the GPU")
     parser.add_argument("--pages", type=int, default=800, help="copied from them for the shipped page model")
-    parser.add_argument("--full-pages", type=int, default=3000, help="for the model of full size")
+    parser.add_argument("--full-pages", type=int, default=1200, help="for the model of full size")
     parser.add_argument("--only", default="", help="only measurements whose command has this text")
     parser.add_argument("--file", type=Path, default=FILE, help="where figures are kept")
     options, began = parser.parse_args(), time.monotonic()
