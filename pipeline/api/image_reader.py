@@ -5,7 +5,6 @@ A run keeps files in other processes, for they are untrusted; here the host has 
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PIL import Image
 
@@ -22,18 +21,21 @@ from pipeline.stages.render import PageImage
 from pipeline.stages.tile import tile
 from pipeline.types import Page
 
-if TYPE_CHECKING:
-    from ocr.line_reader.reading import LineReader
-
 
 class ImageReader:
     """Reads pictures of pages with the shipped line reader, on the CPU; for any number of threads.
 
-    A page that lies on its side is read turned, as in a run; unlike a run it reads each page once.
+    A page that lies on its side is read turned, as in a run; unlike a run it reads each page once. threads: that read
+    one page; None: as many as there are CPUs.
     """
 
-    def __init__(self) -> None:
-        self._lines, self._below = _line_reader(), doubtful_below(Config())
+    def __init__(self, threads: int | None = None) -> None:
+        from ocr.line_reader.reading import LineReader
+        from ocr.model_files.locate import LINES, find_directory
+        from pipeline.device.startup.loading import available_cpus
+
+        self._lines = LineReader.load(find_directory("small") / LINES, threads or available_cpus())
+        self._below = doubtful_below(Config())
 
     def read(
         self, image: Image.Image, *, path: str = "", number: int = 1, dpi: float | None = None
@@ -92,11 +94,3 @@ def _turned_back(page: PageText) -> PageText:
         width_px=wide if page.rotation_deg == 180 else high,
         height_px=high if page.rotation_deg == 180 else wide,
     )
-
-
-def _line_reader() -> "LineReader":
-    from ocr.line_reader.reading import LineReader
-    from ocr.model_files.locate import LINES, find_directory
-    from pipeline.device.startup.loading import available_cpus
-
-    return LineReader.load(find_directory("small") / LINES, threads=available_cpus())

@@ -16,6 +16,7 @@ from pipeline.export.searchable_export import all_formats
 from pipeline.ingest.walk import canonical
 from storage.database import database_path, explained, held_for_upkeep, open_for_reading, transaction
 from storage.errors import DatabaseNotFoundError, NotExportedError, StorageError
+from storage.export.document_names import LONGEST_BYTES, parted, stems
 from storage.export.export_files import replace_file
 from storage.export.rows import export_rows
 from storage.export.selection import Selection
@@ -135,13 +136,12 @@ class Delivery:
             (root for root in self._roots if path.startswith(f"{root}{os.sep}")), os.path.dirname(path)
         )
         name = os.path.relpath(path, root)
-        if not name.lower().endswith(ending):
-            name += ending
-        target = os.path.join(folder, name)
+        stem, last = parted(name, ending or os.path.splitext(name)[1])
+        names = stems(os.path.join(folder, stem), [ended.sha256[:8]], LONGEST_BYTES - len(os.fsencode(last)))
+        plain, *marked = (f"{name}{last}" for name in names)
         taken = {place for _, place in self._written.values()}
-        if target in taken or (os.path.lexists(target) and (ended.is_new or not ending)):
-            stem, last = os.path.splitext(target)
-            target = f"{stem}.{ended.sha256[:8]}{last}"
+        is_taken = plain in taken or (os.path.lexists(plain) and (ended.is_new or not ending))
+        target = marked[0] if marked and is_taken else plain
         os.makedirs(os.path.dirname(target), exist_ok=True)
         return target
 

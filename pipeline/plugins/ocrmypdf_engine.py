@@ -9,6 +9,7 @@ import functools
 import logging
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,8 +180,6 @@ def hocr(element: Any) -> Element:
 
 def lines_of(page: "PageText") -> Iterator[list["Word"]]:
     """Yields the words of each line of the text, all with boxes; lines of which no word has one are left out."""
-    import dataclasses
-
     words = iter(page.words)
     for line in page.text.splitlines():
         placed: list[Word] = []
@@ -190,11 +189,11 @@ def lines_of(page: "PageText") -> Iterator[list["Word"]]:
             if word is None:
                 return
             if word.box is None and placed:
-                placed[-1] = dataclasses.replace(placed[-1], text=f"{placed[-1].text} {word.text}")
+                placed[-1] = replace(placed[-1], text=f"{placed[-1].text} {word.text}")
             elif word.box is None:
                 waiting.append(word.text)
             else:
-                placed.append(dataclasses.replace(word, text=" ".join([*waiting, word.text])))
+                placed.append(replace(word, text=" ".join([*waiting, word.text])))
                 waiting = []
         if placed:
             yield placed
@@ -205,8 +204,4 @@ def _reader() -> "ImageReader":
     """Returns this process's reader, on one thread: OCRmyPDF itself reads several pages at once."""
     from pipeline.api.image_reader import ImageReader
 
-    reader = ImageReader()
-    import torch
-
-    torch.set_num_threads(1)
-    return reader
+    return ImageReader(threads=1)

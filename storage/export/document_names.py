@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -12,7 +12,7 @@ from storage.database import database_path, explained
 from storage.export.formats import Format
 from storage.strings.text import real_path, text_sha256
 
-_LONGEST_BYTES = 255
+LONGEST_BYTES = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class DocumentNames:
         longest = f".000000{form.ending}" if form.one_file == "page" else form.ending
         if form.write_figures is not None and not form.embeds_figures:
             longest = max(longest, ".figures", key=len)
-        self._most_bytes = _LONGEST_BYTES - len(longest)
+        self._most_bytes = LONGEST_BYTES - len(longest)
         self._others: dict[tuple[str, str | None], str] = {}
         with explained(database_path(db)):
             self._shared = _shared_folder(db)
@@ -57,32 +57,19 @@ class DocumentNames:
 
     def _take(self, path: str, sha256: str | None, taken: set[int]) -> None:
         plain, ending = self._plain(path, sha256)
-        for stem in self._choices(path, sha256, plain):
+        marks = (text_sha256(f"{path}\0{sha256}\0{number}")[:8] for number in count())
+        for stem in stems(plain, marks, self._most_bytes):
             if (key := hash(_folded(stem + ending))) not in taken:
                 break
         taken.add(key)
         if stem != plain:
             self._others[path, sha256] = stem
 
-    def _choices(self, path: str, sha256: str | None, plain: str) -> Iterator[str]:
-        folder, name = os.path.split(plain)
-        encoded = name.encode()
-        if len(encoded) <= self._most_bytes:
-            yield plain
-        for number in count():
-            mark = "." + text_sha256(f"{path}\0{sha256}\0{number}")[:8]
-            yield os.path.join(folder, encoded[: self._most_bytes - len(mark)].decode(errors="ignore") + mark)
-
     def _plain(self, path: str, sha256: str | None) -> tuple[str, str]:
         """Returns the name and the ending that make a document's file."""
         name = os.path.relpath(os.path.abspath(path), self._shared)
         name += "" if sha256 is None else f".{sha256[:8]}"
-        ending = self._form.ending
-        if self._form.one_file != "page" and name.lower().endswith(
-            ending
-        ):  # a searchable report.pdf is a report.pdf
-            return name[: -len(ending)], name[-len(ending) :]
-        return name, ending
+        return (name, self._form.ending) if self._form.one_file == "page" else parted(name, self._form.ending)
 
     def _folders(self, db: Database) -> set[str]:
         found = set[str]()
@@ -92,6 +79,23 @@ class DocumentNames:
                 found.add(folder)
                 folder = os.path.dirname(folder)
         return found
+
+
+def parted(name: str, ending: str) -> tuple[str, str]:
+    """Returns a name without an ending that it has, and that ending: a searchable report.pdf is a report.pdf."""
+    cut = len(name) - len(ending) if name.lower().endswith(ending.lower()) else len(name)
+    return name[:cut], name[cut:] or ending
+
+
+def stems(plain: str, marks: Iterable[str], most_bytes: int) -> Iterator[str]:
+    """Yields what a file may be called, before its ending: plainly, unless that is too long, then with each mark."""
+    folder, name = os.path.split(plain)
+    encoded = name.encode(errors="surrogateescape")
+    if len(encoded) <= most_bytes:
+        yield plain
+    for mark in marks:
+        short = encoded[: most_bytes - len(mark) - 1].decode(errors="ignore")
+        yield os.path.join(folder, f"{short}.{mark}")
 
 
 def _listed(db: Database, ending: str) -> Iterator[tuple[str, str | None]]:

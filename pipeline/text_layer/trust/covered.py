@@ -38,7 +38,10 @@ def uncovered(spans: Sequence[Span], drawn: Drawn, ink: Ink) -> Seen:
         if not any(is_inside for span in found for is_inside, _ in _runs(span, cover.box)):
             continue
         solid = _solid(drawn.page) if solid is None else solid
-        for box in _boxes_of(cover, drawn.page, solid):
+        boxes = _boxes_of(cover, drawn.page, solid)
+        if not boxes:  # of another shape, or seen through
+            found = _without_plain(found, cover.box, ink, by_letter=True)
+        for box in boxes:
             found = _without_plain(found, box, ink)
             if cover.is_written_on:
                 bare = _without_older(found, box, cover.number, drawn.page)
@@ -57,11 +60,17 @@ def _runs(span: Span, box: Box) -> Iterator[tuple[bool, list[Glyph]]]:
             yield is_inside, list(run)
 
 
-def _without_plain(spans: Sequence[Span], box: Box, ink: Ink) -> tuple[Span, ...]:
-    """Returns the spans without what cannot be seen in a box."""
+def _without_plain(spans: Sequence[Span], box: Box, ink: Ink, *, by_letter: bool = False) -> tuple[Span, ...]:
+    """Returns the spans without what cannot be seen in a box; by_letter: where others there can, too."""
     found: list[Span] = []
     for span in spans:
-        inside = (run for is_inside, run in _runs(span, box) if is_inside)
+        inside = [run for is_inside, run in _runs(span, box) if is_inside]
+        if by_letter:  # one alone may be a point too small to be seen
+            parts = (
+                groupby(run, lambda char: char.text.isspace() or not ink.is_plain(char.box)) for run in inside
+            )
+            unseen = [list(letters) for part in parts for is_seen, letters in part if not is_seen]
+            inside = [letters for letters in unseen if len(letters) > 1]
         found += _kept(span, {id(char) for run in inside if ink.is_plain(_common(run, box)) for char in run})
     return tuple(found)
 

@@ -64,6 +64,14 @@ def test_a_second_document_of_the_same_name_replaces_nothing(inbox: Path, make_p
     assert "the first document" in text(inbox / "done" / "sub" / "a.pdf")
 
 
+def test_a_pdf_whose_name_would_be_too_long_has_a_shorter_one(inbox: Path, make_pdf: MakePdf) -> None:
+    make_pdf(inbox / ("n" * 254), ["this name leaves no room for an ending"])
+    run(inbox, "--pdf-to", str(inbox / "pdf"))
+    (name,) = (name for name in files(inbox / "pdf") if name.startswith("nnn"))
+    assert len(name) == 255
+    assert "no room" in text(inbox / "pdf" / name)
+
+
 def test_a_run_that_reads_nothing_writes_only_what_is_not_there(inbox: Path) -> None:
     run(inbox)
     pdfs = inbox.parent / "pdf"

@@ -63,6 +63,22 @@ def boxes_of_one_path(page: Any) -> None:
     shape.commit()
 
 
+def around(page: Any) -> Any:
+    x0, y0, x1, y1 = place(page, "silver coins")
+    return pymupdf.Rect(x0 - 12, y0 - 12, x1 + 12, y1 + 12)
+
+
+def oval(page: Any) -> None:
+    page.draw_oval(around(page), fill=BLACK)
+
+
+def polygon(page: Any) -> None:
+    box = place(page, "silver coins")
+    corners = ((-2, -1), (40, -4), (0, 2), (2, 6), (-30, 4))
+    ends = (box.tl, box.tr - (40, 0), box.tr, box.br, box.bl)
+    page.draw_polyline([end + by for end, by in zip(ends, corners, strict=True)], fill=BLACK, closePath=True)
+
+
 def annotation(page: Any) -> None:
     note = page.add_rect_annot(place(page, "silver coins"))
     note.set_colors(stroke=BLACK, fill=BLACK)
@@ -77,7 +93,18 @@ def picture(page: Any) -> None:
 
 @pytest.mark.parametrize(
     "draw",
-    [black_box, blue_box, round_box, white_box, thick_line, boxes_of_one_path, annotation, picture],
+    [
+        black_box,
+        blue_box,
+        round_box,
+        white_box,
+        thick_line,
+        boxes_of_one_path,
+        oval,
+        polygon,
+        annotation,
+        picture,
+    ],
 )
 @pytest.mark.parametrize("rotation", [0, 90])
 def test_what_is_painted_over_is_no_text(draw: Callable[[Any], None], rotation: int) -> None:
@@ -115,11 +142,21 @@ def clipped_away(page: Any) -> None:
     page.parent.xref_set_key(page.xref, "Contents", f"[{own}]")
 
 
+def tinted_oval(page: Any) -> None:
+    page.draw_oval(around(page), color=None, fill=BLUE, fill_opacity=0.4)
+
+
+def ring(page: Any) -> None:
+    page.draw_oval(around(page), width=2)
+
+
 def background(page: Any) -> None:
     page.draw_rect(place(page, "silver coins"), fill=(0.9, 0.9, 0.9), overlay=False)
 
 
-@pytest.mark.parametrize("draw", [highlighted, framed, struck_out, tinted, clipped_away, background])
+@pytest.mark.parametrize(
+    "draw", [highlighted, framed, struck_out, tinted, tinted_oval, ring, clipped_away, background]
+)
 @pytest.mark.parametrize("rotation", [0, 90])
 def test_what_can_be_seen_is_text(draw: Callable[[Any], None], rotation: int) -> None:
     text = text_of(draw, rotation)
