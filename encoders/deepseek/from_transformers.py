@@ -1,38 +1,65 @@
-"""The encoder of a model that transformers holds (`unlimited_ocr`): its sizes, and its weights, which are shared."""
+"""The encoder of a model that transformers holds (`unlimited_ocr`): its sizes, and its weights, which are shared.
 
-from typing import TYPE_CHECKING
+transformers renames tensors when it loads a published checkpoint; this is the way back. SAM's serve DeepSeek-OCR-2 too.
+Source: transformers' conversion_mapping (unlimited_ocr, deepseek_ocr2).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
 from encoders.deepseek.sam import SamConfig
-from encoders.deepseek.transformers_names import deep_encoder_weights, joined_projections
 
 if TYPE_CHECKING:
     from transformers import UnlimitedOcrConfig
     from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOcrModel
 
 
+_SAM = (
+    (r"^layers\.(\d+)\.layer_norm([12])\.", r"blocks.\1.norm\2."),
+    (r"^layers\.", "blocks."),
+    (r"^patch_embed\.projection\.", "patch_embed.proj."),
+    (r"^neck\.conv1\.", "neck.0."),
+    (r"^neck\.layer_norm1\.", "neck.1."),
+    (r"^neck\.conv2\.", "neck.2."),
+    (r"^neck\.layer_norm2\.", "neck.3."),
+    (r"^proj\.conv1\.", "net_2."),
+    (r"^proj\.conv2\.", "net_3."),
+)
+_CLIP = ((r"^encoder\.", "transformer."),)
+_CLIP_PREFIX = "vision_tower.vision_encoder."
+_PARTS = ("q_proj", "k_proj", "v_proj")
+
+
+def sam_config(sam: Any) -> SamConfig:
+    """Returns SAM's sizes by transformers' configuration of it."""
+    first, second = sam.downsample_channels
+    return SamConfig(
+        width=sam.hidden_size,
+        num_layers=sam.num_hidden_layers,
+        num_heads=sam.num_attention_heads,
+        mlp_dim=sam.mlp_dim,
+        patch_px=sam.patch_size,
+        pos_grid=sam.image_size // sam.patch_size,
+        window=sam.window_size,
+        global_layers=tuple(sam.global_attn_indexes),
+        use_rel_pos=sam.use_rel_pos,
+        neck_channels=sam.output_channels,
+        downsample_channels=(first, second),
+        layer_norm_eps=sam.layer_norm_eps,
+    )
+
+
 def encoder_config(config: "UnlimitedOcrConfig") -> EncoderConfig:
     """Returns the encoder's sizes. config: of the whole model."""
-    sam, clip = config.vision_config.sam_config, config.vision_config.encoder_config
-    first, second = sam.downsample_channels
+    clip = config.vision_config.encoder_config
     return EncoderConfig(
-        sam=SamConfig(
-            width=sam.hidden_size,
-            num_layers=sam.num_hidden_layers,
-            num_heads=sam.num_attention_heads,
-            mlp_dim=sam.mlp_dim,
-            patch_px=sam.patch_size,
-            pos_grid=sam.image_size // sam.patch_size,
-            window=sam.window_size,
-            global_layers=tuple(sam.global_attn_indexes),
-            use_rel_pos=sam.use_rel_pos,
-            neck_channels=sam.output_channels,
-            downsample_channels=(first, second),
-            layer_norm_eps=sam.layer_norm_eps,
-        ),
+        sam=sam_config(config.vision_config.sam_config),
         clip=ClipConfig(
             width=clip.hidden_size,
             num_layers=clip.num_hidden_layers,
@@ -58,3 +85,61 @@ def encoder_of(model: "UnlimitedOcrModel") -> DeepEncoder:
         for part, own in zip(parts, joined.data.chunk(len(parts)), strict=True):
             model.get_parameter(part).data = own
     return encoder.eval().requires_grad_(False)
+
+
+def renamed(name: str, patterns: Sequence[tuple[str, str]]) -> str:
+    """Returns the name after the first pattern that fits it, as it is if none does."""
+    for pattern, replacement in patterns:
+        changed, count = re.subn(pattern, replacement, name)
+        if count:
+            return changed
+    return name
+
+
+def below(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Returns the tensors whose names begin with the prefix, less it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+
+
+def sam_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns a SAM encoder's tensors under SamEncoder's names. state: its state_dict(); the tensors are shared."""
+    return {renamed(name, _SAM): tensor for name, tensor in state.items()}
+
+
+def clip_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns a CLIP encoder's tensors under ClipEncoder's names; its three projections joined, which copies them."""
+    found = {renamed(name, _CLIP): tensor for name, tensor in state.items()}
+    for name in [name for name in found if f".{_PARTS[0]}." in name]:
+        parts = [found.pop(name.replace(_PARTS[0], part)) for part in _PARTS]
+        found[name.replace(_PARTS[0], "qkv_proj")] = torch.cat(parts)
+    return found
+
+
+def joined_projections(state: Mapping[str, Tensor]) -> dict[str, list[str]]:
+    """Returns the names of the three tensors that each joined one of DeepEncoder is made of, in order.
+
+    state: UnlimitedOcrModel.state_dict().
+    """
+    return {
+        f"vision_model.{renamed(name, _CLIP).replace(_PARTS[0], 'qkv_proj')}": [
+            _CLIP_PREFIX + name.replace(_PARTS[0], part) for part in _PARTS
+        ]
+        for name in below(state, _CLIP_PREFIX)
+        if f".{_PARTS[0]}." in name
+    }
+
+
+def deep_encoder_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the encoder's tensors under DeepEncoder's names. state: UnlimitedOcrModel.state_dict()."""
+    sam = sam_weights(below(state, "vision_tower.sam_encoder."))
+    clip = clip_weights(below(state, _CLIP_PREFIX))
+    return {
+        **{f"sam_model.{name}": tensor for name, tensor in sam.items()},
+        **{f"vision_model.{name}": tensor for name, tensor in clip.items()},
+        **{
+            f"projector.layers.{name}": tensor
+            for name, tensor in below(state, "multi_modal_projector.").items()
+        },
+        "image_newline": state["image_newline"],
+        "view_seperator": state["view_separator"],
+    }

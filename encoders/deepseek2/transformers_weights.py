@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from encoders.deepseek.sam import SamConfig
-from encoders.deepseek.transformers_names import below, sam_weights
+from encoders.deepseek.from_transformers import below, sam_config, sam_weights
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2, EncoderV2Config
 from encoders.deepseek2.query_encoder import QueryConfig
 
@@ -17,23 +16,9 @@ if TYPE_CHECKING:
 
 def encoder_config(config: "DeepseekOcr2Config") -> EncoderV2Config:
     """Returns the encoder's sizes. config: of the whole model."""
-    sam, queries = config.vision_config.sam_config, config.vision_config.encoder_config
-    first, second = sam.downsample_channels
+    queries = config.vision_config.encoder_config
     return EncoderV2Config(
-        sam=SamConfig(
-            width=sam.hidden_size,
-            num_layers=sam.num_hidden_layers,
-            num_heads=sam.num_attention_heads,
-            mlp_dim=sam.mlp_dim,
-            patch_px=sam.patch_size,
-            pos_grid=sam.image_size // sam.patch_size,
-            window=sam.window_size,
-            global_layers=tuple(sam.global_attn_indexes),
-            use_rel_pos=sam.use_rel_pos,
-            neck_channels=sam.output_channels,
-            downsample_channels=(first, second),
-            layer_norm_eps=sam.layer_norm_eps,
-        ),
+        sam=sam_config(config.vision_config.sam_config),
         queries=QueryConfig(
             width=queries.hidden_size,
             num_layers=queries.num_hidden_layers,

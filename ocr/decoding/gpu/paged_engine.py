@@ -54,7 +54,10 @@ class PagedEngine:
         )
         self._kv_bytes = self.settings.kv_bytes or self._default_bytes()
         if not self.settings.kernels:
-            self._kv_bytes = max(self._least_bytes(), min(self._kv_bytes, self._bytes(self._max_tokens)))
+            # Of a scratch block as long as a page hardly anything is written to.
+            scratch = self._shape.block_bytes if self.settings.block_tokens is None else 0
+            most = min(self._kv_bytes + scratch, self._bytes(self._max_tokens))
+            self._kv_bytes = max(self._least_bytes(), most)
         self._prefill_tokens = self.settings.prefill_tokens
         lag = self.settings.lag
         self._lag = int(self.device.type == "cuda") if lag is None else lag
@@ -218,9 +221,8 @@ class PagedEngine:
     def _end(self, page: Page) -> None:
         self._scheduler.free(page)
         self._left(page)
-        self._finished.append(
-            self._read(page, num_steps=page.num_steps - 1)
-        )  # the first token is the prefill's
+        # The first token is the prefill's.
+        self._finished.append(self._read(page, num_steps=page.num_steps - 1))
 
     def _read(self, page: Page, num_steps: int) -> PageRead:
         return PageRead(

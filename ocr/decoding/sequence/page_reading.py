@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from ocr.decoding.sequence.loops import CHECK_EVERY, LoopDetector, trim_tail
 from ocr.decoding.sequence.ngram import NgramBan
-from ocr.decoding.sequence.sampling import Sampler
 from ocr.types import Finish, Transcript
 
 ALLOWED_REPEATS = ("<td>", "</td>")
+_PLACES = 1 << 20  # more than a page has tokens
 
 
 class DecodeError(RuntimeError):
@@ -83,6 +84,26 @@ class Loaded(Protocol):
     @property
     def eos_id(self) -> int:
         """The id of the token that ends a text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """Samples by adding noise to the logits. temperature: above 0. seed: from 0.
+
+    The likeliest token of logits + temperature * Gumbel noise is a draw from softmax(logits / temperature) (the
+    Gumbel-max trick; Maddison et al. 2014, A* Sampling). The noise at a position depends on the seed and the position
+    alone, so that the output depends neither on the engine nor on the pages read at the same time.
+    """
+
+    temperature: float
+    seed: int
+
+    def noise(self, place: int, vocab_size: int) -> torch.Tensor:
+        """Returns the noise for the token at this position of a page's output, from 0: fp32 [V] on the CPU."""
+        generator = torch.Generator().manual_seed(self.seed * _PLACES + place)
+        uniform = torch.rand(vocab_size, generator=generator)
+        # rand() may return 0, whose noise is -inf: that token is never drawn.
+        return -self.temperature * torch.log(-torch.log(uniform))
 
 
 @dataclass(slots=True, kw_only=True)

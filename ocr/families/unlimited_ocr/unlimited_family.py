@@ -16,7 +16,7 @@ MODEL_TYPES = ("unlimited_ocr", "unlimited-ocr")
 
 class UnlimitedFamily(EntryFamily):
     name = "Unlimited-OCR"
-    module = "ocr.families.unlimited_ocr.unlimited_loading"
+    module = "ocr.families.unlimited_ocr.unlimited_reader"
     files = ("generation_config.json", "preprocessor_config.json", "processor_config.json")
 
     def knows(self, config: Mapping[str, Any]) -> bool:

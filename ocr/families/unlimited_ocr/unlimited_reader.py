@@ -1,24 +1,41 @@
-"""Unlimited-OCR as a run uses it."""
+"""Loads Unlimited-OCR from its published files: transformers' class holds the weights, our encoder runs over them.
 
-from collections.abc import Sequence
+Its processor, which needs torchvision, is not used: pages are cut by `unlimited_views`, prompts made here.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from transformers import UnlimitedOcrConfig
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek.deep_encoder import DeepEncoder
+from encoders.deepseek.from_transformers import encoder_of
 from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
+from ocr.errors import CheckpointError
+from ocr.families.family import ModelFacts, NumberFormat
 from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage, padded
+from ocr.families.generation.transformers_loading import load_class, refusals
+from ocr.families.published.known_model import known_model
 from ocr.families.published.published_models import PublishedModel
-from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
+from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews, read_views
 from ocr.imaging.tiling import Mode
-from ocr.model.prompt import PromptIds
+from ocr.model.deepseek_ocr import OcrConfig
+from ocr.model.prompt import IMAGE_TAG, PromptIds, encode_prompt
+from ocr.model.reference import vision_config
+from ocr.model_files.locate import read_json, read_tokenizer
 from ocr.types import OutputFormat
+
+_TYPE = "unlimited_ocr"
+_SLIDING_WINDOW = 128
+_SLIDING_ATTENTION = "reference_sliding_attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,3 +106,99 @@ class UnlimitedReader(GeneratingModel):
             "attention_mask": padded([torch.ones_like(row) for row in rows]),
             "mm_encoder_outputs": {"image": BaseModelOutputWithPooling(pooler_output=features)},
         }
+
+
+def load(
+    directory: Path,
+    *,
+    name: str,
+    device: str,
+    dtype: NumberFormat,
+    encoder_dtype: NumberFormat,
+    prompt: str | None,
+    entry: str | None = None,
+) -> UnlimitedReader:
+    """Returns the model; see ocr.families.family.Family.load. encoder_dtype is dtype for these models.
+
+    Raises: CheckpointError; PromptError for a prompt without a place for the page.
+    """
+    raw = read_json(directory / "config.json")
+    known = known_model(ModelFacts(name=name, config=raw, entry=entry)).model
+    tokenizer = read_tokenizer(directory / "tokenizer.json")
+    image_id = tokenizer.token_to_id(IMAGE_TAG)
+    if image_id is None:
+        raise CheckpointError(
+            f"{directory / 'tokenizer.json'} has no token {IMAGE_TAG!r}; use the one published with the model"
+        )
+    with refusals(directory, _TYPE):
+        config = model_config(raw)
+        config.image_token_id = image_id
+        model = load_class(directory, config, getattr(torch, dtype))
+    model = model.to(device)
+    hide_padding(model.base_model.language_model)
+    encoder = encoder_of(model.base_model)
+    if device == "cuda":
+        encoder.store_channels_last()
+    asked = known.prompts["page"] if prompt is None else prompt
+    return UnlimitedReader(
+        name=name,
+        known=known,
+        model=model,
+        encoder=encoder,
+        views=read_views(directory),
+        tokenizer=tokenizer,
+        prompt=asked,
+        prompt_ids=encode_prompt(tokenizer, asked, bos_id=config.text_config.bos_token_id),
+    )
+
+
+def model_config(raw: Mapping[str, Any]) -> UnlimitedOcrConfig:
+    """Returns transformers' configuration by a config.json: transformers' own, or of the publisher's layout.
+
+    transformers takes the sizes of the publisher's vision encoder as given, and would not read others.
+    Raises: CheckpointError.
+    """
+    if "language_config" not in raw:
+        return UnlimitedOcrConfig.from_dict({**raw, "model_type": _TYPE})
+    sizes = OcrConfig.from_json({**raw, "model_type": "deepseek_vl_v2"})
+    text = sizes.language.to_transformers().to_dict()
+    del text["layer_types"]  # by default every layer's attention slides
+    return UnlimitedOcrConfig(
+        vision_config=vision_config(sizes.encoder),
+        text_config={**text, "sliding_window": raw.get("sliding_window", _SLIDING_WINDOW)},
+        tie_word_embeddings=sizes.language.tie_word_embeddings,
+    )
+
+
+def hide_padding(language_model: Any) -> None:
+    """Has transformers' UnlimitedOcrTextModel attend to no padding, which is on the left, at every step.
+
+    Its attention sees the whole prompt and the last tokens written. Where older ones have left the cache, transformers
+    (5.23) looks up the prompt's padding as many places too far on as have left, so that a page that is padded sees more
+    of its padding with every token: its text is another than it is alone. Here a step's masks are made of what is
+    cached.
+    """
+    language_model.register_forward_pre_hook(_with_own_masks, with_kwargs=True)
+
+
+def _with_own_masks(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Returns the arguments of a forward with masks by kind of layer; None leaves a prompt and a single page."""
+    cache, mask_BL, embeds_BTD = kwargs["past_key_values"], kwargs["attention_mask"], kwargs["inputs_embeds"]
+    if cache is None or cache.get_seq_length() == 0 or not isinstance(mask_BL, Tensor) or len(mask_BL) == 1:
+        return None
+    assert embeds_BTD.shape[1] == 1, "after the prompt there is one token a step"
+    masks = {"full_attention": _added(mask_BL.bool(), embeds_BTD.dtype)}
+    sliding = next((layer for layer in cache.layers if layer._layer_type == _SLIDING_ATTENTION), None)
+    if sliding is not None:
+        num_cached, _ = sliding.get_mask_sizes(1)
+        num_recent = num_cached - sliding.prefill_length
+        visible_BL = torch.cat([mask_BL[:, : sliding.prefill_length], mask_BL[:, -num_recent:]], dim=1)
+        masks[_SLIDING_ATTENTION] = _added(visible_BL.bool(), embeds_BTD.dtype)
+    return args, {**kwargs, "attention_mask": masks}
+
+
+def _added(visible_BL: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns what is added to the attention's scores, [B, 1, 1, L]."""
+    nothing = torch.zeros((), dtype=dtype, device=visible_BL.device)
+    hidden = torch.full_like(nothing, torch.finfo(dtype).min)
+    return torch.where(visible_BL, nothing, hidden)[:, None, None, :]

@@ -52,8 +52,8 @@ def choose_allowed(
 ) -> Tensor:
     """Returns the likeliest tokens that are not banned, fp32 [R, 2]: token, and log probability before bans and noise.
 
-    noise: [V] for each row, or None, added to its logits (ocr.decoding.sequence.sampling). Does not wait for the
-    device: bans and noise are copied through pinned memory.
+    noise: [V] for each row, or None, added to its logits (ocr.decoding.sequence.page_reading.Sampler). Does not wait
+    for the device: bans and noise are copied through pinned memory.
     """
     logits = logits_RV.float()
     pairs = [(row, token) for row, some in enumerate(banned) for token in some]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ocr.decoding.gpu.forward.choices import choose_allowed
-from ocr.decoding.sequence.sampling import Sampler
+from ocr.decoding.sequence.page_reading import Sampler
 from tests.ocr.decoding.test_reading import FREE, PAGES, random_reader, texts
 
 

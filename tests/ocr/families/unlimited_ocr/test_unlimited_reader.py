@@ -19,8 +19,7 @@ from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.registry import described, family_of, model_sha256
-from ocr.families.unlimited_ocr.unlimited_loading import model_config
-from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader
+from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader, model_config
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.ocr.families.unlimited_ocr.tiny_unlimited import BOS, EOS, IMAGE, SLIDING_WINDOW, save
 
