@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from storage.errors import DatabaseAccessError, DatabaseBusyError
-from storage.strings.masking import mask_secrets
-from storage.strings.printable import one_line
+from storage.strings.printable import mask_secrets, one_line
 
 # A reader that checks for a run holds the lock for an instant, so try again before giving up.
 TRIES = 5

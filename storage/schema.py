@@ -96,7 +96,7 @@ CREATE TABLE attempts (
     script TEXT,                         -- ISO 15924, where the model was not trained for it
     doubt TEXT,                          -- why the text may be wrong or incomplete
     text_sha256 TEXT,                    -- of its UTF-8
-    content_sha256 TEXT,                 -- of text, markdown and blocks: storage.strings.content
+    content_sha256 TEXT,                 -- of text, markdown and blocks: storage.strings.text
     text TEXT,                           -- last: reading the columns above touches no overflow page
     markdown TEXT,
     words BLOB,                          -- boxes of the words of the text as read: storage.words

@@ -17,7 +17,7 @@ class OpenDocuments:
     def __init__(self) -> None:
         self._key: tuple[str, str] | None = None
         self._document: Any = None
-        self._content: Content | FrameContent | None = None
+        self._content: Content | None = None
 
     def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
         """Returns the pymupdf document, Pillow image or video of the page, checked to be the file that was hashed.

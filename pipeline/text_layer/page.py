@@ -12,9 +12,8 @@ from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
-from pipeline.text_layer.extract.accents import composed
 from pipeline.text_layer.extract.links import find_links
-from pipeline.text_layer.extract.places import settled, written_in
+from pipeline.text_layer.extract.places import composed, settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.spans import read_spans, read_text
 from pipeline.text_layer.extract.transcript import as_parsed

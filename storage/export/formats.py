@@ -1,8 +1,9 @@
 """The export formats by name: what writes each, and into what kind of files."""
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TextIO
 
 from sqlite_utils import Database
 
@@ -10,15 +11,14 @@ from storage.export import (
     csv_tables,
     doctags,
     html,
-    jsonl,
     markdown,
     parquet,
-    plain_text,
-    xml_formats,
+    templated,
 )
 from storage.export.figures import Place
-from storage.export.rows import PageRow, export_rows
+from storage.export.rows import PageRow, export_rows, shortfall
 from storage.export.selection import Selection
+from storage.strings.printable import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +42,39 @@ class Format:
     write_document: Callable[[Iterable[PageRow], Any], int] | None = None
 
 
+def _write_jsonl(rows: Iterable[PageRow], stream: TextIO) -> int:
+    """Writes JSON Lines: an object per page with all that the database holds about its current attempt."""
+    number = 0
+    for row in rows:
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        number += 1
+    return number
+
+
+def _write_text(rows: Iterable[PageRow], stream: TextIO) -> int:
+    """Writes plain text: a line naming file and page before each; one that is not fine says why in square brackets."""
+    number = 0
+    for row in rows:
+        mark = " (superseded)" if row["superseded"] else ""
+        stream.write(
+            ("\n" if number else "") + f"==== {one_line(row['path'])}, page {row['page']}{mark} ====\n"
+        )
+        reason = shortfall(row)
+        body = (row["text"] or "").strip("\n")
+        stream.write("".join(f"{part}\n" for part in (f"[{reason}]" if reason else "", body) if part))
+        number += 1
+    return number
+
+
 FORMATS = {
-    "jsonl": Format(write=jsonl.write, ending=".jsonl", with_words=True),
+    "jsonl": Format(write=_write_jsonl, ending=".jsonl", with_words=True),
     "md": Format(
         write=markdown.write,
         ending=".md",
         write_document=markdown.write_joined,
         write_figures=markdown.write_joined,
     ),
-    "txt": Format(write=plain_text.write, ending=".txt"),
+    "txt": Format(write=_write_text, ending=".txt"),
     "html": Format(
         write=html.write,
         ending=".html",
@@ -63,9 +87,9 @@ FORMATS = {
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
     "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),
     "docling": Format(write=doctags.write_json, ending=".docling.json", one_file="document", with_words=True),
-    "hocr": Format(write=xml_formats.write_hocr, ending=".hocr", one_file="document", with_words=True),
-    "alto": Format(write=xml_formats.write_alto, ending=".alto.xml", one_file="document", with_words=True),
-    "page": Format(write=xml_formats.write_page, ending=".page.xml", one_file="page", with_words=True),
+    "hocr": Format(write=templated.write_hocr, ending=".hocr", one_file="document", with_words=True),
+    "alto": Format(write=templated.write_alto, ending=".alto.xml", one_file="document", with_words=True),
+    "page": Format(write=templated.write_page, ending=".page.xml", one_file="page", with_words=True),
 }
 
 

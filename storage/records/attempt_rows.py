@@ -4,9 +4,8 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from storage.strings.content import Block, content_sha256
 from storage.strings.search_lines import search_lines
-from storage.strings.text import storable, text_sha256
+from storage.strings.text import Block, content_sha256, storable, text_sha256
 from storage.types import PageRecord, StageTiming
 from storage.words import packed_for
 

@@ -16,7 +16,7 @@ from storage.lock import RunLock
 from storage.records import attempts, files, lost_workers, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
-from storage.strings.masking import mask_secrets
+from storage.strings.printable import mask_secrets
 from storage.types import FileRecord, KnownFile, PagePlan, PageRecord, RunRecord
 
 

@@ -1,4 +1,4 @@
-"""Makes untrusted text safe for a terminal, a log or a renderer of markdown.
+"""Makes untrusted text safe for a terminal, a log or a renderer of markdown, and masks the values of secret keys.
 
 File names, page text, PDF metadata and parsers' messages may hold control characters, which a terminal obeys: they
 move the cursor, rename the window, hide or reorder what was printed. Files and pipes get such text as it is; a screen
@@ -7,6 +7,7 @@ and a log get it with these characters escaped.
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, TextIO, cast
 
 # C0 except tab and newline, DEL and C1; marks that reorder or hide text; Unicode's own line ends; lone surrogates.
@@ -50,3 +51,22 @@ class _Screen:
 def _escaped(match: re.Match[str]) -> str:
     letter = match[0]
     return repr(letter)[1:-1] if letter < " " else json.dumps(letter)[1:-1]
+
+
+MASK = "***"
+# The last word of a key decides: hf_token and api_key are secrets, max_tokens is not.
+_SECRET_WORDS = frozenset(
+    {"token", "password", "passwd", "passphrase", "secret", "secrets", "key", "credential", "credentials"}
+)
+_URL_USER = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def mask_secrets(value: object, key: str = "") -> object:
+    """Returns a copy of JSON values: values of secret keys, and user:password in URLs, replaced by ***."""
+    if isinstance(value, Mapping):
+        return {str(name): mask_secrets(inner, str(name)) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_secrets(inner, key) for inner in value]
+    if value is not None and re.split(r"[^a-z]+", key.lower())[-1] in _SECRET_WORDS:
+        return MASK
+    return _URL_USER.sub(f"{MASK}@", value) if isinstance(value, str) else value

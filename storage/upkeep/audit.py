@@ -15,7 +15,7 @@ from sqlite_utils import Database
 
 from storage.database import database_path, explained
 from storage.lock import is_locked
-from storage.strings.content import stored_content_sha256
+from storage.strings.text import stored_content_sha256
 from storage.types import FINE_STATUSES
 
 

@@ -27,7 +27,7 @@ class Content:
     """
 
     def __init__(self, page: Page) -> None:
-        self._path, self._sha256, self._stamp = page.path, page.sha256, page.stamp
+        self._page, self._stamp = page, page.stamp
         # Opened without blocking: the file may have become a pipe.
         self._descriptor = os.open(page.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
@@ -40,21 +40,24 @@ class Content:
 
     def check_path(self) -> None:
         """Checks that the path still leads to this file. Call it after a parser has opened the path."""
-        if not os.path.samestat(os.stat(self._path), os.fstat(self._descriptor)):
+        if not os.path.samestat(os.stat(self._page.path), os.fstat(self._descriptor)):
             raise PageRenderError("changed", CHANGED)
 
     def check(self) -> None:
         """Checks that the content has not changed; if the stamp has, the hash decides."""
-        found = stamp_of(os.fstat(self._descriptor))
+        found = self._found()
         if self._stamp is None or found == self._stamp:
             return
-        if self._hashed() != self._sha256 or stamp_of(os.fstat(self._descriptor)) != found:
+        if self._hashed() != self._page.sha256 or self._found() != found:
             raise PageRenderError("changed", CHANGED)
         self._stamp = found
 
     def close(self) -> None:
         """Closes the descriptor."""
         os.close(self._descriptor)
+
+    def _found(self) -> FileStamp:
+        return stamp_of(os.fstat(self._descriptor))
 
     def _hashed(self) -> str:
         digest = hashlib.sha256()

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from encoders.views import UInt8Array
 from pipeline.documents import images, sniff
-from pipeline.documents.damage.content import CHANGED
+from pipeline.documents.damage.content import CHANGED, Content
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.types import FileStamp, Page
 
@@ -126,7 +126,7 @@ class FrameFolder:
         return path, form
 
 
-class FrameContent:
+class FrameContent(Content):
     """The frames of a page's folder. A page without a stamp is not checked. Raises: OSError, PageRenderError."""
 
     def __init__(self, page: Page) -> None:
@@ -136,20 +136,14 @@ class FrameContent:
     def check_path(self) -> None:
         """Does nothing: nothing of the folder stays open."""
 
-    def check(self) -> None:
-        """Checks that no frame has changed; if the stamp has, the hash decides."""
-        found = self._found()
-        if self._stamp is None or found == self._stamp:
-            return
-        if sha256_of(self._page.path, self._page.frames) != self._page.sha256 or self._found() != found:
-            raise PageRenderError("changed", CHANGED)
-        self._stamp = found
-
     def close(self) -> None:
         """Does nothing."""
 
-    def _found(self) -> tuple[int, int, int, int, int]:
+    def _found(self) -> FileStamp:
         try:
             return stamp_of(self._page.path, self._page.frames)
         except FileNotFoundError:  # one of the frames
             raise PageRenderError("changed", CHANGED) from None
+
+    def _hashed(self) -> str:
+        return sha256_of(self._page.path, self._page.frames)

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from pipeline.documents import sniff
@@ -26,14 +25,11 @@ class _ChangedError(Exception):
     """An object ended before its size was reached, or went on beyond it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Room on disk. reserve: waits until a file may have so many bytes in all. Raises: ObjectError."""
-
-    reserve: Callable[[int], None]
+# Waits until a file may have so many bytes in all. Raises: ObjectError.
+Reserve = Callable[[int], None]
 
 
-def download(url: str, path: str, settings: IngestSettings, room: Room) -> None:
+def download(url: str, path: str, settings: IngestSettings, reserve: Reserve) -> None:
     """Writes an object to a file. Of an object that is no input by name or content, only the beginning.
 
     Raises: ObjectError.
@@ -41,7 +37,7 @@ def download(url: str, path: str, settings: IngestSettings, room: Room) -> None:
     num_stalls = 0
     for attempt in range(len(_PAUSES_S) + 1):
         try:
-            _download(url, path, settings, room)
+            _download(url, path, settings, reserve)
             return
         except ObjectError:
             raise
@@ -55,7 +51,7 @@ def download(url: str, path: str, settings: IngestSettings, room: Room) -> None:
             time.sleep(_PAUSES_S[attempt])
 
 
-def _download(url: str, path: str, settings: IngestSettings, room: Room) -> None:
+def _download(url: str, path: str, settings: IngestSettings, reserve: Reserve) -> None:
     """Makes one attempt. Raises: ObjectError, StalledError, and what the store raises."""
     size, taken = -1, 0
     chunks = patient(lambda: Store(url).chunks(CHUNK_BYTES), settings.object_timeout_s)
@@ -63,14 +59,14 @@ def _download(url: str, path: str, settings: IngestSettings, room: Room) -> None
         for chunk in chunks:
             if isinstance(chunk, int):
                 size = chunk
-                room.reserve(max(size, 0))
+                reserve(max(size, 0))
                 continue
             if not taken and not _is_input(chunk, path, settings):
                 _write(file, chunk[: sniff.HEAD_BYTES])
                 return
             taken += len(chunk)
             if taken > size:
-                room.reserve(taken)
+                reserve(taken)
             _write(file, chunk)
     if size not in (-1, taken):
         raise _ChangedError(

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
@@ -30,8 +29,37 @@ def fetched(
     failed: makes the result from the reason why the object cannot be had. named: what the result becomes.
     """
     outer: Future[Result] = Future()
-    spool.use(url).add_done_callback(partial(_begin, spool, url, task, failed, named, outer))
+
+    def settle(made: Callable[[], Result]) -> None:
+        spool.end_use(url)
+        if not outer.set_running_or_notify_cancel():
+            return
+        try:
+            outer.set_result(made())
+        except BaseException as error:  # the future must be settled all the same
+            outer.set_exception(error)
+
+    def end(inner: Future[Result]) -> None:
+        settle(lambda: inner.result() if named is None else named(inner.result()))
+
+    def begin(ready: Future[str]) -> None:
+        try:
+            inner = task(ready.result())
+        except ObjectError as error:
+            reason = str(error)
+            settle(lambda: failed(reason))
+        except BaseException as error:
+            raised = error
+            settle(lambda: _raise(raised))
+        else:
+            inner.add_done_callback(end)
+
+    spool.use(url).add_done_callback(begin)
     return outer
+
+
+def _raise(error: BaseException) -> Never:
+    raise error
 
 
 def refused(url: str, reason: str, settings: IngestSettings) -> Document:
@@ -45,43 +73,3 @@ def refused(url: str, reason: str, settings: IngestSettings) -> Document:
 def of_page(page: Page, result: Any) -> Any:
     """Returns a task's result with this page in place of its own; an error stays as it is."""
     return replace(result, page=page) if isinstance(result, RenderedPage | EmbeddedPage) else result
-
-
-def _begin(
-    spool: Spool,
-    url: str,
-    task: Callable[[str], Future[Result]],
-    failed: Callable[[str], Result],
-    named: Callable[[Result], Result] | None,
-    outer: Future[Result],
-    ready: Future[str],
-) -> None:
-    try:
-        inner = task(ready.result())
-    except BaseException as error:  # the future must be settled all the same
-        spool.end_use(url)
-        if not outer.set_running_or_notify_cancel():
-            return
-        if isinstance(error, ObjectError):
-            outer.set_result(failed(str(error)))
-        else:
-            outer.set_exception(error)
-        return
-    inner.add_done_callback(partial(_end, spool, url, named, outer))
-
-
-def _end(
-    spool: Spool,
-    url: str,
-    named: Callable[[Result], Result] | None,
-    outer: Future[Result],
-    inner: Future[Result],
-) -> None:
-    spool.end_use(url)
-    if not outer.set_running_or_notify_cancel():
-        return
-    try:
-        result = inner.result()
-        outer.set_result(result if named is None else named(result))
-    except BaseException as error:
-        outer.set_exception(error)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from pipeline.documents.settings import IngestSettings
-from pipeline.ingest.objects.download import ObjectError, Room, download
+from pipeline.ingest.objects.download import ObjectError, download
 from storage.strings.urls import name_of
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -167,7 +167,7 @@ class Spool:
     def _fetched(self, url: str, known: _Object) -> str:
         path = self._new_path(url)
         try:
-            download(url, path, self._settings, Room(lambda number: self._reserve(known, number)))
+            download(url, path, self._settings, lambda number: self._reserve(known, number))
         except BaseException:
             Path(path).unlink(missing_ok=True)
             raise

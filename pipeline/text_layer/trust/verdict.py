@@ -18,8 +18,7 @@ from pipeline.documents.script import script_shares
 from pipeline.text_layer.extract.bidi import backward_share
 from pipeline.text_layer.extract.spans import Box, Glyph, Span
 from pipeline.text_layer.trust.ink import Drawn, Ink
-from pipeline.text_layer.trust.letters import are_words, bits_per_letter
-from pipeline.text_layer.trust.widths import width_fit
+from pipeline.text_layer.trust.letters import are_words, bits_per_letter, width_fit
 
 # Shares of a page's characters. Formulas have a few brackets that map to no character.
 _UNMAPPED, _UNMAPPED_AT_ALL = 0.01, 0.5

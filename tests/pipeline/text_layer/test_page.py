@@ -13,8 +13,8 @@ from pipeline.outcome.results import embedded_result
 from pipeline.text_layer import page as layer_page
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.page import judged
+from pipeline.text_layer.trust.letters import width_fit
 from pipeline.text_layer.trust.shapes import SeenFonts
-from pipeline.text_layer.trust.widths import width_fit
 from pipeline.types import EmbeddedPage, LayerUse, Page, RenderedPage
 from storage.types import PageError
 

@@ -1,9 +1,10 @@
-"""hOCR, ALTO and PAGE XML: regions, lines and words with their boxes, by a template each, page by page."""
+"""Formats by a template each, page by page: HTML, and hOCR, ALTO and PAGE XML with the boxes of lines and words."""
 
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache, partial
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
@@ -20,8 +21,11 @@ _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _IN_ATTRIBUTES = _IN_TEXT | str.maketrans({'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"})
 
 
-def _write(template: str, rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes pages, of one document or one page alone; returns their number. One without a text is there, empty."""
+def written(template: str, rows: Iterable[PageRow], stream: TextIO, **values: object) -> int:
+    """Writes pages, of one document or one page alone; returns their number. One without a text is there, empty.
+
+    values: what the template has besides the pages.
+    """
     number = 0
 
     def counted(pages: Iterable[PageRow]) -> Iterator[PageRow]:
@@ -33,38 +37,38 @@ def _write(template: str, rows: Iterable[PageRow], stream: TextIO) -> int:
     left = iter(rows)
     for first in left:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        values = {
-            "path": first["path"],
-            "rows": counted(chain([first], left)),
-            "program": program(),
-            "now": now,
-        }
-        stream.writelines(_templates().get_template(template).generate(values))
+        pages = counted(chain([first], left))
+        head = {"path": first["path"], "superseded": first["superseded"], "program": program(), "now": now}
+        stream.writelines(_templates().get_template(template).generate(head, rows=pages, **values))
     return number
 
 
-write_hocr = partial(_write, "hocr.xml.jinja")
-write_alto = partial(_write, "alto.xml.jinja")
-write_page = partial(_write, "page.xml.jinja")
+write_hocr = partial(written, "hocr.xml.jinja")
+write_alto = partial(written, "alto.xml.jinja")
+write_page = partial(written, "page.xml.jinja")
 
 
 @cache
 def _templates() -> Environment:
-    """Returns what has the templates. What a document says goes through `text` or `attribute` in them, all of it."""
+    """Returns what has the templates. All that a document says goes through `text`, `attribute` or `html` in them."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,  # it writes quotes as HTML does, and takes twice the time
     )
-    made.filters |= {"attribute": _attribute, "one_line": one_line, "text": _text}
-    made.globals |= {"regions": regions, "remark": _remark}
+    made.filters |= {"attribute": _attribute, "html": _html, "one_line": one_line, "text": _text}
+    made.globals |= {"regions": regions, "remark": _remark, "shortfall": shortfall}
     return made
 
 
 def _text(text: str) -> str:
     text = clean(text)
     return text.translate(_IN_TEXT) if _SPECIAL.search(text) else text
+
+
+def _html(text: str) -> str:
+    return escape(clean(text))
 
 
 def _attribute(text: str) -> str:
