@@ -10,7 +10,7 @@ from pipeline.config.schema import Config
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
-from pipeline.run.turns import IN_A_ROW, IN_ALL, Turns
+from pipeline.run.slow_documents import IN_A_ROW, IN_ALL, SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult, ReadyPage
 from storage.types import PageError
@@ -26,7 +26,7 @@ def _page(index: int, document: str = "a") -> Page:
 
 
 def test_two_in_a_row_end_a_document_s_turn_and_no_other_s() -> None:
-    turns = Turns()
+    turns = SlowDocuments()
     turns.rendered(_page(0), _LATE)
     assert not turns.puts_off(_page(1))
     turns.rendered(_page(1), _LATE)
@@ -37,7 +37,7 @@ def test_two_in_a_row_end_a_document_s_turn_and_no_other_s() -> None:
 
 
 def test_a_page_between_begins_the_row_anew_but_not_for_ever() -> None:
-    turns = Turns()
+    turns = SlowDocuments()
     for number in range(IN_ALL):
         assert not turns.puts_off(_page(2 * number))
         turns.rendered(_page(2 * number), _LATE)
@@ -47,7 +47,7 @@ def test_a_page_between_begins_the_row_anew_but_not_for_ever() -> None:
 
 
 def test_documents_that_were_put_off_take_turns() -> None:
-    turns = Turns()
+    turns = SlowDocuments()
     for document in "ab":
         for index in range(2):
             turns.rendered(_page(index, document), _LATE)
