@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.cluster import choose, cluster_run
 from pipeline.cluster.local_workers import LocalWorkers
-from pipeline.cluster.worker_backend import Peer
+from pipeline.cluster.worker_backend import Peer, WorkerLostError
 from pipeline.cluster.worker_messages import Asked, Failed, LoadedOn
 from pipeline.config import sources
 from pipeline.config.schema import Config
@@ -68,8 +68,14 @@ class Full(LocalWorkers):
     def start(self, place: int, *arguments: Any) -> Peer:
         peer = super().start(place, *arguments)
         if place in self.full:
-            error = ModelMemoryError("the model does not fit")
-            peer.receive = lambda: [Asked(number=None, request=Failed(error=error))]  # type: ignore[method-assign]
+            said = [Asked(number=None, request=Failed(error=ModelMemoryError("the model does not fit")))]
+
+            def receive() -> list[Asked]:
+                if not said:
+                    raise WorkerLostError("it has ended")
+                return [said.pop()]
+
+            peer.receive = receive  # type: ignore[method-assign]
         return peer
 
 
