@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.device.threads.page_reader import PageReader
 from pipeline.ingest.inputs import Inputs
-from pipeline.ingest.objects.presence import Listings, are_gone, gone
+from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
 from pipeline.meter import StageUse
 from pipeline.reports.summary import RunSummary
