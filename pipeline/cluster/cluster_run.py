@@ -79,6 +79,8 @@ class Workers:
         self._stopping = False
         self._told_at = float("-inf")
         self._ending: set[int] = set()
+        # Slots that were not given up, also while a worker is only being started there.
+        self._open_slots = set(range(backend.size))
 
     def read(self, inputs: Inputs) -> None:
         """Reads all inputs. Raises what ended it early; WorkersError where no worker is left."""
@@ -172,8 +174,8 @@ class Workers:
                 self._status.ended(number, FINISHED)
                 losses = 0
             except ModelMemoryError as error:
-                self._peers.pop(number)
-                if not self._peers:  # the last one is needed
+                self._open_slots.discard(slot)
+                if not self._open_slots:  # the last one is needed
                     raise
                 LOGGER.warning(
                     "there is no room for a further model; going on without it, only slower: %s", error
@@ -194,6 +196,7 @@ class Workers:
                 await asyncio.sleep(POLL_S)  # others still read: what they leave may come back
             if leases.is_done:
                 return
+        self._open_slots.discard(slot)
 
     async def _serve(self, number: int, peer: Peer, handler: RequestHandler) -> None:
         """Answers a worker until it has finished. Raises: its error; WorkerLostError if it is gone before."""

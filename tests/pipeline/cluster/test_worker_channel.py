@@ -34,7 +34,8 @@ def test_words_are_sent_as_the_database_keeps_them() -> None:
     packed = _words(stored, stored.text)
     assert packed == _words(here, here.text)
     assert packed is not None
-    assert unpack(packed, here.text or "") == list(here.words)
+    words = [(word.text, word.box_px, word.confidence) for word in unpack(packed, here.text or "")]
+    assert words == [(word.text, word.box_px, word.confidence) for word in here.words]
 
 
 def test_pages_without_places_of_words_and_other_values_are_sent_as_they_are() -> None:
