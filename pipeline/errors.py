@@ -45,10 +45,6 @@ class ModelMemoryError(PipelineError):
     """The model does not fit into the memory of its device."""
 
 
-class ModelProcessError(PipelineError):
-    """A process that ran the model ended by itself or was killed."""
-
-
 class WorkersError(PipelineError):
     """No worker process can be started; nothing is wrong with the files."""
 

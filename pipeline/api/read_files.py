@@ -105,12 +105,12 @@ def _config(settings: Settings, paths: list[str], database: str | None) -> "Conf
 
 def _run(config: "Config", progress: Silent) -> "RunSummary":
     """Runs a batch; Ctrl-C and SIGTERM end it in order and then count as they would without this run."""
-    from pipeline.run import runner  # heavy, and needed for reading only
+    from pipeline.cluster import choose  # heavy, and needed for reading only
     from pipeline.stop import time_limit
 
     stop = progress.stop if isinstance(progress, _Calling) else Stop()
     with stop_on_signals(stop), time_limit(stop, config.run.time_limit_s):
-        summary = runner.run(config, progress, stop)
+        summary = choose.run(config, progress, stop)
     if isinstance(progress, _Calling) and progress.error is not None:
         raise progress.error
     if stop.reason == "SIGINT":

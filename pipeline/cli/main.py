@@ -64,7 +64,7 @@ def main(args: Sequence[str] | None = None) -> int:
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_streams()
     code = _run_command(args)
-    model = sys.modules.get("pipeline.device.threads.threaded_model")
+    model = sys.modules.get("pipeline.device.threads.page_reader")
     # With threads at work or a lost GPU, the interpreter's shutdown would abort the process with another exit code; and
     # shutting PyTorch down takes seconds on a busy machine, which a process that was told to end does not have.
     ends_early = args is None and (code in (ExitCode.STOPPED, ExitCode.FATAL) or is_importing())

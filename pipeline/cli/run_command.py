@@ -15,7 +15,6 @@ from pipeline.device.startup.imports import first_import
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pipeline.cluster.crew import Crew
     from pipeline.config.schema import Config
     from pipeline.reports.summary import Progress, RunSummary
     from pipeline.stop import Stop
@@ -167,22 +166,23 @@ def _watch(config: "Config", stop: "Stop", read: "Callable[[Config], RunSummary]
 def _read(
     config: "Config", *, stop: "Stop", roots: Sequence[str], quiet: bool, verbose: bool
 ) -> "RunSummary":
-    from pipeline.device.startup.loading import is_sure_to_read, num_replicas
+    from pipeline.cluster.choose import backend as chosen
+    from pipeline.device.startup.loading import is_sure_to_read
     from pipeline.device.threads.preload import import_ahead
 
-    crew = _crew(config)
-    if crew is None and is_sure_to_read(config) and num_replicas(config) == 1:
+    backend = chosen(config)
+    if backend is None and is_sure_to_read(config):
         import_ahead(config.device)
     with _progress(quiet) as progress, _delivery(config, roots):
         with first_import("pipeline.run.runner"):
             from pipeline.run.reported_run import reported_run
 
-        if crew is None:
+        if backend is None:
             summary = reported_run(config, progress, stop)
         else:
             from pipeline.cluster import cluster_run
 
-            summary = reported_run(config, progress, stop, partial(cluster_run.run, crew))
+            summary = reported_run(config, progress, stop, partial(cluster_run.run, backend))
     if not quiet:
         say(summary.lines(verbose=verbose))
     elif warnings := summary.warnings():
@@ -196,14 +196,6 @@ def _delivery(config: "Config", roots: Sequence[str]) -> AbstractContextManager[
     from pipeline.export.delivery import Delivery
 
     return Delivery(config.store.database, roots, config.run.pdf_to, config.run.move_to)
-
-
-def _crew(config: "Config") -> "Crew | None":
-    if config.cluster.workers is None and config.cluster.address is None:
-        return None
-    from pipeline.cluster.choose import crew
-
-    return crew(config)
 
 
 def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:

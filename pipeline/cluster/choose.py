@@ -1,20 +1,58 @@
-"""Chooses a run's workers by its configuration."""
+"""Chooses a run's workers by its configuration, and runs it with them."""
 
-from pipeline.cluster.crew import Crew
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from pipeline.config.schema import Config
+from pipeline.device.startup.loading import num_replicas
+
+if TYPE_CHECKING:
+    from ocr.families.page_model import PageModel
+    from pipeline.cluster.worker_backend import WorkerBackend
+    from pipeline.cluster.worker_messages import LoadedOn
+    from pipeline.reports.summary import Progress, RunSummary
+    from pipeline.stop import Stop
 
 
-def crew(config: Config) -> Crew | None:
-    """Returns the workers that the configuration asks for; None where this process reads. Raises: ConfigError."""
+def backend(config: Config) -> "WorkerBackend | None":
+    """Returns the workers that the configuration asks for; None where this process reads.
+
+    Replicas of a model are workers that share a GPU. Raises: ConfigError, CheckpointError.
+    """
     cluster = config.cluster
     if cluster.address is not None:
-        from pipeline.cluster.ray_crew import RayCrew
+        from pipeline.cluster.ray_workers import RayWorkers
 
-        return RayCrew(cluster.address, cluster.workers if isinstance(cluster.workers, int) else None)
-    if cluster.workers in (None, 1):
+        return RayWorkers(
+            cluster.address, cluster.workers if isinstance(cluster.workers, int) else None, config
+        )
+    replicas = num_replicas(config)
+    if replicas == 1 and cluster.workers in (None, 1):
         return None
-    from pipeline.cluster.local_crew import LocalCrew, count_gpus
+    from pipeline.cluster.local_workers import LocalWorkers, count_gpus
 
-    num_gpus = 0 if config.device == "cpu" else count_gpus()
+    num_gpus = 0 if config.device == "cpu" or cluster.workers in (None, 1) else count_gpus()
     size = max(1, num_gpus) if cluster.workers == "auto" else int(cluster.workers or 1)
-    return None if size == 1 else LocalCrew(size, num_gpus)
+    return None if size * replicas == 1 else LocalWorkers(size * replicas, num_gpus, replicas)
+
+
+def run(
+    config: Config,
+    progress: "Progress",
+    stop: "Stop",
+    load: "Callable[[Config], PageModel] | None" = None,
+    when_loaded: "Callable[[LoadedOn], None] | None" = None,
+) -> "RunSummary":
+    """Runs a batch with the workers that the configuration asks for, or in this process; returns the run's summary.
+
+    load: loads another model than the configured one, in this process. when_loaded: see cluster_run.run. Raises: what
+    pipeline.run.runner.run and cluster_run.run raise.
+    """
+    workers = None if load is not None else backend(config)
+    if workers is None:
+        from pipeline.run import runner
+
+        return runner.run(config, progress, stop, load)
+    from pipeline.cluster import cluster_run
+
+    return cluster_run.run(workers, config, progress, stop, when_loaded=when_loaded)

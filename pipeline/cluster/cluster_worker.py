@@ -6,69 +6,83 @@ Pixels never leave it. What it knows of the database it asks the run.
 import logging
 import os
 import socket
+import time
+from functools import partial
+from typing import TYPE_CHECKING
 
-from pipeline.cluster.line import Line, RemoteInputs, RemotePlanner, RemoteProgress, RemoteRecords
-from pipeline.cluster.worker_messages import Failed, Finished, Report, Said, Started
+from pipeline.cluster.worker_channel import (
+    RemoteInputs,
+    RemotePlanner,
+    RemoteProgress,
+    RemoteRecords,
+    WorkerChannel,
+)
+from pipeline.cluster.worker_messages import Failed, Finished, LoadedOn, Report, Said, Started
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
-from pipeline.device.startup.loading import with_word_use
+from pipeline.device.open_models import opened
+from pipeline.device.startup.loading import calm_threads, is_model_likely, load_model, with_word_use
 from pipeline.errors import StopRequest
 from pipeline.reports.summary import RunSummary
 from pipeline.run.batch_reading import Reading
 from pipeline.run.ledger import Ledger
-from pipeline.run.open_models import Models, opened
 from pipeline.stop import Stop
 from pipeline.timing import Stopwatch
+
+if TYPE_CHECKING:
+    from ocr.families.page_model import PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 
 
-def work(line: Line, config: Config, run_id: int, settings_hash: str, stop: Stop) -> None:
+def work(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str, stop: Stop) -> None:
     """Reads until the run has no more files, or it is stopped; the last thing that it sends is Finished or Failed."""
-    with_run = _ToRun(line)
+    with_run = _ToRun(channel)
     LOGGER.addHandler(with_run)
-    line.tell(Started(where=_where()))
+    channel.tell(Started(where=_where()))
     try:
-        line.tell(Finished(report=_read(line, config, run_id, settings_hash, stop)))
+        channel.tell(Finished(report=_read(channel, config, run_id, settings_hash, stop)))
     except BaseException as error:
-        line.tell(Failed(error=error))
+        channel.tell(Failed(error=error))
     finally:
         LOGGER.removeHandler(with_run)
 
 
-def _read(line: Line, config: Config, run_id: int, settings_hash: str, stop: Stop) -> Report:
+def _read(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str, stop: Stop) -> Report:
     config = with_word_use(completed(config))
     summary = RunSummary(database=config.store.database)
-    records, progress = RemoteRecords(line), RemoteProgress(line)
+    records, progress = RemoteRecords(channel), RemoteProgress(channel)
     ledger = Ledger(config, records, run_id, settings_hash, progress, summary)
-    watch, inputs = Stopwatch(), RemoteInputs(line)
+    watch, inputs = Stopwatch(), RemoteInputs(channel)
     if not inputs.begin():
         return Report()
-    with opened(config) as models:
-        reading = Reading(ledger, stop, models, read_passwords(config.ingest), RemotePlanner(line))
+    with opened(config, partial(_load, channel)) as models:
+        if models.lines is None and is_model_likely(config):
+            models.expect()
+        reading = Reading(ledger, stop, models, read_passwords(config.ingest), RemotePlanner(channel))
         try:
             with watch.measure():
                 reading.read(inputs)
         except StopRequest:
             LOGGER.debug("stopped")
-        return _report(models, reading, summary, watch.seconds)
+        return Report(
+            wall_s=watch.seconds,
+            stages=tuple(reading.stages(watch.seconds)),
+            did=reading.figures(),
+            stored_after=summary.stored_after,
+        )
 
 
-def _report(models: Models, reading: Reading, summary: RunSummary, wall_s: float) -> Report:
-    stages = tuple(reading.stages(wall_s))
-    tokens, steps = zip(*(model.decoded() for model in models.all), strict=True)
-    first = models.first
-    return Report(
-        wall_s=wall_s,
-        load_s=first.load_s,
-        capture_s=first.capture_s,
-        stages=stages,
-        num_tokens=sum(tokens),
-        num_steps=sum(steps),
-        gpu_busy=None if first.gpu is None else first.gpu.busy_share,
-        encoder=first.encoder_stats(),
-        stored_after=summary.stored_after,
-    )
+def _load(channel: WorkerChannel, config: Config) -> "PageModel":
+    """Returns the configured model, and tells the run that it is loaded."""
+    calm_threads()
+    from pipeline.device.threads.streams import gpu_name
+
+    imported_at = time.perf_counter()
+    loaded = load_model(config)
+    device, now = loaded.device, time.perf_counter()
+    channel.tell(LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now))
+    return loaded
 
 
 def _where() -> str:
@@ -79,9 +93,9 @@ def _where() -> str:
 class _ToRun(logging.Handler):
     """Sends the run what is logged."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: WorkerChannel) -> None:
         super().__init__()
-        self._line = line
+        self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._line.tell(Said(level=record.levelno, message=record.getMessage()))
+        self._channel.tell(Said(level=record.levelno, message=record.getMessage()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.cluster.ray_crew import connected
+from pipeline.cluster.ray_workers import connected
 from pipeline.config.schema import Config, completed, models_sha256
 from pipeline.errors import is_explained
 from pipeline.run.versions import versions
@@ -65,7 +65,7 @@ def _answer(ray: Any, reference: Any, node: Any, *, is_done: bool) -> Machine:
 
 def look(config: Config) -> Machine:
     """Returns what this machine has. Raises: what looking at the model raises and is not explained."""
-    from pipeline.cluster.local_crew import count_gpus
+    from pipeline.cluster.local_workers import count_gpus
 
     faults = list[str]()
     model: str | None = None

@@ -28,18 +28,20 @@ def merged_stages(reports: Sequence[Report]) -> list[StageUse]:
 
 def merged_figures(reports: Sequence[Report]) -> ModelFigures:
     """Returns what all workers' models did: the longest loading, and the sums of what was written."""
-    encoders = [report.encoder for report in reports if report.encoder is not None]
+    all_ = [report.did for report in reports]
+    encoders = [did.encoder for did in all_ if did.encoder is not None]
     paths = dict.fromkeys(name for its in encoders for name in its)
-    merged = {
-        name: reduce(lambda one, other: one.merge(other), [its[name] for its in encoders if name in its])
-        for name in paths
-    }
-    busy = [report.gpu_busy for report in reports if report.gpu_busy is not None]
+    busy = [did.gpu_busy for did in all_ if did.gpu_busy is not None]
     return ModelFigures(
-        load_s=max((report.load_s for report in reports), default=0.0),
-        capture_s=max((report.capture_s for report in reports), default=0.0),
-        num_tokens=sum(report.num_tokens for report in reports),
-        num_steps=sum(report.num_steps for report in reports),
+        load_s=max((did.load_s for did in all_), default=0.0),
+        capture_s=max((did.capture_s for did in all_), default=0.0),
+        num_tokens=sum(did.num_tokens for did in all_),
+        num_steps=sum(did.num_steps for did in all_),
         gpu_busy=sum(busy) / len(busy) if busy else None,
-        encoder={name: stats.summary() for name, stats in merged.items()} if encoders else None,
+        encoder={
+            name: reduce(lambda one, other: one.merge(other), [its[name] for its in encoders if name in its])
+            for name in paths
+        }
+        if encoders
+        else None,
     )

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pipeline.ingest.found import Candidate
 from pipeline.meter import StageUse
 from pipeline.reports.durations import Durations
 from pipeline.reports.summary import Phase
+from pipeline.run.ending import ModelFigures
 from pipeline.types import Document
-
-if TYPE_CHECKING:
-    from encoders.graphs.stats import PathStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +17,13 @@ class Take:
     """Asks for files to read: at most so many `Found`; none means that there are no more."""
 
     most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Asks for the `Document` of a file that has not changed since a run looked into it; None where it is not known."""
+
+    found: Candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,19 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedOn:
+    """A worker's model was just loaded. device: "cuda" or "cpu". gpu: the driver's name of it, "GPU-...", if known.
+
+    imported_at, loaded_at: time.perf_counter() when its libraries were imported and when the model was loaded.
+    """
+
+    device: str
+    gpu: str | None
+    imported_at: float
+    loaded_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
     """Reports what the worker does, and the tokens that it wrote so far."""
 
@@ -81,16 +100,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a worker's reading came to. stages: shares of its wall_s. Others: see RunSummary. encoder: by path."""
+    """What a worker's reading came to. stages: shares of its wall_s. did: its models."""
 
     wall_s: float = 0.0
-    load_s: float = 0.0
-    capture_s: float = 0.0
     stages: tuple[StageUse, ...] = ()
-    num_tokens: int = 0
-    num_steps: int = 0
-    gpu_busy: float | None = None
-    encoder: "Mapping[str, PathStats] | None" = None
+    did: ModelFigures = field(default_factory=ModelFigures)
     stored_after: Durations = field(default_factory=Durations)
 
 
@@ -108,7 +122,9 @@ class Failed:
     error: BaseException
 
 
-Request = Take | Plan | Claim | Call | Begin | EndMarks | Started | AtWork | Said | Finished | Failed
+Request = (
+    Take | Known | Plan | Claim | Call | Begin | EndMarks | Started | LoadedOn | AtWork | Said | Finished
+) | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

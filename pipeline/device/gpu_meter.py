@@ -140,6 +140,20 @@ class GpuMeter:
         return float(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu) / 100
 
 
+def least_gpu_bytes(nvml: Any = None) -> int | None:
+    """Returns the memory of the machine's smallest GPU, None where its driver does not tell. nvml: see GpuMeter."""
+    try:
+        nvml = nvml or _nvml()
+        nvml.nvmlInit()
+        handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+        found = [int(nvml.nvmlDeviceGetMemoryInfo(handle).total) for handle in handles]
+        nvml.nvmlShutdown()
+    except Exception as error:
+        LOGGER.debug("the GPUs' memory is not known: %s", error)
+        return None
+    return min(found, default=None)
+
+
 def _nvml() -> Any:
     import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
 

@@ -5,12 +5,11 @@ Torch-free: a run with nothing to read never imports torch.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.config.retry_steps import Step
 from pipeline.stages.decoded import Decoded
-from pipeline.stages.localize import ReadPage
 from pipeline.types import PageResult, RenderedPage
 
 if TYPE_CHECKING:
@@ -18,32 +17,7 @@ if TYPE_CHECKING:
     from pipeline.stages.encode import EncodedPage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOut:
-    """A page as read, in this process or another. ended_at: time.monotonic() at its last token."""
-
-    read: ReadPage
-    ended_at: float
-
-    def of(self, rendered: RenderedPage) -> "ReadOut":
-        """Returns the reading with the page's views."""
-        return replace(self, read=replace(self.read, rendered=rendered))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedOn:
-    """A model that was just loaded. device: "cuda" or "cpu". gpu: the driver's name of it, "GPU-...", if known.
-
-    imported_at, loaded_at: time.perf_counter() when its libraries were imported and when the model was loaded.
-    """
-
-    device: str
-    gpu: str | None
-    imported_at: float
-    loaded_at: float
-
-
-Outcome = Decoded | ReadOut | PageResult
+Outcome = Decoded | PageResult
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -1,7 +1,8 @@
 """Makes the attempts at a page that a worker has rendered: its first reading, then the retry steps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -9,11 +10,12 @@ from typing import get_args
 from ocr.orientation.detect import shows_words
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config
-from pipeline.device.line_readers import LineReaders
-from pipeline.device.service import ModelService
+from pipeline.device.open_models import Models
 from pipeline.device.startup.loading import rereadings
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.documents.script import foreign_script, known_scripts
 from pipeline.documents.settings import TileSettings
+from pipeline.errors import WorkersError
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, embedded_result, failed_result
@@ -26,6 +28,7 @@ from pipeline.text_layer.agreement import agreement, layer_of
 from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.types import PageError
 
+LOGGER = logging.getLogger("ocrbatch")
 # A page in grey, to look for print on it.
 _AS_DRAWN = TileSettings(lines=True)
 
@@ -58,10 +61,9 @@ class PutOff:
 class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
-    workers: render pages again. model: reads them, and loads when it is first used; lines: the same for pages that are
-    read line by line, None where no model does that. others: the models that retry steps name. words: finds the words
-    of pages that a model reads without saying where they are. begin: called before a model gets a page that it was not
-    first to read. keep: called with a page's first reading when a better one is going to be tried.
+    workers: render pages again. models: read them, and load when they are first used. begin: called before a model gets
+    a page that it was not first to read. keep: called with a page's first reading when a better one is going to be
+    tried.
     waits: tells whether a model that a retry step names has to wait for its turn.
     """
 
@@ -69,20 +71,16 @@ class Attempts:
         self,
         config: Config,
         workers: WorkerPool,
-        model: ModelService,
+        models: Models,
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
-        lines: LineReaders | None = None,
-        begin: Callable[[Page, ModelService], Awaitable[None]] | None = None,
-        others: Mapping[str, ModelService] | None = None,
-        words: LineReaders | None = None,
+        begin: Callable[[Page, PageReader], Awaitable[None]] | None = None,
         waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
         self._waits = waits
-        self._config, self._workers, self._model, self._keep = config, workers, model, keep
-        self._others = others or {}
-        self._lines, self._begin, self._words = lines, begin, words
-        self._looks = None if lines is None else FontLooks(lines)
+        self._config, self._workers, self._models, self._keep = config, workers, models, keep
+        self._lines, self._words, self._begin = models.lines, models.words, begin
+        self._looks = None if models.lines is None else FontLooks(models.lines)
         self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
         tools = Tools(
@@ -196,7 +194,7 @@ class Attempts:
         It is created after a page was read, so that the device is known.
         """
         if self._rereadings is None:
-            self._rereadings = asyncio.Semaphore(rereadings(self._config, self._model.device))
+            self._rereadings = asyncio.Semaphore(rereadings(self._config, self._models.first.device))
         return self._rereadings
 
     async def _look_for_print(self, page: PageState) -> None:
@@ -227,15 +225,34 @@ class Attempts:
         if rendered.grey is not None:
             assert self._lines is not None, "no worker makes such pages otherwise"
             return await asyncio.wrap_future(self._lines.read(rendered))
-        model = self._model if step is None or step.model is None else self._others[step.model]
-        is_first = self._lines is None and model is self._model  # which has begun the page
+        models = self._models
+        model = models.first if step is None or step.model is None else models.others[step.model]
+        is_first = self._lines is None and model is models.first  # which has begun the page
         if self._begin is not None and not is_first:
             await self._begin(rendered.page, model)
-        if (seen := self._seen(rendered)) is None:
-            return await model.read(rendered, dropped, step, is_urgent=step is not None)
-        rendered = replace(rendered, ink=None, seen=())
-        dropped = None if dropped is None else _after(seen, dropped)
-        return await model.read(rendered, dropped, step, is_urgent=step is not None, seen=seen)
+        seen = self._seen(rendered)
+        if seen is not None:
+            rendered = replace(rendered, ink=None, seen=())
+            dropped = None if dropped is None else _after(seen, dropped)
+        reading = model.read(rendered, dropped, step, is_urgent=step is not None)
+        del rendered  # so that its views are freed once they are encoded
+        result = await reading
+        return result if seen is None or result.parsed is None else await self._placed(result, seen)
+
+    async def _placed(self, result: PageResult, finding: Future[SeenWords]) -> PageResult:
+        """Returns a page's result with the places of its words, without them where nobody can look for words.
+
+        It is doubtful where it is blank though print was seen.
+        """
+        try:
+            seen = await asyncio.wrap_future(finding)
+        except WorkersError as error:
+            LOGGER.warning("words stay without boxes: %s", error)
+            return result
+        placed = await asyncio.wrap_future(self._workers.words(result, seen))
+        if isinstance(placed, PageError):
+            return failed_result(result.page, placed, result.timings)
+        return doubted(placed, NONE_READ) if seen.shows_print and placed.status == "blank" else placed
 
     def _seen(self, rendered: RenderedPage) -> Future[SeenWords] | None:
         """Begins to find the page's words while a model reads it; returns None where none are looked for."""

@@ -1,10 +1,11 @@
-"""Reads inputs with a run's workers and models, and tells where the time went."""
+"""Reads inputs with models of this process and its render workers, and tells what they did and where the time went."""
 
 import asyncio
 import dataclasses
 from collections.abc import Sequence
 
 from pipeline.config.schema import ingest_settings, render_settings, tile_settings, with_model
+from pipeline.device.open_models import Models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
 from pipeline.ingest.inputs import InputFiles
@@ -12,14 +13,14 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter, StageUse, metered_loop
 from pipeline.run.budget import Budget, heaviest_page_bytes
 from pipeline.run.discovery import Planner
+from pipeline.run.ending import ModelFigures, figures
 from pipeline.run.flow import Flow
 from pipeline.run.ledger import Ledger
-from pipeline.run.open_models import Models
 from pipeline.stop import Stop
 
 
 class Reading:
-    """What reads a run's inputs: its models, and worker processes that render pages. Reads once.
+    """The readers and render workers of one run; single use.
 
     planner: decides what is read where the run's database is not in this process.
     """
@@ -34,8 +35,7 @@ class Reading:
     ) -> None:
         self._ledger, self._stop, self._planner = ledger, stop, planner
         self._config = config = ledger.config
-        self._model, self._lines, self._others = models.first, models.lines, models.others
-        self._words = models.words
+        self._models = models
         self._passwords = tuple(passwords)
         self._tile = tile_settings(config)
         self._budget = Budget(inflight_mb(config, None) << 20)
@@ -58,38 +58,35 @@ class Reading:
             discovering=self._discovering,
             rendering=self._rendering,
         ) as workers:
-            for model in (self._model, *self._others.values()):
-                model.arena = workers.arena
-            for lines in (self._lines, self._words):
-                if lines is not None:
-                    lines.arena = workers.arena
+            for readers in self._models.line_readers:
+                readers.arena = workers.arena
             try:
                 with asyncio.Runner(loop_factory=lambda: metered_loop(self._looping)) as loop:
                     flow = Flow(
                         self._ledger,
                         self._stop,
-                        self._model,
+                        self._models,
                         workers,
                         self._budget,
                         self._page_bytes,
-                        self._lines,
-                        self._others,
-                        self._words,
                         self._planner,
                     )
                     loop.run(flow.run(inputs))
             finally:
-                self._model.close()
-                for lines in (self._lines, self._words):
-                    if lines is not None:
-                        lines.close()
+                self._models.first.close()
+                for readers in self._models.line_readers:
+                    readers.close()
+
+    def figures(self) -> ModelFigures:
+        """Returns what the models did."""
+        return figures(self._models.all)
 
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where each stage's time went.
 
         Discovery and rendering share the workers; time that these waited for room in the budget counts for rendering.
         """
-        workers = render_workers(self._config)
+        workers, models = render_workers(self._config), self._models
         names = {rung.model: rung.name for rung in self._config.ladder.rungs}
         discover = self._discovering.use("discover", wall_s * workers)
         render = self._rendering.use("render", wall_s * workers)
@@ -98,12 +95,12 @@ class Reading:
         return [
             discover,
             dataclasses.replace(render, waiting_input=idle - blocked, waiting_output=blocked),
-            *([] if self._lines is None else [self._lines.use(wall_s)]),
-            *([] if self._words is None or not self._words.is_started else [self._words.use(wall_s)]),
-            *self._model.stages(wall_s),
+            *([] if models.lines is None else [models.lines.use(wall_s)]),
+            *([] if models.words is None or not models.words.is_started else [models.words.use(wall_s)]),
+            *models.first.stages(wall_s),
             *(
                 dataclasses.replace(use, name=f"{use.name} ({names[name]})")
-                for name, model in self._others.items()
+                for name, model in models.others.items()
                 for use in model.stages(wall_s)
             ),
             self._looping.use("flow", wall_s),

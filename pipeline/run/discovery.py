@@ -32,7 +32,7 @@ class Planner(Protocol):
         """Returns whether a page is still to be read here, now that its turn has come."""
 
 
-class _Planning:
+class Planning:
     """Plans documents by the run's own database; nobody else reads their pages."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -42,23 +42,26 @@ class _Planning:
         self._ingest = ingest_settings(ledger.config)
 
     async def known(self, found: Candidate) -> Document | None:
+        """Returns a file that an earlier run looked into and that has not changed since; None: it must be probed."""
         assert found.stamp is not None
         stamp = known_by(found.stamp, self._ingest)
         known = await self._ledger.call(Store.find_known, self._ledger.run_id, found.path, stamp)
         return None if known is None else document_of(found, known)
 
-    async def plan(self, document: Document) -> PagePlan:
+    async def plan(self, document: Document, *, again: bool = False) -> PagePlan:
+        """Records a document and returns which of its pages to read. again: see Selection.plan."""
         if not document.is_known:
             stamp = kept_stamp(document, self._ingest)
             await self._ledger.call(store_document, self._ledger.run_id, document, stamp)
-        return await self._selection.plan(document)
+        return await self._selection.plan(document, again=again)
 
     async def claim(self, page: Page) -> bool:
+        """Returns True."""
         return True
 
 
 class Discovery:
-    """Turns input files into pages to read. Use it from the event loop's thread only.
+    """SlowDocuments input files into pages to read. Use it from the event loop's thread only.
 
     workers: probe the files. load: starts loading the model, called once there is something to read. planner: decides
     what is read where the run's database is not in this process.
@@ -73,7 +76,7 @@ class Discovery:
         self, ledger: Ledger, workers: WorkerPool, load: Callable[[], None], planner: Planner | None = None
     ) -> None:
         self._ledger, self._workers, self._load = ledger, workers, load
-        self._planner = planner or _Planning(ledger)
+        self._planner = planner or Planning(ledger)
         self._layer_use = layer_use(ledger.config)
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []

@@ -1,11 +1,14 @@
 """Settles what a run leaves behind at its end: its row, the files it did not get to or did not find, its database."""
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from pipeline.device.service import ModelService
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
@@ -17,26 +20,47 @@ from storage.errors import DatabaseGoneError, StorageError
 from storage.records.store import Store
 from storage.recovery.presence import remedy
 
+if TYPE_CHECKING:
+    from encoders.graphs.stats import PathStats
+
 LOGGER = logging.getLogger("ocrbatch")
+# How often a run checks whether it has to end, and how often that its database is still there.
+POLL_S = 0.1
+_LOOK_S = 1.0
 # How long a run that ends early may spend counting the files it did not get to.
 _COUNTING_S = 1.0
 # Most quarantined pages that the summary names.
 _LISTED = 20
 
 
+async def watch(ledger: Ledger, stop: Stop, also: Callable[[], None]) -> None:
+    """Polls until a run has to end early. also: called each time.
+
+    Raises: StopRequest when a stop was asked for; the database's error; what `also` raises.
+    """
+    looked, look = time.monotonic(), asyncio.wrap_future(ledger.writer.look())
+    while True:
+        stop.check()
+        if look.done() and time.monotonic() - looked >= _LOOK_S:
+            look.result()
+            looked, look = time.monotonic(), asyncio.wrap_future(ledger.writer.look())
+        also()
+        await asyncio.sleep(POLL_S)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """What models did in a run; see RunSummary. encoder: statistics of the encoder's paths, as JSON values."""
+    """What models did in a run; see RunSummary. encoder: statistics of the encoder's paths."""
 
-    load_s: float
-    capture_s: float
-    num_tokens: int
-    num_steps: int
-    gpu_busy: float | None
-    encoder: Mapping[str, Mapping[str, object]] | None
+    load_s: float = 0.0
+    capture_s: float = 0.0
+    num_tokens: int = 0
+    num_steps: int = 0
+    gpu_busy: float | None = None
+    encoder: "Mapping[str, PathStats] | None" = None
 
 
-def figures(models: Sequence[ModelService]) -> ModelFigures:
+def figures(models: Sequence[PageReader]) -> ModelFigures:
     """Returns what models in this process did. models: the configured one, then those of retry steps."""
     tokens, steps = zip(*(model.decoded() for model in models), strict=True)
     first = models[0]
@@ -46,7 +70,7 @@ def figures(models: Sequence[ModelService]) -> ModelFigures:
         num_tokens=sum(tokens),
         num_steps=sum(steps),
         gpu_busy=None if first.gpu is None else first.gpu.busy_share,
-        encoder=first.encoder_record(),
+        encoder=first.encoder_stats(),
     )
 
 
@@ -65,7 +89,7 @@ def finish(ledger: Ledger, did: ModelFigures, stages: list[StageUse], code: int,
         ledger.run_id,
         exit_code=int(code),
         counts=summary.counts(),
-        encoder=did.encoder,
+        encoder=None if did.encoder is None else {path: its.summary() for path, its in did.encoder.items()},
         flow=summary.flow(),
     ).result()
 

@@ -1,7 +1,7 @@
 """Takes pages through a run: a coroutine for each, in one event loop.
 
 All stages work concurrently: workers probe files and render pages, the model has a thread for its encoder and one for
-its decoder (pipeline.device.threads.threaded_model), the database has its own (pipeline.run.writer), and here each page
+its decoder (pipeline.device.threads.page_reader), the database has its own (pipeline.run.writer), and here each page
 is a coroutine that reads from top to bottom in `Flow._page`. A budget of bytes limits how many are in flight. A page's
 failure is a value; the error boundaries are in the model's threads.
 """
@@ -9,22 +9,23 @@ failure is a value; the error boundaries are in the model's threads.
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from pipeline.device.line_readers import LineReaders
-from pipeline.device.service import ModelService
+from pipeline.device.open_models import Models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.summary import Phase
 from pipeline.rereading.attempts import Attempts, PutOff, needs_model
 from pipeline.run.budget import Budget, Share
+from pipeline.run.deferred_models import DeferredModels
 from pipeline.run.discovery import Discovery, Planner
+from pipeline.run.ending import watch
 from pipeline.run.ledger import Ledger
-from pipeline.run.relay import Relay
-from pipeline.run.turns import Turns
+from pipeline.run.slow_documents import SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult
 from storage.types import PageError
@@ -32,10 +33,6 @@ from storage.types import PageError
 LOGGER = logging.getLogger("ocrbatch")
 # Pages queued ahead of rendering; each is only a few numbers.
 PAGES_AHEAD = 256
-# How often the run checks for a stop request.
-POLL_S = 0.1
-# How often it checks that the database file is still there.
-_LOOK_S = 1.0
 # A page's share of the budget while its result waits to be stored.
 _RESULT_BYTES = 1 << 16
 
@@ -43,52 +40,42 @@ _RESULT_BYTES = 1 << 16
 class Flow:
     """Takes all pages of a run from their files to their rows. For use in one event loop.
 
-    budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. lines: reads
-    pages line by line first, None where the page model does. others: the models that retry steps name. words: finds the
-    words of pages that a model reads without saying where they are. planner: decides what is read where the run's
-    database is not in this process.
+    budget: of the rendered pages' bytes, raised once the device is known. page_bytes: the heaviest page's. planner:
+    decides what is read where the run's database is not in this process.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         stop: Stop,
-        model: ModelService,
+        models: Models,
         workers: WorkerPool,
         budget: Budget,
         page_bytes: int,
-        lines: LineReaders | None = None,
-        others: Mapping[str, ModelService] | None = None,
-        words: LineReaders | None = None,
         planner: Planner | None = None,
     ) -> None:
-        self._ledger, self._stop, self._model, self._workers = ledger, stop, model, workers
-        self._others = others or {}
-        self._models = (model, *self._others.values())
-        self._lines = lines
-        self._relay = Relay(ledger.config, tuple(self._others), lambda: model.device)
-        self._first_reader = model if lines is None else lines
+        self._ledger, self._stop, self._models, self._workers = ledger, stop, models, workers
+        self._deferred = DeferredModels(ledger.config, tuple(models.others), lambda: models.first.device)
+        self._first_reader = models.first if models.lines is None else models.lines
         self._budget, self._page_bytes = budget, page_bytes
         self._discovery = Discovery(ledger, workers, self._first_reader.start, planner)
         self._attempts = Attempts(
             ledger.config,
             workers,
-            model,
+            models,
             self._keep_first,
-            lines=lines,
-            begin=lambda page, its: self._begin(page, model=its),
-            others=others,
-            words=words,
-            waits=self._relay.waits,
+            begin=lambda page, model: self._begin(page, model=model),
+            waits=self._deferred.waits,
         )
-        self._turns, self._in_workers = Turns(), asyncio.Semaphore(2 * render_workers(ledger.config))
+        self._is_device_known = False
+        self._slow, self._in_workers = SlowDocuments(), asyncio.Semaphore(2 * render_workers(ledger.config))
 
     async def run(self, inputs: InputFiles) -> None:
         """Runs discovery, reading and storing to their end.
 
         Raises the error that ended the run early; pages that are finished by then are still stored.
         """
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(watch(self._ledger, self._stop, self._look))
         reading = asyncio.create_task(self._read_inputs(inputs))
         try:
             await asyncio.wait((watching, reading), return_when=asyncio.FIRST_COMPLETED)
@@ -98,7 +85,7 @@ class Flow:
             ended = await asyncio.gather(watching, reading, return_exceptions=True)
             # The pages the model had are stored as failed attempts: otherwise the next run would start with the same
             # page and die of it again.
-            lost = [page for model in self._models if model.failed.done() for page in model.lost()]
+            lost = [page for model in self._models.all if model.failed.done() for page in model.lost()]
             struck = await asyncio.gather(
                 *(self._ledger.store([result]) for result in lost), return_exceptions=True
             )
@@ -107,29 +94,20 @@ class Flow:
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
                 raise _cause(error)
 
-    async def _watch(self) -> None:
-        """Polls until the run has to end early.
-
-        Raises: StopRequest when a stop was asked for, or the error that ended the model or the database.
-        """
-        looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
-        is_known = False
-        while not any(model.failed.done() for model in self._models):
-            self._stop.check()
-            if look.done() and time.monotonic() - looked >= _LOOK_S:
-                look.result()
-                looked, look = time.monotonic(), asyncio.wrap_future(self._ledger.writer.look())
-            if self._model.device is not None and not is_known:
-                self._budget.allow(inflight_mb(self._ledger.config, self._model.device) << 20)
-                is_known = True
-            num_tokens = sum(model.decoded()[0] for model in self._models)
-            self._ledger.progress.at_work(self._phase(), num_tokens)
-            await asyncio.sleep(POLL_S)
-        next(model for model in self._models if model.failed.done()).failed.result()
+    def _look(self) -> None:
+        """Shows what is being done, and sets the budget once the device is known. Raises: a model's error."""
+        if self._models.first.device is not None and not self._is_device_known:
+            self._budget.allow(inflight_mb(self._ledger.config, self._models.first.device) << 20)
+            self._is_device_known = True
+        num_tokens = sum(model.decoded()[0] for model in self._models.all)
+        self._ledger.progress.at_work(self._phase(), num_tokens)
+        for model in self._models.all:
+            if model.failed.done():
+                model.failed.result()
 
     def _phase(self) -> Phase:
         if self._first_reader.is_loading:
-            return "loading the model" if self._lines is None else "loading the line reader"
+            return "loading the model" if self._models.lines is None else "loading the line reader"
         return "reading" if self._first_reader.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: InputFiles) -> None:
@@ -140,19 +118,19 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
             self._ledger.progress.all_found()
-        await self._read_together(self._turns.rest())
+        await self._read_together(self._slow.rest())
         await self._read_suspects(self._discovery.last, self._discovery.alone)
         await self._read_in_turn()
 
     async def _read_in_turn(self) -> None:
         """Has each model read the pages that wait for it, once all others have read theirs and were let go."""
-        for name in self._others:
-            if not (pages := self._relay.begin(name)):
+        for name, model in self._models.others.items():
+            if not (pages := self._deferred.begin(name)):
                 continue
-            if self._lines is not None:
-                await asyncio.to_thread(self._lines.close)
-            for before in self._models:
-                if before is not self._others[name]:
+            if self._models.lines is not None:
+                await asyncio.to_thread(self._models.lines.close)
+            for before in self._models.all:
+                if before is not model:
                     await asyncio.to_thread(before.let_go)
             async with asyncio.TaskGroup() as tasks:
                 for page in pages:
@@ -166,7 +144,7 @@ class Flow:
         self._workers.release(page)
         if isinstance(made, PutOff):
             await self._ledger.put_off(page)
-            self._relay.put_off(made)
+            self._deferred.put_off(made)
             return
         await self._ledger.store(made)
         self._note_stored(page)
@@ -190,9 +168,9 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
-    async def _begin(self, page: Page, *, alone: bool = False, model: ModelService | None = None) -> None:
+    async def _begin(self, page: Page, *, alone: bool = False, model: PageReader | None = None) -> None:
         """Marks a page as being read, once its model has loaded: a crash during loading is not the page's fault."""
-        await (model or self._model).ready(alone=alone)
+        await (model or self._models.first).ready(alone=alone)
         await self._ledger.begin(page, alone=alone)
 
     def _keep_first(self, first: PageResult) -> None:
@@ -204,7 +182,7 @@ class Flow:
 
     def _note_stored(self, page: Page) -> None:
         """Records how long after its last token a page was first stored."""
-        ended = [at for model in self._models if (at := model.ended_at.pop(page, None)) is not None]
+        ended = [at for model in self._models.all if (at := model.ended_at.pop(page, None)) is not None]
         if ended:
             ended_at = max(ended)
             self._ledger.summary.stored_after.add(time.monotonic() - ended_at)
@@ -219,11 +197,11 @@ class Flow:
         try:
             # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
-                if self._turns.puts_off(page) or not await self._discovery.claim(page):
+                if self._slow.puts_off(page) or not await self._discovery.claim(page):
                     self._workers.release(page)
                     return
                 outcome = await asyncio.wrap_future(self._workers.render(page))
-                self._turns.rendered(page, outcome)
+                self._slow.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
             if needs_model(outcome):

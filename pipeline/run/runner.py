@@ -1,13 +1,14 @@
 """Runs a batch: files go through the workers and the model into the database.
 
-Here is a run's beginning and end; what happens in between is the pages' flow (pipeline.run.flow).
+Here is the beginning and the end of every run, whoever reads (`Reads`); what happens in between is the pages' flow
+(pipeline.run.flow), in this process or in workers (pipeline.cluster).
 """
 
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
@@ -21,20 +22,16 @@ from pipeline.config.schema import (
     settings_hash,
     tile_mode,
 )
-from pipeline.device.service import ModelService
-from pipeline.device.startup.loading import (
-    is_model_likely,
-    with_word_use,
-)
-from pipeline.device.tickets import LoadedOn
+from pipeline.device.open_models import opened
+from pipeline.device.startup.loading import is_model_likely, with_word_use
 from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Found, walk
+from pipeline.meter import StageUse
 from pipeline.reports.summary import Progress, RunSummary
 from pipeline.run.batch_reading import Reading
-from pipeline.run.ending import check_database, count_left, figures, finish, mark_missing
+from pipeline.run.ending import ModelFigures, check_database, count_left, finish, mark_missing
 from pipeline.run.ledger import Ledger
-from pipeline.run.open_models import opened
 from pipeline.run.versions import versions
 from pipeline.run.writer import Writer
 from pipeline.stop import Stop
@@ -83,69 +80,86 @@ def prepared(config: Config, stop: Stop) -> Prepared:
     return Prepared(config=config, passwords=passwords, found=found, record=record)
 
 
+class Reads(Protocol):
+    """What reads a run's inputs: models of this process, or workers. Reads once."""
+
+    def read(self, inputs: Inputs) -> None:
+        """Reads all inputs. Raises what ended it early; what was read by then is stored."""
+
+    def figures(self) -> ModelFigures:
+        """Returns what the models did, once all is read."""
+
+    def stages(self, wall_s: float) -> list[StageUse]:
+        """Returns where each stage's time went."""
+
+
 def run(
     config: Config,
     progress: Progress,
     stop: Stop,
     load: "Callable[[Config], PageModel] | None" = None,
     summary: RunSummary | None = None,
-    when_loaded: Callable[[LoadedOn], None] | None = None,
 ) -> RunSummary:
-    """Reads every page that the configuration names and returns the run's summary.
+    """Reads every page that the configuration names in this process, and returns the run's summary.
 
     A wrong path, model name or budget is found before the database is touched. load: loads a model other than the
-    configured one, in this process. summary: is filled in and returned, so that a caller has it even when the run
-    raises. when_loaded: called, in any thread, once the first of the model's processes has loaded it.
+    configured one. summary: is filled in and returned, so that a caller has it even when the run raises.
 
     Raises: ConfigError, CheckpointError, StorageError, ModelMemoryError, DeviceLostError; StopRequest before the run
     has begun.
     """
     ready = prepared(config, stop)
-    config = with_word_use(ready.config)
+    ready = dataclasses.replace(ready, config=with_word_use(ready.config))
+
+    @contextlib.contextmanager
+    def here(ledger: Ledger) -> Iterator[Reading]:
+        with opened(ledger.config, load) as models:
+            num_runs = ledger.writer.call(Store.num_runs, ledger.settings_hash).result()
+            if is_model_likely(ledger.config) and num_runs == 1:
+                models.expect()  # nothing was read with these settings yet, so there will be pages to read
+            yield Reading(ledger, stop, models, ready.passwords)
+
+    return executed(ready, progress, stop, summary, here)
+
+
+def executed(
+    ready: Prepared,
+    progress: Progress,
+    stop: Stop,
+    summary: RunSummary | None,
+    opening: Callable[[Ledger], contextlib.AbstractContextManager[Reads]],
+) -> RunSummary:
+    """Executes a run: its row, its reading, its end; returns its summary. opening: opens what reads its inputs."""
     with contextlib.ExitStack() as closing:
-        writer = closing.enter_context(Writer(config.store.database))
+        writer = closing.enter_context(Writer(ready.config.store.database))
         inputs = closing.enter_context(contextlib.closing(Inputs(ready.found)))
-        models = closing.enter_context(opened(config, load, when_loaded))
-        if is_model_likely(config) and writer.call(Store.num_runs, ready.record.settings_hash).result() == 0:
-            models.expect()  # nothing was read with these settings yet, so there will be pages to read
         run_id = writer.call(Store.start_run, ready.record).result()
-        summary = summary or RunSummary(database=config.store.database)
+        summary = summary or RunSummary(database=ready.config.store.database)
         summary.run_id = run_id
-        ledger = Ledger(config, writer, run_id, ready.record.settings_hash, progress, summary)
-        reading = Reading(ledger, stop, models, ready.passwords)
-        return _Run(ledger, stop, models.all, reading).execute(inputs)
+        ledger = Ledger(ready.config, writer, run_id, ready.record.settings_hash, progress, summary)
+        _execute(ledger, stop, inputs, closing.enter_context(opening(ledger)))
+    return summary
 
 
-class _Run:
-    """A run in this process, once its database has its row."""
-
-    def __init__(self, ledger: Ledger, stop: Stop, models: Sequence[ModelService], reading: Reading) -> None:
-        self._ledger, self._stop, self._models, self._reading = ledger, stop, models, reading
-        self._summary = ledger.summary
-
-    def execute(self, inputs: Inputs) -> RunSummary:
-        """Reads all inputs and returns the summary; a requested stop is a normal end. Always closes the run's row."""
-        watch = Stopwatch()
+def _execute(ledger: Ledger, stop: Stop, inputs: Inputs, reading: Reads) -> None:
+    """Reads all inputs; a requested stop is a normal end. Always closes the run's row."""
+    watch, summary = Stopwatch(), ledger.summary
+    try:
+        with watch.measure():
+            reading.read(inputs)
+            mark_missing(ledger, stop)
+    except StopRequest as request:
+        summary.stopped = str(request)
+        count_left(summary, inputs)
+    except BaseException as error:
         try:
-            with watch.measure():
-                self._reading.read(inputs)
-                mark_missing(self._ledger, self._stop)
-        except StopRequest as request:
-            self._summary.stopped = str(request)
-            count_left(self._summary, inputs)
-        except BaseException as error:
-            try:
-                count_left(self._summary, inputs)
-                self._finish(exit_code(error), watch.seconds)
-                check_database(self._ledger)
-            except DatabaseGoneError as gone:
-                raise gone from error
-            except Exception:  # the error that ended the run is the one to report
-                LOGGER.debug("the run's end could not be recorded", exc_info=True)
-            raise
-        self._finish(self._summary.exit_code, watch.seconds)
-        check_database(self._ledger)
-        return self._summary
-
-    def _finish(self, code: int, wall_s: float) -> None:
-        finish(self._ledger, figures(self._models), self._reading.stages(wall_s), code, wall_s)
+            count_left(summary, inputs)
+            finish(ledger, reading.figures(), reading.stages(watch.seconds), exit_code(error), watch.seconds)
+            check_database(ledger)
+        except DatabaseGoneError as gone:
+            raise gone from error
+        except Exception:  # the error that ended the run is the one to report
+            LOGGER.debug("the run's end could not be recorded", exc_info=True)
+        raise
+    finish(ledger, reading.figures(), reading.stages(watch.seconds), summary.exit_code, watch.seconds)
+    check_database(ledger)

@@ -25,13 +25,13 @@ _MOST_S = 0.02
 
 
 class SharedCommits:
-    """Runs calls in a database's thread, in their order. gate: for others that write to the same database."""
+    """Runs calls in a database's thread, in their order. priority: for others that write to the same database."""
 
     def __init__(self, store: Store, thread: ThreadPoolExecutor, meter: Meter) -> None:
         self._store, self._thread, self._meter = store, thread, meter
         self._lock, self._has_turn = threading.Lock(), False
         self._waiting: deque[_Call] = deque()
-        self.gate = Gate()
+        self.priority = PriorityLock()
 
     def call(self, task: object, do: Callable[[], R]) -> "Future[R]":
         """Does something and returns its future. task: what it is, which decides whether it shares."""
@@ -69,7 +69,7 @@ class SharedCommits:
         """Does a call and those that wait behind it in one transaction; returns what settles their futures."""
         calls = [first]
         try:
-            with self.gate.after() as leave, self._store.together():
+            with self.priority.after() as leave, self._store.together():
                 settles = [first.do()]
                 end = time.monotonic() + _MOST_S
                 while time.monotonic() < end and (call := self._sharing()) is not None:
@@ -108,8 +108,8 @@ def _all(settles: Sequence[Callable[[], None]]) -> None:
         settle()
 
 
-class Gate:
-    """Lets who writes little go before who writes much.
+class PriorityLock:
+    """A lock that lets short writes overtake long transactions.
 
     SQLite lets one write at a time, and who has to wait only looks again now and then: it might never find a gap.
     """

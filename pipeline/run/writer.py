@@ -90,7 +90,7 @@ class Writer:
         return self._marking.submit(self._first, partial(self._marker.end_run, run_id))
 
     def _first(self, mark: Callable[[], R]) -> R:
-        with self._shared.gate.first():
+        with self._shared.priority.first():
             return _metered(self._marks, mark)
 
 

@@ -1,7 +1,7 @@
 """Stage place: turns a page's transcript into its text, with blocks, their boxes on the page, and a confidence.
 
-Torch-free: with a GPU it runs in processes of its own (pipeline.device.localizers), so that kernel launches never
-wait for it.
+Words that the model gives no places for get those of words that were seen otherwise, in pipeline.stages.word_places.
+Torch-free.
 """
 
 from dataclasses import dataclass, replace
@@ -10,12 +10,11 @@ from tokenizers import Tokenizer
 
 from ocr.transcript import formats
 from ocr.transcript.confidence import Calibration, assess
-from ocr.transcript.seen_words import with_seen_words
 from ocr.types import OutputFormat, Transcript
-from pipeline.outcome.doubt import NONE_READ, doubted, unread
+from pipeline.outcome.doubt import unread
 from pipeline.outcome.results import STATUS_OF_FINISH
 from pipeline.timing import Stopwatch, single
-from pipeline.types import PageResult, RenderedPage, SeenWords
+from pipeline.types import PageResult, RenderedPage
 from storage.types import StageTiming
 
 
@@ -33,19 +32,11 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A page after its last token. timings: of every stage so far.
-
-    seen: the words that were seen on the page by other means; None where none were looked for.
-    """
+    """A page after its last token. timings: of every stage so far."""
 
     rendered: RenderedPage
     transcript: Transcript
     timings: tuple[StageTiming, ...]
-    seen: SeenWords | None = None
-
-    def without_views(self) -> "ReadPage":
-        """Returns the page with empty views, to be sent to a process that has the views itself."""
-        return replace(self, rendered=self.rendered.without_views())
 
 
 def place(read: ReadPage, wording: Wording) -> PageResult:
@@ -53,9 +44,7 @@ def place(read: ReadPage, wording: Wording) -> PageResult:
     watch = Stopwatch()
     with watch.measure():
         result = _result(read, wording)
-    seconds = 0.0 if read.seen is None else read.seen.seconds
-    words = [single("words", seconds)] if seconds else []
-    return replace(result, timings=(*read.timings, *words, single("place", watch.seconds)))
+    return replace(result, timings=(*read.timings, single("place", watch.seconds)))
 
 
 def _result(read: ReadPage, wording: Wording) -> PageResult:
@@ -68,8 +57,6 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         height_px=rendered.height_px,
         page_number=rendered.page.page_number,
     )
-    if read.seen is not None:
-        parsed = with_seen_words(parsed, read.seen.words, max(rendered.width_px, rendered.height_px))
     parsed, confidence = assess(parsed, transcript, wording.tokenizer, wording.calibration)
     result = PageResult(
         page=rendered.page,
@@ -83,10 +70,4 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         dpi=rendered.dpi,
         rotation_deg=rendered.rotation_deg,
     )
-    return _unless_print(unread(result), read)
-
-
-def _unless_print(result: PageResult, read: ReadPage) -> PageResult:
-    """Returns the result, doubtful where it is blank though print was seen on the page."""
-    shows_print = read.seen is not None and read.seen.shows_print
-    return doubted(result, NONE_READ) if shows_print and result.status == "blank" else result
+    return unread(result)

@@ -19,11 +19,11 @@ from pipeline.bench.whole_run.measured import Measured, PipelineBenchSettings
 from pipeline.bench.whole_run.run_report import lines
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.bench.whole_run.track import PageTrack
+from pipeline.cluster import choose
+from pipeline.cluster.worker_messages import LoadedOn
 from pipeline.device.gpu_meter import GpuMeter
 from pipeline.device.startup.loading import num_replicas
-from pipeline.device.tickets import LoadedOn
 from pipeline.errors import ConfigError
-from pipeline.run import runner
 from pipeline.stop import Stop, stop_on_signals
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
             moments.append(track.moment())
 
         def loaded_there(on: LoadedOn) -> None:
+            if len(moments) > 1:  # the first of several
+                return
             track.gpu = measuring.enter_context(GpuMeter(on.gpu))
             loader.imported_at_s, loader.loaded_at_s = on.imported_at, on.loaded_at
             moments.append(track.moment())
@@ -80,7 +82,7 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):
             load = loader if is_here else None
-            summary = runner.run(config, track, stop, load, when_loaded=loaded_there)
+            summary = choose.run(config, track, stop, load, loaded_there)
         wall_s = time.perf_counter() - started.at_s
     if not is_here and track.num_read:
         loader.loaded = subject.load(config)  # for its configuration and dtype

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 # The number of processes for a small model, the size up to which a model is small, and the CPUs this takes.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
+_LEAST_GPU_BYTES = 16 << 30
 # Each line reader takes 200 MiB of its own.
 _MOST_LINE_READERS = 16
 # Beside a GPU, run.inflight_mb for each page that may be read again at once: 128 pages by default.
@@ -228,26 +229,34 @@ def rereadings(config: Config, device: str | None) -> int:
     return max(render_workers(config), at_once)
 
 
-def placer_processes() -> int:
-    """Returns the number of processes that place texts with a GPU; placing takes a fraction of rendering's time."""
-    return max(1, min(8, available_cpus() * 3 // 8))
-
-
-def num_replicas(config: Config) -> int:
-    """Returns in how many processes the model runs, 1 for this process alone. Torch-free: the device is not known yet.
+def num_replicas(config: Config, cpus: int | None = None, *, has_gpus: bool | None = None) -> int:
+    """Returns how many workers share a GPU, each with the model, 1 for one that has it alone. Torch-free.
 
     A small model keeps a GPU busy a quarter of the time: launching its kernels takes all that one interpreter can do.
-    Two processes do twice as much, as long as there are CPUs for them and for the workers.
-    Raises: CheckpointError for a model that is not installed.
+    Two processes do twice as much, as long as there are CPUs for them and for what renders, and memory: keys and values
+    of 256 pages take 19 GiB where there is that much, and an encoder's batch 4 GiB.
+    cpus, has_gpus: of the machine that reads, None for this one. Raises: CheckpointError for a model that is not
+    installed.
     """
     if config.run.replicas is not None:
         return config.run.replicas
-    if config.device == "cpu" or config.decode.batch_size is not None or not _may_have_gpu():
+    if config.device == "cpu" or config.decode.batch_size is not None or reads_lines(config):
+        return 1
+    if not (_may_have_gpu() and _has_large_gpus() if has_gpus is None else has_gpus):
         return 1
     from ocr.model_files.locate import find_directory, weight_files
 
     num_bytes = sum(path.stat().st_size for path in weight_files(find_directory(config.model)))
-    return _REPLICAS if num_bytes <= _SMALL_BYTES and available_cpus() >= _CPUS_OF_REPLICAS else 1
+    has_cpus = (cpus or available_cpus()) >= _CPUS_OF_REPLICAS
+    return _REPLICAS if num_bytes <= _SMALL_BYTES and has_cpus else 1
+
+
+def _has_large_gpus() -> bool:
+    """Returns whether each GPU has memory for two models, also where that is not known."""
+    from pipeline.device.gpu_meter import least_gpu_bytes
+
+    num_bytes = least_gpu_bytes()
+    return num_bytes is None or num_bytes >= _LEAST_GPU_BYTES
 
 
 def _may_have_gpu() -> bool:

@@ -9,6 +9,7 @@ from pipeline.types import Document, PageKind
 
 # How the message about a failed task of each kind begins.
 RENDERING, JUDGING, DRAWING = "rendering the page", "judging the page's text layer", "drawing the page"
+PLACING = "placing the page's text"
 
 
 def broken(path: str, reason: str) -> Document:

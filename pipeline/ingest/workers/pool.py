@@ -19,7 +19,7 @@ from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
-from pipeline.types import Document, Kind, Page, PageKind, ReadyPage, RenderedPage
+from pipeline.types import Document, Kind, Page, PageKind, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.strings.urls import is_url
 from storage.types import PageError
 
@@ -142,82 +142,90 @@ class WorkerPool(TaskPool):
 
         render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
-        limit_s = self._page_timeout_s
-        failed = partial(_not_rendered, limit_s)
-
-        def rendered(its: Page) -> Future[ReadyPage | PageError]:
-            arguments = (its, render or self._render, tile or self._tile, limit_s)
-            return self._submit(tasks.render_task, arguments, limit_s, failed, self.arena, self._rendering)
-
-        return self._of_page(page, rendered, partial(of_page, page))
+        return self._of_page(
+            page,
+            tasks.render_task,
+            lambda its: (its, render or self._render, tile or self._tile),
+            partial(_failed, self._page_timeout_s, "render", failed_tasks.RENDERING),
+            named=partial(of_page, page),
+            arena=self.arena,
+        )
 
     def layer(self, ready: RenderedPage) -> Future[RenderedPage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
 
         ready: should be without views, as it is sent to the worker and back. The future raises WorkersError.
         """
+        return self._of_page(
+            ready.page,
+            tasks.layer_task,
+            lambda its: (of_page(its, ready), self._render),
+            partial(_failed, self._page_timeout_s, "layer", failed_tasks.JUDGING),
+            named=partial(of_page, ready.page),
+        )
+
+    def words(self, result: PageResult, seen: SeenWords) -> Future[PageResult | PageError]:
+        """Finds where a result's words are among those seen on its page; the future's result is it, or a PageError.
+
+        The future raises WorkersError.
+        """
         limit_s = self._page_timeout_s
-
-        def failed(error: BaseException) -> RenderedPage | PageError:
-            category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
-            return PageError(stage="layer", category=category, message=f"{failed_tasks.JUDGING} {happened}")
-
-        def judged(its: Page) -> Future[RenderedPage | PageError]:
-            arguments = (of_page(its, ready), self._render, limit_s)
-            return self._submit(tasks.layer_task, arguments, limit_s, failed, meter=self._rendering)
-
-        return self._of_page(ready.page, judged, partial(of_page, ready.page))
+        failed = partial(_failed, limit_s, "place", failed_tasks.PLACING, key=None)
+        arguments = (result, seen, limit_s)
+        return self._submit(tasks.words_task, arguments, limit_s, failed, meter=self._rendering)
 
     def picture(self, page: Page, *, rotation_deg: int, look: "Look") -> "Future[PagePicture | PageError]":
         """Draws a page for people; the future's result is a picture, or a PageError whatever goes wrong.
 
         rotation_deg: clockwise turn to be upright. The future raises WorkersError.
         """
-        limit_s = self._page_timeout_s
-        failed = partial(_not_drawn, limit_s)
-
-        def drawn(its: Page) -> "Future[PagePicture | PageError]":
-            arguments = (its, self._render, rotation_deg, look, limit_s)
-            return self._submit(tasks.picture_task, arguments, limit_s, failed, meter=self._rendering)
-
-        return self._of_page(page, drawn)
+        failed = partial(_failed, self._page_timeout_s, "render", failed_tasks.DRAWING, key=None)
+        return self._of_page(
+            page, tasks.picture_task, lambda its: (its, self._render, rotation_deg, look), failed
+        )
 
     def figures(self, page: Page, places: "FigurePlaces") -> Future[list[bytes] | PageError]:
         """Cuts figures out of a page; the future's result are JPEG files, or a PageError whatever goes wrong.
 
         The future raises WorkersError.
         """
-        limit_s = self._page_timeout_s
-
-        def cut(its: Page) -> Future[list[bytes] | PageError]:
-            arguments = (its, self._render, places, limit_s)
-            return self._submit(tasks.figures_task, arguments, limit_s, partial(_not_drawn, limit_s))
-
-        return self._of_page(page, cut)
+        failed = partial(_failed, self._page_timeout_s, "render", failed_tasks.DRAWING, key=None)
+        return self._of_page(page, tasks.figures_task, lambda its: (its, self._render, places), failed)
 
     def _of_page(
         self,
         page: Page,
-        task: Callable[[Page], Future[Any]],
+        task: Callable[..., Any],
+        arguments: Callable[[Page], tuple[Any, ...]],
+        failed: Callable[[BaseException], Any],
+        *,
         named: Callable[[Any], Any] | None = None,
+        arena: Arena | None = None,
     ) -> Future[Any]:
-        """Runs a task of a page, on its object's local file if it is one. named: gives the result its own page."""
+        """Runs a task of a page, on its object's local file if it is one.
+
+        arguments: the task's, but for its time limit, of the page at its local path. named: gives the result its own
+        page. arena: where the task puts its result.
+        """
+        limit_s = self._page_timeout_s
+
+        def run(its: Page) -> Future[Any]:
+            return self._submit(task, (*arguments(its), limit_s), limit_s, failed, arena, self._rendering)
+
         if not is_url(page.path):
-            return task(page)
+            return run(page)
         return fetched(
             self._spool,
             page.path,
-            lambda file: task(replace(page, path=file)),
+            lambda file: run(replace(page, path=file)),
             lambda reason: PageError(stage="render", category="unreadable", message=reason),
             named,
         )
 
 
-def _not_rendered(limit_s: float, error: BaseException) -> PageError:
-    category, happened = failed_tasks.failure_of(error, limit_s, "render.page_timeout_s")
-    return PageError(stage="render", category=category, message=f"{failed_tasks.RENDERING} {happened}")
-
-
-def _not_drawn(limit_s: float, error: BaseException) -> PageError:
-    category, happened = failed_tasks.failure_of(error, limit_s)
-    return PageError(stage="render", category=category, message=f"{failed_tasks.DRAWING} {happened}")
+def _failed(
+    limit_s: float, stage: str, doing: str, error: BaseException, key: str | None = "render.page_timeout_s"
+) -> PageError:
+    """Returns a page's failure. doing: how its message begins. key: of the time limit, if it has one."""
+    category, happened = failed_tasks.failure_of(error, limit_s, key)
+    return PageError(stage=stage, category=category, message=f"{doing} {happened}")

@@ -7,20 +7,13 @@ of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 import contextlib
 import pickle
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.plain_pickle import plain
-from pipeline.ingest.workers.shared_memory import Slot
-from pipeline.types import Document, Kind, LayerUse, Page, PageKind, ReadyPage, RenderedPage
-from storage.types import PageError
-
-if TYPE_CHECKING:
-    from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture
 
 Result = TypeVar("Result")
 
@@ -66,57 +59,15 @@ def timed(task: Callable[..., Result], *arguments: Any) -> bytes:
         raise plain(error) from None
 
 
-def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, limit_s: float) -> Document:
-    """Probes a file: calls pipeline.ingest.workers.worker.probe_task."""
+def call(task: str, *arguments: Any) -> Any:
+    """Returns what a task of pipeline.ingest.workers.worker returns. task: its name."""
     from pipeline.ingest.workers import worker
 
-    return worker.probe_task(path, frames, settings, limit_s)
+    return getattr(worker, task)(*arguments)
 
 
-def survey_task(
-    path: str,
-    kind: Kind,
-    indices: Sequence[int],
-    settings: IngestSettings,
-    text_layer: LayerUse,
-    partly: bool,
-    limit_s: float,
-) -> Counter[PageKind]:
-    """Returns how many pages are of each kind: calls pipeline.ingest.workers.worker.survey_task."""
-    from pipeline.ingest.workers import worker
-
-    return worker.survey_task(path, kind, indices, settings, text_layer, partly, limit_s)
-
-
-def render_task(
-    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
-) -> ReadyPage | PageError:
-    """Returns the page's views, or why there are none: calls pipeline.ingest.workers.worker.render_task."""
-    from pipeline.ingest.workers import worker
-
-    return worker.render_task(page, settings, layout, limit_s, slot)
-
-
-def layer_task(ready: RenderedPage, settings: RenderSettings, limit_s: float) -> RenderedPage | PageError:
-    """Returns a rendered page with its text layer judged: calls pipeline.ingest.workers.worker.layer_task."""
-    from pipeline.ingest.workers import worker
-
-    return worker.layer_task(ready, settings, limit_s)
-
-
-def picture_task(
-    page: Page, settings: RenderSettings, rotation_deg: int, look: "Look", limit_s: float
-) -> "PagePicture | PageError":
-    """Returns the page as a picture for people: calls pipeline.ingest.workers.worker.picture_task."""
-    from pipeline.ingest.workers import worker
-
-    return worker.picture_task(page, settings, rotation_deg, look, limit_s)
-
-
-def figures_task(
-    page: Page, settings: RenderSettings, places: "FigurePlaces", limit_s: float
-) -> list[bytes] | PageError:
-    """Returns the page's figures as JPEG files: calls pipeline.ingest.workers.worker.figures_task."""
-    from pipeline.ingest.workers import worker
-
-    return worker.figures_task(page, settings, places, limit_s)
+probe_task, survey_task = partial(call, "probe_task"), partial(call, "survey_task")
+render_task, layer_task, words_task = (
+    partial(call, task) for task in ("render_task", "layer_task", "words_task")
+)
+picture_task, figures_task = partial(call, "picture_task"), partial(call, "figures_task")

@@ -19,12 +19,13 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.survey import survey
-from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, RENDERING, broken, unknown
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, broken, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
 from pipeline.ingest.workers.shared_memory import Slot, pack
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
+from pipeline.stages.word_places import with_places
 from pipeline.text_layer.page import embedded_page, with_layer, with_script, with_seen
 from pipeline.text_layer.rest import without_layer
 from pipeline.types import (
@@ -36,8 +37,10 @@ from pipeline.types import (
     LayerUse,
     Page,
     PageKind,
+    PageResult,
     ReadyPage,
     RenderedPage,
+    SeenWords,
 )
 from storage.types import PageError
 
@@ -108,6 +111,11 @@ def render_task(
 def layer_task(ready: RenderedPage, settings: RenderSettings, limit_s: float) -> RenderedPage | PageError:
     """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
     return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
+
+
+def words_task(result: PageResult, seen: SeenWords, limit_s: float) -> PageResult | PageError:
+    """Returns a page's result with the places of its words, or why that failed."""
+    return _tried(lambda: with_places(result, seen), "place", PLACING, limit_s)
 
 
 def picture_task(

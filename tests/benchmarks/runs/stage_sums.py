@@ -52,7 +52,7 @@ def main() -> int:
 def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object]:
     """Returns reported_s and seen_s, seconds at work of each stage, and the run's amount of work."""
     from pipeline.config.sources import layers, load
-    from pipeline.device.startup.loading import placer_processes, render_workers
+    from pipeline.device.startup.loading import render_workers
     from pipeline.reports.progress import Silent
     from pipeline.run import runner
     from pipeline.stop import Stop
@@ -69,8 +69,6 @@ def measure(files: list[Path], device: str, sets: list[str]) -> dict[str, object
             summary = runner.run(config, Silent(), Stop())
     # A stage's share is relative to all of its processes.
     shares = dict.fromkeys(("discover", "render"), render_workers(config))
-    if summary.gpu_busy is not None:
-        shares["place"] = placer_processes()
     return {
         "pages": dict(summary.pages),
         "wall_s": round(summary.wall_s, 2),

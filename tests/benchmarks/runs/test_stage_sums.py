@@ -16,14 +16,16 @@ from tests.pipeline.checkpoints import READS_TEXT, save_reader
 from tests.pipeline.runs import wait_until
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-PLACING = compile("def _place(work):\n    work()\n", "/any/where/pipeline/device/localizers.py", "exec")
+PLACING = compile(
+    "def _placed(work):\n    work()\n", "/any/where/pipeline/device/threads/page_reader.py", "exec"
+)
 
 
 def placing(work: Callable[[], None]) -> None:
     """Does the work as the thread that places pages would: in that file and function."""
     names: dict[str, Callable[[Callable[[], None]], None]] = {}
     exec(PLACING, names)
-    names["_place"](work)
+    names["_placed"](work)
 
 
 def frame_of(work: Callable[[], None], until: Callable[[FrameType], bool]) -> FrameType:
@@ -121,7 +123,7 @@ def test_a_run_is_reckoned_up(tmp_path: Path) -> None:
 def test_a_process_start_is_its_stage_s() -> None:
     """Fourteen of them beside a GPU took 16 s, which the stages reported and nobody saw."""
     samples = ThreadSamples()
-    for name in ("python", "python", "ocrb-place", "ocrb-place"):
+    for name in ("python", "python", "ocrb-render", "ocrb-render"):
         samples._see_process(7, name, 0.5)
     samples._see_process(8, "python", 4.0)
-    assert samples.busy_s == {"place": 2.0}
+    assert samples.busy_s == {"render": 2.0}

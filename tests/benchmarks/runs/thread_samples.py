@@ -26,15 +26,15 @@ WAITING = {
 }
 # Frames that show which stage a thread works for, whatever its name: (end of the file's path, function).
 STAGES = {
-    ("pipeline/device/threads/threaded_model.py", "_read_all"): "encode",
-    ("pipeline/device/threads/threaded_model.py", "_decode_all"): "decode",
-    ("pipeline/device/localizers.py", "_place"): "place",
+    ("pipeline/device/threads/page_reader.py", "_read_all"): "encode",
+    ("pipeline/device/threads/page_reader.py", "_decode_all"): "decode",
+    ("pipeline/device/threads/page_reader.py", "_placed"): "place",
     ("asyncio/base_events.py", "run_forever"): "flow",
     ("pipeline/run/writer.py", "_metered"): "store",
-    ("pipeline/device/threads/threaded_model.py", "_run"): "loading",
+    ("pipeline/device/threads/page_reader.py", "_run"): "loading",
     ("pipeline/device/threads/preload.py", "_import_all"): "loading",
 }
-OF_PROCESSES = {"ocrb-render": "render", "ocrb-place": "place", "ocrb-read": "lines"}
+OF_PROCESSES = {"ocrb-render": "render", "ocrb-read": "lines"}
 
 
 class ThreadSamples:

@@ -31,8 +31,8 @@ from typing import Any
 
 from pipeline.bench.whole_run.copies import copy_pages
 from pipeline.cluster import cluster_run
-from pipeline.cluster.crew import Crew, Peer
-from pipeline.cluster.local_crew import LocalCrew, count_gpus
+from pipeline.cluster.local_workers import LocalWorkers, count_gpus
+from pipeline.cluster.worker_backend import Peer, WorkerBackend
 from pipeline.cluster.worker_messages import Asked
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
@@ -68,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
         for line in told(rows, arms):
             print(line)
         if any(arm != "plain" for arm in arms):
-            weighed = Weighed(LocalCrew(1, 0))
+            weighed = Weighed(LocalWorkers(1, 0))
             cluster_run.run(weighed, _config(pages, folder / "weighed.db", sets), Silent(), Stop())
             print(f"{weighed.num_bytes / num_pages / 1024:.1f} KB a page from a worker to its run")
     return 0
@@ -114,14 +114,14 @@ def told(rows: Sequence[Row], arms: Sequence[str]) -> Iterator[str]:
         yield f"{arm}: {speed:.3f} pages/s ({speed / first:.3f} of {arms[0]}), {wall:.1f} s in all{cpu_text}"
 
 
-class Weighed(Crew):
-    """Counts what a crew's workers send, in pickled bytes."""
+class Weighed(WorkerBackend):
+    """Counts what a backend's workers send, in pickled bytes."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew, self.size, self.num_bytes = crew, crew.size, 0
+    def __init__(self, backend: WorkerBackend) -> None:
+        self._backend, self.size, self.num_bytes = backend, backend.size, 0
 
     def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
-        peer = self._crew.start(place, config, run_id, settings_hash)
+        peer = self._backend.start(place, config, run_id, settings_hash)
         receive = peer.receive
 
         def weighed() -> list[Asked]:
@@ -133,7 +133,7 @@ class Weighed(Crew):
         return peer
 
     def close(self) -> None:
-        self._crew.close()
+        self._backend.close()
 
 
 class _Track(Silent):
@@ -150,20 +150,20 @@ def _run(arm: str, config: Config, track: _Track) -> RunSummary:
         return runner.run(config, track, Stop())
     if kind == "local":
         num_gpus = 0 if config.device == "cpu" else count_gpus()
-        return cluster_run.run(LocalCrew(int(number), num_gpus), config, track, Stop())
-    with _ray(int(number)) as crew:
-        return cluster_run.run(crew, config, track, Stop())
+        return cluster_run.run(LocalWorkers(int(number), num_gpus), config, track, Stop())
+    with _ray(int(number)) as backend:
+        return cluster_run.run(backend, config, track, Stop())
 
 
 @contextmanager
-def _ray(size: int) -> Iterator[Crew]:
+def _ray(size: int) -> Iterator[WorkerBackend]:
     import ray
 
-    from pipeline.cluster.ray_crew import RayCrew
+    from pipeline.cluster.ray_workers import RayWorkers
 
     ray.init(object_store_memory=100 << 20, include_dashboard=False, logging_level="warning")
     try:
-        yield RayCrew("auto", size)
+        yield RayWorkers("auto", size)
     finally:
         ray.shutdown()
 

@@ -97,7 +97,7 @@ class Pages:
 
 
 def _message(result: PageResult, settings_hash: str) -> bytes:
-    # As pipeline.cluster.line sends it.
+    # As pipeline.cluster.worker_channel sends it.
     call = Call(task=store_page, args=(_RUN, settings_hash, packed(result)), kwargs={"attempt_limit": 3})
     return pickle.dumps(Asked(number=_ASKED, request=call))
 

@@ -66,16 +66,16 @@ def simulate(
     """Reads a corpus with so many stand-ins. limit_s: asks the run to stop after so long."""
     config = load(None, [], [("simulation", {"ingest": {"paths": [ROOT]}, "store": {"database": database}})])
     progress = _Counted()
-    crew = StandIns(num_workers, corpus, pages or Pages(SETTINGS), pace)
+    backend = StandIns(num_workers, corpus, pages or Pages(SETTINGS), pace)
     stop, samples = Stop(), list[Sample]()
     over = threading.Event()
     watching = threading.Thread(
-        target=_sample, args=(crew, progress, samples, over, every_s, limit_s, stop), daemon=True
+        target=_sample, args=(backend, progress, samples, over, every_s, limit_s, stop), daemon=True
     )
     with _files_of(corpus):
         watching.start()
         try:
-            summary = cluster_run.run(crew, config, progress, stop)
+            summary = cluster_run.run(backend, config, progress, stop)
         finally:
             over.set()
             watching.join()
@@ -85,7 +85,7 @@ def simulate(
         first_s=progress.first_s,
         samples=tuple(samples),
         store_busy=store,
-        num_lost=crew.num_lost,
+        num_lost=backend.num_lost,
     )
 
 
@@ -117,7 +117,7 @@ def _files_of(corpus: Corpus) -> Iterator[None]:
 
 
 def _sample(
-    crew: StandIns,
+    backend: StandIns,
     progress: "_Counted",
     samples: list[Sample],
     over: threading.Event,
@@ -135,7 +135,7 @@ def _sample(
                 num_pages=progress.num_pages,
                 rss_bytes=_rss_bytes(),
                 cpu_s=time.process_time() - first_cpu,
-                own_s=crew.cpu_s,
+                own_s=backend.cpu_s,
                 num_threads=threading.active_count(),
                 thread_s=_thread_s(),
             )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pipeline.cluster.crew import Crew, Peer, WorkerLostError
+from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import (
     Answer,
     Asked,
@@ -35,7 +35,7 @@ from pipeline.ingest.walk import Found
 from storage.types import PagePlan
 from tests.benchmarks.scale.made_pages import Corpus, Pages, sha256_of
 
-# As the real ones: files asked for at a time, and how often they report what they do (pipeline.cluster.line).
+# As the real ones: files asked for at a time, and how often they report what they do (pipeline.cluster.worker_channel).
 _FILES, _REPORT_S = 2, 1.0
 # Pages that a worker has planned before it takes another file, has in its model, and waits to see stored, at most.
 _AHEAD, _IN_MODEL, _UNSTORED = 40, 16, 256
@@ -53,8 +53,8 @@ class Pace:
     lose_at: int | None = None
 
 
-class StandIns(Crew):
-    """A crew of workers that read nothing. num_stored: pages that were stored so far."""
+class StandIns(WorkerBackend):
+    """A backend of workers that read nothing. num_stored: pages that were stored so far."""
 
     def __init__(self, size: int, corpus: Corpus, pages: Pages, pace: Pace, num_threads: int = 1) -> None:
         self.size, self.corpus, self.pages, self.pace = size, corpus, pages, pace
@@ -124,8 +124,8 @@ class Clock:
 class _StandIn(Peer):
     """One worker. All but what a Peer has is done in its clock's thread."""
 
-    def __init__(self, place: int, crew: StandIns, clock: Clock, run_id: int) -> None:
-        self.number, self._crew, self._clock, self._run_id = place, crew, clock, run_id
+    def __init__(self, place: int, backend: StandIns, clock: Clock, run_id: int) -> None:
+        self.number, self._backend, self._clock, self._run_id = place, backend, clock, run_id
         self._said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._is_gone = False
         self._numbers = itertools.count()
@@ -180,7 +180,7 @@ class _StandIn(Peer):
             self._said.put(content)
 
     def _begin(self) -> None:
-        pace = self._crew.pace
+        pace = self._backend.pace
         # Workers do not start in step.
         self._next_at = time.monotonic() + (self.number % 97) / 97 / (pace.pages_per_s or 1e3)
         self._say(pickle.dumps(Asked(number=None, request=Started(where="nowhere"))))
@@ -192,7 +192,7 @@ class _StandIn(Peer):
             self._say(
                 pickle.dumps(Asked(number=None, request=AtWork(phase="reading", num_tokens=self._num_tokens)))
             )
-            self._clock.at(time.monotonic() + self._crew.pace.report_s, self._report)
+            self._clock.at(time.monotonic() + self._backend.pace.report_s, self._report)
 
     def _go_on(self) -> None:
         """Asks for all that it lacks; returns while it waits for answers."""
@@ -228,7 +228,7 @@ class _StandIn(Peer):
         self._is_taking, self._has_all = False, not files
         for file in files:
             self._num_planning += 1
-            document = self._crew.corpus.document(file.path)
+            document = self._backend.corpus.document(file.path)
             self._ask(Plan(document=document), lambda plan, path=file.path: self._plan(path, plan))
 
     def _plan(self, path: str, plan: PagePlan) -> None:
@@ -241,7 +241,7 @@ class _StandIn(Peer):
         self._in_model.extend(pages)
 
     def _read(self) -> None:
-        pages_per_s, now = self._crew.pace.pages_per_s, time.monotonic()
+        pages_per_s, now = self._backend.pace.pages_per_s, time.monotonic()
         while self._in_model and self._num_storing < _UNSTORED:
             if pages_per_s is not None:
                 if self._next_at > now:
@@ -253,7 +253,7 @@ class _StandIn(Peer):
             self._num_storing += 1
             self._num_tokens += 640
             number = self._number(self._stored)
-            self._say(self._crew.pages.store(number, self._run_id, path, sha256, index))
+            self._say(self._backend.pages.store(number, self._run_id, path, sha256, index))
 
     def _wake(self, due: float) -> None:
         if getattr(self, "_woken_at", None) != due:
@@ -262,7 +262,7 @@ class _StandIn(Peer):
 
     def _stored(self, _: object) -> None:
         self._num_storing -= 1
-        if self._crew.stored():
+        if self._backend.stored():
             self.kill()
 
     def _finish(self) -> None:

@@ -33,8 +33,8 @@ def die(how: str) -> None:
 
 def poison(how: str, page_index: int) -> None:
     """Makes this process die at its page."""
+    from pipeline.device import open_models
     from pipeline.device.threads import encoder_thread
-    from pipeline.run import open_models
 
     real = encoder_thread.encode
 

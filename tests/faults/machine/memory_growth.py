@@ -18,9 +18,9 @@ from typing import Any
 from unittest.mock import patch
 
 from ocr.types import Block, ParsedText
-from pipeline.device.threads.threaded_model import Model
+from pipeline.device import open_models
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.outcome.results import render_timings
-from pipeline.run import open_models
 from pipeline.types import PageResult, RenderedPage
 from tests.benchmarks.runs import memory
 
@@ -29,7 +29,7 @@ _DEFAULTS = {"--pages": "5000", "--first": "500", "--every": "250", "--mode": "t
 _NUM_BLOCKS = 24
 
 
-class StandIn(Model):
+class StandIn(PageReader):
     """Reads without a model. Each page gets another text, some 2,000 characters in paragraphs."""
 
     def prepare(self) -> None:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "-h" in given or "--help" in given:
         print(__doc__)
         return 0
-    with patch.object(open_models, "Model", StandIn):
+    with patch.object(open_models, "PageReader", StandIn):
         return memory.main([*given, *defaults])
 
 

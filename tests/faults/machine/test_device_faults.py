@@ -13,11 +13,10 @@ import torch
 from encoders.graphs.manager import EncoderGraphManager
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config.schema import Config
-from pipeline.device import sizes
+from pipeline.device import open_models, sizes
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.threads import encoder_thread
 from pipeline.errors import DeviceLostError, ExitCode, ModelMemoryError, exit_code
-from pipeline.run import open_models
 from pipeline.types import RenderedPage
 from storage.database import open_for_reading
 from storage.queries.statistics import status

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.cluster import cluster_run
 from pipeline.cluster.cluster_run import _listen
-from pipeline.cluster.crew import Peer, WorkerLostError
+from pipeline.cluster.worker_backend import Peer, WorkerLostError
 from pipeline.cluster.worker_messages import Asked, AtWork, ToWorker
 
 
@@ -53,14 +53,14 @@ def test_a_worker_is_not_heard_further_while_much_of_it_waits_for_answers() -> N
     assert asyncio.run(all_heard()) == list(range(1, 101))
 
 
-class Place(cluster_run._Run):
-    """A run with one place, whose workers are all lost. at_each: pages that each stores before. lost: which were."""
+class Slot(cluster_run.Workers):
+    """Workers with one slot, whose workers are all lost. at_each: pages that each stores before. lost: which were."""
 
     def __init__(self, at_each: int, num_pages: int) -> None:
         peer = SimpleNamespace(kill=lambda: None)
-        crew: Any = SimpleNamespace(size=1, start=lambda *_: peer)
+        backend: Any = SimpleNamespace(size=1, start=lambda *_: peer)
         ledger: Any = SimpleNamespace(config=None, run_id=1, settings_hash="")
-        super().__init__(ledger, crew, Any, Any)
+        super().__init__(ledger, backend, Any)
         self._at_each, self.num_left = at_each, num_pages
         self.lost: list[int] = []
 
@@ -68,9 +68,9 @@ class Place(cluster_run._Run):
     def is_done(self) -> bool:
         return self.num_left <= 0
 
-    async def _serve(self, number: int, peer: Any, desk: Any) -> None:
+    async def _serve(self, number: int, peer: Any, handler: Any) -> None:
         for _ in range(self._at_each):
-            self._attendance.stored(number)
+            self._status.stored(number)
         self.num_left -= self._at_each
         raise WorkerLostError("the machine is gone")
 
@@ -79,9 +79,9 @@ class Place(cluster_run._Run):
             self.lost.append(number)
             return 0
 
-        desk: Any = SimpleNamespace(lost=lose)
+        handler: Any = SimpleNamespace(lost=lose)
         leases: Any = self
-        await self._place(0, desk, leases)
+        await self._slot(0, handler, leases)
 
     is_worth_a_start = True
 
@@ -89,9 +89,9 @@ class Place(cluster_run._Run):
 @pytest.mark.parametrize(
     ("at_each", "num_lost"), [(1, 3 * cluster_run._MOST_LOSSES), (0, cluster_run._MOST_LOSSES)]
 )
-def test_a_place_is_given_up_only_where_workers_are_lost_without_getting_anywhere(
+def test_a_slot_is_given_up_only_where_workers_are_lost_without_getting_anywhere(
     at_each: int, num_lost: int
 ) -> None:
-    place = Place(at_each, 3 * cluster_run._MOST_LOSSES)
-    asyncio.run(place.play())
-    assert place.lost == list(range(num_lost)), "each is told to the desk, which gives its pages to others"
+    slot = Slot(at_each, 3 * cluster_run._MOST_LOSSES)
+    asyncio.run(slot.play())
+    assert slot.lost == list(range(num_lost)), "each is told to the handler, which gives its pages to others"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pipeline.cluster.merging import merged_figures, merged_stages
 from pipeline.cluster.worker_messages import Report
 from pipeline.meter import StageUse
+from pipeline.run.ending import ModelFigures
 
 
 def stage(name: str, busy: float) -> StageUse:
@@ -13,10 +14,15 @@ def stage(name: str, busy: float) -> StageUse:
 
 def test_stages_are_averaged_over_all_workers_time() -> None:
     one = Report(
-        wall_s=10, stages=(stage("render", 0.5), stage("store", 0.1)), load_s=2, num_tokens=5, gpu_busy=0.5
+        wall_s=10,
+        stages=(stage("render", 0.5), stage("store", 0.1)),
+        did=ModelFigures(load_s=2, num_tokens=5, gpu_busy=0.5),
     )
     other = replace(
-        one, wall_s=30, stages=(stage("render", 0.1), stage("words", 0.4)), load_s=3, gpu_busy=0.7
+        one,
+        wall_s=30,
+        stages=(stage("render", 0.1), stage("words", 0.4)),
+        did=ModelFigures(load_s=3, num_tokens=5, gpu_busy=0.7),
     )
     idle = Report()
     found = {its.name: round(its.busy, 6) for its in merged_stages([one, other, idle])}

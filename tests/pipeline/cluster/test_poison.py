@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.cluster import cluster_run
-from pipeline.cluster.crew import Peer
-from pipeline.cluster.local_crew import LocalCrew
+from pipeline.cluster.local_workers import LocalWorkers
+from pipeline.cluster.worker_backend import Peer
 from pipeline.cluster.worker_messages import Asked, Begin
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
@@ -16,12 +16,12 @@ from pipeline.run import runner
 from pipeline.stop import Stop
 from tests.faults.rig.corpus import write_pdf
 from tests.faults.rig.model import READS_WORDS, save_words
-from tests.pipeline.cluster.test_local_crew import asked
+from tests.pipeline.cluster.test_local_workers import asked
 
 POISON = 3
 
 
-class Poisoned(LocalCrew):
+class Poisoned(LocalWorkers):
     """Each worker that marks the page as being read dies of it."""
 
     def __init__(self, size: int) -> None:
@@ -67,11 +67,11 @@ def test_a_page_that_kills_its_workers_is_set_aside(tmp_path: Path) -> None:
         return load(None, sets, [("test", values)])
 
     runner.run(config("alone"), Silent(), Stop())
-    crew = Poisoned(2)
-    summary = cluster_run.run(crew, config("poisoned"), Silent(), Stop())
+    backend = Poisoned(2)
+    summary = cluster_run.run(backend, config("poisoned"), Silent(), Stop())
     pages = "SELECT page_index, status, text FROM results WHERE page_index <> 3 ORDER BY page_index"
     assert asked(tmp_path / "poisoned.db", pages) == asked(tmp_path / "alone.db", pages)
-    assert 2 <= len(crew.deaths) <= 4
-    assert crew.deaths[-1] == 1, "in the end it is read alone"
+    assert 2 <= len(backend.deaths) <= 4
+    assert backend.deaths[-1] == 1, "in the end it is read alone"
     assert [number for _, number in summary.quarantined] == [POISON + 1]
     assert asked(tmp_path / "poisoned.db", "SELECT count(*) FROM in_flight") == [(0,)]

@@ -4,6 +4,7 @@ import asyncio
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from PIL import Image
 
 from pipeline.config.schema import Config, render_settings
+from pipeline.device.open_models import Models
 from pipeline.documents.settings import TileSettings
+from pipeline.errors import WorkersError
 from pipeline.outcome.doubt import NONE_READ
 from pipeline.rereading.attempts import Attempts, needs_model
 from pipeline.rereading.comparing import best
@@ -26,6 +29,7 @@ LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
 class Workers:
     def __init__(self, config: Config, found: Layer | None = None, letter: bool = False) -> None:
         self.render_settings, self.found, self.letter = render_settings(config), found, letter
+        self.placed: PageError | None = None
 
     def render(self, *_: Any, tile: TileSettings, **__: Any) -> Future[ReadyPage]:
         assert tile.lines, "looked at as it was drawn"
@@ -33,6 +37,11 @@ class Workers:
         with Image.open(LETTER) as picture:
             grey = np.asarray(picture.convert("L"))
         future.set_result(replace(rendered(), grey=grey if self.letter else np.full_like(grey, 255)))
+        return future
+
+    def words(self, result: PageResult, seen: SeenWords) -> Future[PageResult | PageError]:
+        future: Future[PageResult | PageError] = Future()
+        future.set_result(result if self.placed is None else self.placed)
         return future
 
     def layer(self, ready: RenderedPage) -> Future[RenderedPage]:
@@ -66,11 +75,12 @@ def attempts(
     letter: whether the page shows a letter when it is drawn again.
     """
     config, model = Config(reader="page", **keys), Model(*results)
+    models = Models(first=model)  # type: ignore[arg-type]
 
     async def made() -> list[PageResult]:
         workers: Any = Workers(config, found, letter)
         keep = [].append if kept is None else kept.append
-        made_at = Attempts(config, workers, model, keep)  # type: ignore[arg-type]
+        made_at = Attempts(config, workers, models, keep)
         return await made_at(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -206,10 +216,8 @@ def test_words_are_found_while_a_model_reads_and_a_page_s_bytes_count_until_then
     class Reading:
         device = "cpu"
 
-        async def read(
-            self, asked: RenderedPage, dropped: Any, *_: Any, seen: Future[SeenWords], **__: Any
-        ) -> PageResult:
-            assert (asked.ink, seen) == (None, finding)
+        async def read(self, asked: RenderedPage, dropped: Any, *_: Any, **__: Any) -> PageResult:
+            assert asked.ink is None
             dropped(7)
             await asyncio.sleep(0.01)
             assert not released, "the words are not found yet"
@@ -220,9 +228,49 @@ def test_words_are_found_while_a_model_reads_and_a_page_s_bytes_count_until_then
 
     async def made() -> list[PageResult]:
         config = Config(reader="page")
-        words: Any = Words()
-        made_at = Attempts(config, Workers(config), Reading(), words=words)  # type: ignore[arg-type]
+        workers: Any = Workers(config)
+        made_at = Attempts(config, workers, Models(first=Reading(), words=Words()))  # type: ignore[arg-type]
         return await made_at(PAGE, page, released.append)  # type: ignore[return-value]
 
     assert [made.status for made in asyncio.run(made())] == ["ok"]
     assert released == [7, page.num_bytes]
+
+
+def with_words(
+    found: SeenWords | WorkersError, result: PageResult, placed: PageError | None = None
+) -> PageResult:
+    """What becomes of a result whose page's words were looked for; placed: how giving them places fails."""
+    page, finding = replace(rendered(), ink=np.zeros((4, 5), np.uint8)), Future[SeenWords]()
+    if isinstance(found, WorkersError):
+        finding.set_exception(found)
+    else:
+        finding.set_result(found)
+    config = Config.model_validate({"reader": "page", "ladder": {"rungs": []}})
+    workers: Any = Workers(config)
+    workers.placed = placed
+    models: Any = Models(first=Model(result), words=SimpleNamespace(words=lambda _: finding))  # type: ignore[arg-type]
+
+    async def made() -> Any:
+        return await Attempts(config, workers, models)(PAGE, page, lambda num_bytes: None)
+
+    (attempt,) = asyncio.run(made())
+    assert isinstance(attempt, PageResult)
+    return attempt
+
+
+def test_without_processes_that_look_for_words_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    result = with_words(WorkersError("they do not start"), read("text", confidence=0.9))
+    assert result.status == "ok"
+    assert "words stay without boxes: they do not start" in caplog.text
+
+
+def test_a_page_whose_words_crash_their_worker_fails_alone() -> None:
+    error = PageError(stage="place", category="crash", message="placing the page's text crashed its worker")
+    result = with_words(SeenWords(), read("text", confidence=0.9), error)
+    assert (result.status, result.error) == ("failed", error)
+
+
+@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
+def test_a_page_of_pictures_alone_is_doubtful_where_print_was_seen(shows_print: bool, status: str) -> None:
+    result = with_words(SeenWords(shows_print=shows_print), replace(read(""), status="blank"))
+    assert (result.status, result.doubt) == (status, NONE_READ if shows_print else None)

@@ -12,6 +12,7 @@ import pytest
 from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.schema import Config, render_settings
+from pipeline.device.open_models import Models
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
 from pipeline.rereading.attempts import Attempts
@@ -74,7 +75,7 @@ def made(path: Path, data: bytes, lines: Lines, times: int = 1) -> list[PageResu
     reader: Any = lines
 
     async def read() -> list[PageResult]:
-        attempts = Attempts(Config(), workers, reader, lines=reader)
+        attempts = Attempts(Config(), workers, Models(first=reader, lines=reader))
         pages = [attempts(page, workers.render(page).result(), lambda num_bytes: None) for _ in range(times)]
         return [attempt for its in await asyncio.gather(*pages) for attempt in its]  # type: ignore[union-attr]
 

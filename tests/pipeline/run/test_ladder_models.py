@@ -15,12 +15,13 @@ from PIL import Image
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
+from pipeline.device import open_models
 from pipeline.device import room as room_of
 from pipeline.device.startup.loading import load_model
-from pipeline.device.threads.threaded_model import Model
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.errors import ConfigError
 from pipeline.reports.progress import Silent
-from pipeline.run import open_models, runner
+from pipeline.run import runner
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -45,14 +46,14 @@ def ladder(
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that were loaded, by name."""
     names: list[str] = []
-    real = Model.start
+    real = PageReader.start
 
-    def start(self: Model) -> None:
+    def start(self: PageReader) -> None:
         if not self._threads:
             names.append(self._config.model)
         real(self)
 
-    monkeypatch.setattr(Model, "start", start)
+    monkeypatch.setattr(PageReader, "start", start)
     return names
 
 
@@ -224,17 +225,17 @@ def test_auto_goes_by_the_memory_that_is_free(
 _KILLED = """
 import os, sys
 from pipeline.config.schema import Config
-from pipeline.device.threads.threaded_model import Model
+from pipeline.device.threads.page_reader import PageReader
 from tests.pipeline.runs import run_quietly
 
-first, start = sys.argv[2], Model.start
+first, start = sys.argv[2], PageReader.start
 
 def started(self):
     if self._config.model != first:
         os._exit(9)
     start(self)
 
-Model.start = started
+PageReader.start = started
 run_quietly(Config.model_validate_json(sys.argv[1]))
 """
 
@@ -266,15 +267,15 @@ def test_a_stop_between_two_models_is_gone_on_from(
     noise(docs, "a.png", 1)
     noise(docs, "b.png", 2)
     asked = ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="in_turn")
-    stop, start = Stop(), Model.start
+    stop, start = Stop(), PageReader.start
 
-    def started(self: Model) -> None:
+    def started(self: PageReader) -> None:
         if self._config.model == str(other):
             stop.request("enough")
         start(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Model, "start", started)
+        patch.setattr(PageReader, "start", started)
         summary = runner.run(asked, Silent(), stop)
     assert summary.stopped
     assert not summary.sent_up

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.schema import Config
+from pipeline.device import open_models
 from pipeline.errors import ExitCode
 from pipeline.plan import plan
-from pipeline.run import open_models
 from pipeline.stop import Stop
 from pipeline.verify import verify
 from storage.database import open_for_reading

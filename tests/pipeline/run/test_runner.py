@@ -16,13 +16,12 @@ from PIL import Image
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.views import PageViews
 from pipeline.config.schema import Config
-from pipeline.device import localizers
+from pipeline.device import open_models
 from pipeline.device.run_encoder import RunEncoder
-from pipeline.device.threads import encoder_thread
+from pipeline.device.threads import encoder_thread, page_reader
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
-from pipeline.run import open_models
 from pipeline.run.runner import run
 from pipeline.stages.encode import EncodedPage
 from pipeline.stages.localize import ReadPage, Wording
@@ -135,14 +134,14 @@ def test_a_failure_costs_its_page_only(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
-    real = localizers.place
+    real = page_reader.place
 
     def fails_on_page_2(read: ReadPage, wording: Wording) -> PageResult:
         if read.rendered.page.page_number == 2:
             raise RuntimeError("a bug")
         return real(read, wording)
 
-    monkeypatch.setattr(localizers, "place", fails_on_page_2)
+    monkeypatch.setattr(page_reader, "place", fails_on_page_2)
     summary = run_quietly(config)
     assert summary.pages == {"ok": 2, "failed": 1}
     failed = rows(database)[1]

@@ -16,11 +16,11 @@ import torch
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
+from pipeline.device import open_models
 from pipeline.device.threads import encoder_thread
 from pipeline.errors import ExitCode, PipelineError, WorkersError
 from pipeline.ingest.workers import tasks
 from pipeline.reports.progress import Silent
-from pipeline.run import open_models
 from pipeline.run.runner import run
 from pipeline.stages.encode import EncodedPage
 from pipeline.stop import Stop

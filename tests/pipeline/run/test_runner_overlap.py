@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from encoders.views import PageViews
 from ocr.types import ParsedText
 from pipeline.config.schema import Config
+from pipeline.device import open_models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.documents.settings import RenderSettings
@@ -28,7 +29,7 @@ from pipeline.meter import StageUse
 from pipeline.outcome.results import render_timings
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
-from pipeline.run import batch_reading, open_models, runner
+from pipeline.run import batch_reading, runner
 from pipeline.run.budget import Budget
 from pipeline.run.flow import PAGES_AHEAD
 from pipeline.run.runner import run
@@ -147,7 +148,7 @@ class InlineModel:
             timings=(*render_timings(rendered), single("decode_generate", 0.0)),
         )
 
-    def encoder_record(self) -> None: ...
+    def encoder_stats(self) -> None: ...
     def stages(self, wall_s: float) -> list[StageUse]:
         return []
 
@@ -182,7 +183,7 @@ def inline(monkeypatch: pytest.MonkeyPatch, inputs: Callable[[], Iterator[Candid
 
     monkeypatch.setattr(runner, "walk", lambda *_: inputs())
     monkeypatch.setattr(batch_reading, "WorkerPool", InlineWorkers)
-    monkeypatch.setattr(open_models, "Model", make)
+    monkeypatch.setattr(open_models, "PageReader", make)
     monkeypatch.setattr(batch_reading, "Budget", WatchedBudget)
     return models
 

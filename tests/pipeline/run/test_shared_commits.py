@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.run import shared_commits
-from pipeline.run.shared_commits import Gate
+from pipeline.run.shared_commits import PriorityLock
 from pipeline.run.writer import Writer
 from storage.records.store import Store
 from tests.pipeline.runs import wait_until
@@ -121,7 +121,7 @@ def test_marks_wait_for_no_more_than_one_transaction(writer: Writer, monkeypatch
 
     def marks(store: Store) -> None:
         marked.append(writer.begin(1, [(SHA_A, 0)]))
-        wait_until(lambda: writer._shared.gate._num_first == 1)
+        wait_until(lambda: writer._shared.priority._num_first == 1)
 
     monkeypatch.setattr(shared_commits, "SHARED", (marks,))
     writer.call(marks).result()
@@ -130,21 +130,21 @@ def test_marks_wait_for_no_more_than_one_transaction(writer: Writer, monkeypatch
     assert writer.call(lambda store: store._db.conn.execute(num_marks).fetchone()).result() == (1,)
 
 
-def test_the_gate_lets_marks_in_before_the_next_results() -> None:
-    gate, order = Gate(), list[str]()
+def test_the_lock_lets_marks_in_before_the_next_results() -> None:
+    priority, order = PriorityLock(), list[str]()
 
     def mark() -> None:
-        with gate.first():
+        with priority.first():
             order.append("mark")
 
     def results() -> None:
-        with gate.after():
+        with priority.after():
             order.append("results")
 
-    with gate.after() as leave:
+    with priority.after() as leave:
         threads = [threading.Thread(target=mark)]
         threads[0].start()
-        wait_until(lambda: gate._num_first == 1)
+        wait_until(lambda: priority._num_first == 1)
         assert order == []
         leave()
         threads.append(threading.Thread(target=results))

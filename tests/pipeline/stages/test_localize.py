@@ -1,21 +1,18 @@
 """A page's output is interpreted in the format that its model writes."""
 
 import math
-import pickle
 
 import pytest
 
-from ocr.types import OutputFormat, Transcript
-from pipeline.outcome.doubt import NONE_READ
+from ocr.types import OutputFormat, Transcript, Word
 from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.stages.word_places import with_places
 from pipeline.types import PageResult, SeenWords
 from tests.ocr.transcript.test_formats import bytes_tokenizer
 from tests.pipeline.device.fakes import rendered
 
 
-def placed(
-    raw: str, output_format: OutputFormat, sure: dict[str, float] | None = None, seen: SeenWords | None = None
-) -> PageResult:
+def placed(raw: str, output_format: OutputFormat, sure: dict[str, float] | None = None) -> PageResult:
     """The result of a page of 8 x 8 px. sure: the probability of each character of these texts, 1 for others."""
     tokenizer = bytes_tokenizer()
     ids = tokenizer.encode(raw, add_special_tokens=False).ids
@@ -30,8 +27,7 @@ def placed(
         logprobs=tuple(map(math.log, probabilities)),
     )
     wording = Wording(tokenizer=tokenizer, output_format=output_format, calibration=None)
-    page = ReadPage(rendered=rendered(), transcript=transcript, timings=(), seen=seen)
-    assert pickle.loads(pickle.dumps(wording)).output_format == output_format
+    page = ReadPage(rendered=rendered(), transcript=transcript, timings=())
     return place(page, wording)
 
 
@@ -61,9 +57,19 @@ def test_a_page_of_nothing_but_special_tokens_is_doubtful() -> None:
     assert result.parsed.text == ""
 
 
-@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
-def test_a_page_of_pictures_alone_is_doubtful_where_print_was_seen(shows_print: bool, status: str) -> None:
+def test_a_page_of_pictures_alone_is_blank() -> None:
     raw = "<|ref|>image<|/ref|><|det|>[[0, 0, 999, 999]]<|/det|>"
-    seen = SeenWords(shows_print=shows_print)
-    result = placed(raw, OutputFormat(name="ref_det", keeps_special_tokens=True), seen=seen)
-    assert (result.status, result.doubt) == (status, NONE_READ if shows_print else None)
+    result = placed(raw, OutputFormat(name="ref_det", keeps_special_tokens=True))
+    assert (result.status, result.doubt) == ("blank", None)
+
+
+def test_words_get_the_places_of_those_that_were_seen_and_the_time_of_both_steps_counts() -> None:
+    read = placed("one two\n\nthree", OutputFormat(name="markdown"))
+    boxes = {"one": (0, 0, 2, 1), "two": (3, 0, 5, 1), "three": (0, 4, 5, 6)}
+    seen = SeenWords(words=tuple(Word(text=text, box_px=box) for text, box in boxes.items()), seconds=0.5)
+    result = with_places(read, seen)
+    assert result.parsed is not None
+    assert {word.text: word.box_px for word in result.parsed.words} == boxes
+    assert [timing.stage for timing in result.timings] == ["words", "place"]
+    assert result.timings[0].share_s == 0.5
+    assert result.timings[1].share_s > read.timings[0].share_s

@@ -195,14 +195,14 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 from pipeline.config.schema import Config
 from pipeline.device.startup import loading
-from pipeline.device.threads import preload, threaded_model
+from pipeline.device.threads import page_reader, preload
 loading._may_have_gpu = preload._may_have_gpu = lambda: True
 wake, woken = loading.wake_device, threading.Event()
 def waking(device):
     wake(sys.modules["torch"].device("cpu"))
     woken.set()
 loading.wake_device = waking
-model = threaded_model.Model(Config(device="cuda"), loading.load_model)
+model = page_reader.PageReader(Config(device="cuda"), loading.load_model)
 model.prepare()
 model.start()
 print(type(model.failed.exception()).__name__)  # as there is no GPU, or it holds no more

@@ -13,6 +13,7 @@ from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.model_files import locate
 from pipeline.config.schema import Config
+from pipeline.device import gpu_meter
 from pipeline.device.sizes import DECODE_SLOTS
 from pipeline.device.startup import loading
 from pipeline.device.startup.loading import (
@@ -215,14 +216,35 @@ def test_what_ends_the_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"decode": {"batch_size": 64}}, True, 16, 1),
         ({"run": {"replicas": 3}, "device": "cpu"}, False, 2, 3),
         ({"run": {"replicas": 1}}, True, 16, 1),
+        ({"reader": "lines"}, True, 16, 1),
     ],
 )
-def test_a_small_model_beside_a_gpu_is_in_two_processes(
+def test_two_workers_with_a_small_model_share_a_gpu(
     values: dict[str, Any], has_gpu: bool, cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
     monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
-    assert num_replicas(Config.model_validate(values)) == expected
+    config = Config.model_validate({"reader": "page", **values})
+    assert num_replicas(config) == expected
+    assert num_replicas(config, cpus, has_gpus=has_gpu) == expected, "of another machine"
+
+
+@pytest.mark.parametrize(("gib", "expected"), [((80, 80), 2), ((80, 8), 1), ((), 2)])
+def test_a_small_gpu_has_room_for_one(
+    gib: tuple[int, ...], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvml = SimpleNamespace(
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetCount=lambda: len(gib),
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetMemoryInfo=lambda index: SimpleNamespace(total=gib[index] << 30),
+    )
+    monkeypatch.setattr(gpu_meter, "_nvml", lambda: nvml)
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    assert num_replicas(Config(reader="page")) == expected
+    assert num_replicas(Config.model_validate({"run": {"replicas": 2}})) == 2, "as it was asked for"
 
 
 @pytest.mark.parametrize(
@@ -242,13 +264,13 @@ def test_the_line_reader_finds_no_words_beside_a_gpu_unasked(
     assert loading.with_word_use(Config.model_validate(values)).words == expected
 
 
-def test_a_large_model_is_in_the_runs_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_model_has_a_gpu_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
     monkeypatch.setattr(loading, "available_cpus", lambda: 16)
     for num_bytes, expected in ((1 << 20, 2), (300 << 20, 1)):
         with (tmp_path / "model.safetensors").open("wb") as file:
             file.truncate(num_bytes)
-        assert num_replicas(Config(model=str(tmp_path))) == expected
+        assert num_replicas(Config(model=str(tmp_path), reader="page")) == expected
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from pipeline.cluster.crew import Crew, Peer, WorkerLostError
-from pipeline.cluster.local_crew import shared_out
+from pipeline.cluster.local_workers import shared_out
+from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import Answer, Asked, StopNow, ToWorker
 from pipeline.config.schema import Config
+from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
 
 # A worker with nothing to say answers after so long; a lost one is noticed by Ray itself.
@@ -21,30 +22,36 @@ _PATIENCE_S = 1.0
 _MOST = 256
 
 
-class RayCrew(Crew):
-    """Actors of a Ray cluster. size: None for as many as the cluster has GPUs, or machines if it has none."""
+class RayWorkers(WorkerBackend):
+    """Actors of a Ray cluster. size: None for as many as the cluster has GPUs, or machines if it has none.
 
-    def __init__(self, address: str, size: int | None = None) -> None:
+    config: says how many share one GPU.
+    """
+
+    def __init__(self, address: str, size: int | None, config: Config) -> None:
         self._ray = ray = connected(address)
         found = ray.cluster_resources()
         self._num_gpus = int(found.get("GPU", 0))
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
-        self.size = size or self._num_gpus or machines
-        self._cpus_each = max(1, int(found.get("CPU", 1)) // self.size)
+        size = size or self._num_gpus or machines
+        cpus_each = max(1, int(found.get("CPU", 1)) // size)
+        self._replicas = num_replicas(config, cpus_each, has_gpus=self._num_gpus > 0)
+        self.size = size * self._replicas
+        self._cpus_each = max(1, cpus_each // self._replicas)
         self._peers: list[_Actor] = []
 
-    def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
+    def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts an actor where there is room; waits for that."""
         options = {
             "num_cpus": 1,
-            "num_gpus": 1 if self._num_gpus else 0,
+            "num_gpus": 1 / self._replicas if self._num_gpus else 0,
             "max_concurrency": 4,
             "max_restarts": 0,
         }
         actor = self._ray.remote(_Worker).options(**options).remote(
-            shared_out(config, self.size, self._cpus_each * self.size), run_id, settings_hash
+            shared_out(config, self.size, self._cpus_each * self.size, self._replicas), run_id, settings_hash
         )  # fmt: skip
-        peer = _Actor(self._ray, actor, place)
+        peer = _Actor(self._ray, actor, slot)
         self._peers.append(peer)
         return peer
 
@@ -69,8 +76,8 @@ def connected(address: str) -> Any:
 
 
 class _Actor(Peer):
-    def __init__(self, ray: Any, actor: Any, place: int) -> None:
-        self._ray, self._actor, self.number = ray, actor, place
+    def __init__(self, ray: Any, actor: Any, slot: int) -> None:
+        self._ray, self._actor, self.number = ray, actor, slot
 
     def receive(self) -> list[Asked]:
         """Returns messages, none if there were none for a while."""
@@ -97,13 +104,13 @@ class _Worker:
     """The actor: a worker's thread, and its messages."""
 
     def __init__(self, config: Config, run_id: int, settings_hash: str) -> None:
-        from pipeline.cluster.line import Line
+        from pipeline.cluster.worker_channel import WorkerChannel
         from pipeline.device.startup.loading import calm_threads
         from pipeline.stop import Stop
 
         calm_threads()
         self._said: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
-        self._stop, self._line = Stop(), Line(self._said.put)
+        self._stop, self._channel = Stop(), WorkerChannel(self._said.put)
         self._is_over = False
         arguments = (config, run_id, settings_hash)
         threading.Thread(target=self._work, args=arguments, name="worker", daemon=True).start()
@@ -127,12 +134,12 @@ class _Worker:
         if isinstance(message, StopNow):
             self._stop.request(message.reason)
         elif isinstance(message, Answer):
-            self._line.answered(message)
+            self._channel.answered(message)
 
     def _work(self, config: Config, run_id: int, settings_hash: str) -> None:
         from pipeline.cluster.cluster_worker import work
 
         try:
-            work(self._line, config, run_id, settings_hash, self._stop)
+            work(self._channel, config, run_id, settings_hash, self._stop)
         finally:
             self._said.put(None)

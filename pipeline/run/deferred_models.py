@@ -10,7 +10,7 @@ from pipeline.rereading.attempts import PutOff
 LOGGER = logging.getLogger("ocrbatch")
 
 
-class Relay:
+class DeferredModels:
     """Decides, when a page first needs a model, whether that is loaded beside the others. For one event loop.
 
     models: by name, in the order of their steps. device: returns where the first model is. fits: tells whether a

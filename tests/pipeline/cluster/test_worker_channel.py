@@ -1,12 +1,12 @@
-"""A worker's side of the line: what it sends, and how often."""
+"""A worker's side of the channel: what it sends, and how often."""
 
 from typing import Any
 
 import pytest
 
 from ocr.types import ParsedText, Word
-from pipeline.cluster import line
-from pipeline.cluster.line import Line, RemoteProgress, RemoteRecords
+from pipeline.cluster import worker_channel
+from pipeline.cluster.worker_channel import RemoteProgress, RemoteRecords, WorkerChannel
 from pipeline.cluster.worker_messages import Asked, AtWork, Call
 from pipeline.stages.store import page_record, store_page
 from pipeline.types import Page, PageResult
@@ -24,7 +24,7 @@ def result(*words: Word) -> PageResult:
 def test_words_are_sent_as_the_database_keeps_them() -> None:
     sent: list[Any] = []
     read = result(Word(text="one", box_px=(1, 2, 30, 40), confidence=0.5), Word(text="two"))
-    RemoteRecords(Line(sent.append)).call(store_page, 1, "s", read, attempt_limit=3)
+    RemoteRecords(WorkerChannel(sent.append)).call(store_page, 1, "s", read, attempt_limit=3)
     (asked,) = sent
     assert isinstance(asked, Asked)
     assert isinstance(asked.request, Call)
@@ -34,22 +34,23 @@ def test_words_are_sent_as_the_database_keeps_them() -> None:
     packed = _words(stored, stored.text)
     assert packed == _words(here, here.text)
     assert packed is not None
-    assert unpack(packed, here.text or "") == list(here.words)
+    words = [(word.text, word.box_px, word.confidence) for word in unpack(packed, here.text or "")]
+    assert words == [(word.text, word.box_px, word.confidence) for word in here.words]
 
 
 def test_pages_without_places_of_words_and_other_values_are_sent_as_they_are() -> None:
     sent: list[Any] = []
-    RemoteRecords(Line(sent.append)).call(store_page, 1, "s", result())
+    RemoteRecords(WorkerChannel(sent.append)).call(store_page, 1, "s", result())
     assert sent[0].request.args == (1, "s", result())
 
 
 def test_a_new_phase_is_told_at_once_and_tokens_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    progress = RemoteProgress(Line(lambda asked: told.append(asked.request)))
+    progress = RemoteProgress(WorkerChannel(lambda asked: told.append(asked.request)))
     for tokens in range(100):
         progress.at_work("reading", tokens)
     progress.at_work("loading the model", 100)
-    monkeypatch.setattr(line, "_REPORT_S", 0.0)
+    monkeypatch.setattr(worker_channel, "_REPORT_S", 0.0)
     progress.at_work("loading the model", 100)
     progress.at_work("loading the model", 101)
     phases = ("reading", 0), ("loading the model", 100), ("loading the model", 101)

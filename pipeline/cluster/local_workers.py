@@ -9,7 +9,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pipeline.cluster.crew import Crew, Peer, WorkerLostError
+from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import Answer, Asked, Failed, StopNow, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
@@ -19,17 +19,22 @@ from pipeline.stop import Stop
 _END_S = 5.0
 
 
-class LocalCrew(Crew):
-    """Processes that share this machine's CPUs. num_gpus: each has one of them; 0: they have what the machine has."""
+class LocalWorkers(WorkerBackend):
+    """Processes that share this machine's CPUs. num_gpus: each has one of them; 0: they have what the machine has.
 
-    def __init__(self, size: int, num_gpus: int) -> None:
-        self.size, self._num_gpus = size, num_gpus
+    replicas: how many of them share what one alone would have.
+    """
+
+    def __init__(self, size: int, num_gpus: int, replicas: int = 1) -> None:
+        self.size, self._num_gpus, self._replicas = size, num_gpus, replicas
         self._peers: list[_Process] = []
 
-    def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
+    def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts a process with its share of the machine."""
-        gpu = None if self._num_gpus == 0 else _visible(place % self._num_gpus)
-        peer = _Process(place, shared_out(config, self.size), run_id, settings_hash, gpu)
+        gpu = None if self._num_gpus == 0 else _visible(slot % self._num_gpus)
+        peer = _Process(
+            slot, shared_out(config, self.size, replicas=self._replicas), run_id, settings_hash, gpu
+        )
         self._peers.append(peer)
         return peer
 
@@ -39,14 +44,20 @@ class LocalCrew(Crew):
             peer.kill()
 
 
-def shared_out(config: Config, num_workers: int, cpus: int | None = None) -> Config:
-    """Returns the configuration of one of so many workers: it has its share of the CPUs, None for this machine's."""
+def shared_out(config: Config, num_workers: int, cpus: int | None = None, replicas: int = 1) -> Config:
+    """Returns the configuration of one of so many workers: it has its share of the CPUs, None for this machine's.
+
+    replicas: how many workers share run.inflight_mb.
+    """
     all_render = render_workers(config) if cpus is None else config.render.workers or max(1, cpus // 2)
     all_threads = line_readers(config) if cpus is None else config.threads or max(1, cpus)
     render = config.render.model_copy(update={"workers": max(1, all_render // num_workers)})
     threads = max(1, all_threads // num_workers)
     cluster = config.cluster.model_copy(update={"workers": 1, "address": None})
-    return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster})
+    run = config.run
+    if run.inflight_mb is not None:
+        run = run.model_copy(update={"inflight_mb": max(1, run.inflight_mb // replicas)})
+    return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster, "run": run})
 
 
 def count_gpus() -> int:
@@ -63,15 +74,15 @@ def _visible(gpu: int) -> str:
 
 
 class _Process(Peer):
-    def __init__(self, place: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
-        self.number = place
+    def __init__(self, slot: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
+        self.number = slot
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         self._sending = threading.Lock()
         level = logging.getLogger("ocrbatch").getEffectiveLevel()
         arguments = (other, config, run_id, settings_hash, gpu, level)
         # Not daemonic: workers have processes of their own.
-        self._process: Any = context.Process(target=_serve, args=arguments, name=f"worker-{place}")
+        self._process: Any = context.Process(target=_serve, args=arguments, name=f"worker-{slot}")
         self._process.start()
         other.close()
 
@@ -107,7 +118,7 @@ def _serve(
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     calm_threads()
     from pipeline.cluster.cluster_worker import work
-    from pipeline.cluster.line import Line
+    from pipeline.cluster.worker_channel import WorkerChannel
 
     logging.getLogger("ocrbatch").setLevel(level)
     logging.getLogger("ocrbatch").propagate = False
@@ -122,13 +133,13 @@ def _serve(
             except Exception as error:  # what cannot be pickled
                 connection.send(Asked(number=None, request=Failed(error=RuntimeError(repr(error)[:500]))))
 
-    line = Line(send)
-    threading.Thread(target=_listen, args=(connection, line, stop), name="run", daemon=True).start()
-    work(line, config, run_id, settings_hash, stop)
+    channel = WorkerChannel(send)
+    threading.Thread(target=_listen, args=(connection, channel, stop), name="run", daemon=True).start()
+    work(channel, config, run_id, settings_hash, stop)
     connection.close()
 
 
-def _listen(connection: Connection, line: Any, stop: Stop) -> None:
+def _listen(connection: Connection, channel: Any, stop: Stop) -> None:
     while True:
         try:
             message: ToWorker = connection.recv()
@@ -137,4 +148,4 @@ def _listen(connection: Connection, line: Any, stop: Stop) -> None:
         if isinstance(message, StopNow):
             stop.request(message.reason)
         elif isinstance(message, Answer):
-            line.answered(message)
+            channel.answered(message)

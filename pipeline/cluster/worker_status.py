@@ -41,7 +41,7 @@ class _Seen:
 
 
 @dataclass(slots=True)
-class Attendance:
+class WorkerStatus:
     """Which workers there are, by their numbers. clock: in seconds."""
 
     clock: Callable[[], float] = time.monotonic

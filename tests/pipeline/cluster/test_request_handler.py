@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.cluster.attendance import Attendance
-from pipeline.cluster.desk import Desk
 from pipeline.cluster.leases import Leases
+from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_messages import Begin, Call, Claim, Plan, Take
+from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.config.schema import Config
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Candidate
@@ -30,31 +30,31 @@ DOCUMENT = Document(path=PAGE.path, sha256=SHA_A, size_bytes=1, kind="pdf", num_
 
 
 class Played:
-    """A desk with one file of two pages, and the run's database behind it."""
+    """A handler with one file of two pages, and the run's database behind it."""
 
     def __init__(self, database: str, writer: Writer, inputs: Inputs) -> None:
         self.database, self.summary = database, RunSummary(database=database)
         self.run_id = writer.call(Store.start_run, a_run()).result()
         self.settings = "s" * 64
         ledger = Ledger(Config(), writer, self.run_id, self.settings, Silent(), self.summary)
-        self.leases, self.attendance = Leases(inputs), Attendance()
-        self.desk = Desk(ledger, self.leases, self.attendance)
+        self.leases, self.status = Leases(inputs), WorkerStatus()
+        self.handler = RequestHandler(ledger, self.leases, self.status)
         for worker in (0, 1):
-            self.attendance.began(worker)
+            self.status.began(worker)
 
     async def begun(self, worker: int) -> None:
         """Has a worker take the file, and begin its first page."""
-        assert [found.path for found in await self.desk.answer(worker, Take(most=1))] == [PAGE.path]
-        plan = await self.desk.answer(worker, Plan(document=DOCUMENT))
+        assert [found.path for found in await self.handler.answer(worker, Take(most=1))] == [PAGE.path]
+        plan = await self.handler.answer(worker, Plan(document=DOCUMENT))
         assert plan.to_read == (0, 1)
-        assert await self.desk.answer(worker, Claim(page=(SHA_A, 0)))
-        await self.desk.answer(worker, Begin(pages=[(SHA_A, 0)], alone=False))
+        assert await self.handler.answer(worker, Claim(page=(SHA_A, 0)))
+        await self.handler.answer(worker, Begin(pages=[(SHA_A, 0)], alone=False))
 
     def stored(self, worker: int) -> Coroutine[Any, Any, Any]:
         """Has a worker store the first page."""
         attempt = failed_result(PAGE, FAILURE, (single("render", 0.1),))
         arguments = (self.run_id, self.settings, attempt)
-        return self.desk.answer(worker, Call(task=store_page, args=arguments, kwargs={"attempt_limit": 3}))
+        return self.handler.answer(worker, Call(task=store_page, args=arguments, kwargs={"attempt_limit": 3}))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_page_that_two_workers_read_is_stored_once(played: Played) -> None:
     asyncio.run(play())
     assert rows(played.database, "SELECT count(*) FROM attempts") == [(1,)]
     assert played.summary.pages == {"failed": 1}
-    assert [played.attendance.num_stored(worker) for worker in (0, 1)] == [1, 0]
+    assert [played.status.num_stored(worker) for worker in (0, 1)] == [1, 0]
 
 
 def test_a_lost_worker_s_pages_are_there_for_others_at_once(played: Played) -> None:
@@ -85,15 +85,15 @@ def test_a_lost_worker_s_pages_are_there_for_others_at_once(played: Played) -> N
         await played.begun(0)
         await played.stored(0)
         assert played.leases.num_waiting(0) == 1
-        assert await played.desk.lost(0) == 0
+        assert await played.handler.lost(0) == 0
         assert not played.leases.is_done
         assert played.leases.num_waiting(0) == 0
-        taking = asyncio.create_task(played.desk.answer(1, Take(most=1)))
+        taking = asyncio.create_task(played.handler.answer(1, Take(most=1)))
         for _ in range(100):  # as many turns of the loop, and no time: it waits for nothing
             await asyncio.sleep(0)
         assert taking.done(), "nobody gets them"
         assert [found.path for found in taking.result()] == [PAGE.path]
-        plan = await played.desk.answer(1, Plan(document=DOCUMENT))
+        plan = await played.handler.answer(1, Plan(document=DOCUMENT))
         assert plan.to_read == (1,)
 
     asyncio.run(play())

@@ -10,7 +10,7 @@ from pipeline.config.schema import Config
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
-from pipeline.run.turns import IN_A_ROW, IN_ALL, Turns
+from pipeline.run.slow_documents import IN_A_ROW, IN_ALL, SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult, ReadyPage
 from storage.types import PageError
@@ -26,34 +26,34 @@ def _page(index: int, document: str = "a") -> Page:
 
 
 def test_two_in_a_row_end_a_document_s_turn_and_no_other_s() -> None:
-    turns = Turns()
-    turns.rendered(_page(0), _LATE)
-    assert not turns.puts_off(_page(1))
-    turns.rendered(_page(1), _LATE)
-    assert [turns.puts_off(_page(index)) for index in (3, 2)] == [True, True]
-    assert not turns.puts_off(_page(2, "b"))
-    assert list(turns.rest()) == [_page(2), _page(3)]
-    assert not turns.puts_off(_page(4)), "in the last round every page is read"
+    slow = SlowDocuments()
+    slow.rendered(_page(0), _LATE)
+    assert not slow.puts_off(_page(1))
+    slow.rendered(_page(1), _LATE)
+    assert [slow.puts_off(_page(index)) for index in (3, 2)] == [True, True]
+    assert not slow.puts_off(_page(2, "b"))
+    assert list(slow.rest()) == [_page(2), _page(3)]
+    assert not slow.puts_off(_page(4)), "in the last round every page is read"
 
 
 def test_a_page_between_begins_the_row_anew_but_not_for_ever() -> None:
-    turns = Turns()
+    slow = SlowDocuments()
     for number in range(IN_ALL):
-        assert not turns.puts_off(_page(2 * number))
-        turns.rendered(_page(2 * number), _LATE)
-        turns.rendered(_page(2 * number + 1), _BROKEN)
-    assert turns.puts_off(_page(2 * IN_ALL))
+        assert not slow.puts_off(_page(2 * number))
+        slow.rendered(_page(2 * number), _LATE)
+        slow.rendered(_page(2 * number + 1), _BROKEN)
+    assert slow.puts_off(_page(2 * IN_ALL))
     assert IN_A_ROW < IN_ALL
 
 
 def test_documents_that_were_put_off_take_turns() -> None:
-    turns = Turns()
+    slow = SlowDocuments()
     for document in "ab":
         for index in range(2):
-            turns.rendered(_page(index, document), _LATE)
+            slow.rendered(_page(index, document), _LATE)
     for page in (_page(2, "a"), _page(3, "a"), _page(4, "a"), _page(2, "b")):
-        assert turns.puts_off(page)
-    assert list(turns.rest()) == [_page(2, "a"), _page(2, "b"), _page(3, "a"), _page(4, "a")]
+        assert slow.puts_off(page)
+    assert list(slow.rest()) == [_page(2, "a"), _page(2, "b"), _page(3, "a"), _page(4, "a")]
 
 
 def test_the_rest_of_a_costly_document_is_read_last(

@@ -12,13 +12,12 @@ import pytest
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config import sources
 from pipeline.config.schema import Config
-from pipeline.device import localizers
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.startup import loading
 from pipeline.device.startup.loading import load_model
-from pipeline.device.threads import threaded_model as module
+from pipeline.device.threads import page_reader as module
 from pipeline.device.threads.decoder_thread import DecoderLoop
-from pipeline.device.threads.threaded_model import Model
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.errors import ConfigError, DeviceLostError, PipelineError
 from pipeline.stages.localize import ReadPage, Wording
 from pipeline.types import PageResult
@@ -35,11 +34,11 @@ def config(reader: Path) -> Config:
     return sources.load(None, READS_TEXT, [("test", {"model": str(reader)})])
 
 
-def alive(model: Model) -> list[str]:
+def alive(model: PageReader) -> list[str]:
     return [thread.name for thread in model._threads if thread.is_alive()]
 
 
-def read_with(model: Model, work: Callable[[], Awaitable[Any]]) -> Any:
+def read_with(model: PageReader, work: Callable[[], Awaitable[Any]]) -> Any:
     """Runs the work, or raises what ended the model's threads; closes the model."""
 
     async def flow() -> Any:
@@ -70,12 +69,12 @@ def test_a_model_that_is_not_needed_is_not_loaded(config: Config) -> None:
     def never(config: Config) -> Any:
         pytest.fail("it was loaded")
 
-    model = Model(config, never)
+    model = PageReader(config, never)
     model.close()
     assert model._threads == []
     assert not model.failed.done()
     assert (model.load_s, model.capture_s, model.gpu) == (0.0, 0.0, None)
-    assert (model.stages(1.0), model.decoded(), model.encoder_record()) == ([], (0, 0), None)
+    assert (model.stages(1.0), model.decoded(), model.encoder_stats()) == ([], (0, 0), None)
 
 
 def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> None:
@@ -85,7 +84,7 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
         loads.append(threading.current_thread().name)
         return load_model(config)
 
-    model = Model(config, load)
+    model = PageReader(config, load)
 
     async def work() -> list[PageResult]:
         model.start()
@@ -111,9 +110,9 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     num_tokens, num_steps = model.decoded()
     assert num_tokens == 5 * len(TEXT.split())
     assert 0 < num_steps <= num_tokens + 5
-    record = model.encoder_record()
+    record = model.encoder_stats()
     assert record is not None
-    assert record["global"]["eager"] == 5
+    assert record["global"].eager == 5
     encode, decode, place = model.stages(100.0)
     assert (encode.name, decode.name, place.name) == ("encode", "decode", "place")
     assert 0 < place.busy < 1
@@ -128,7 +127,7 @@ def test_what_comes_before_the_first_page_is_work_of_its_stage(
     """The encoder's graphs and the decoder's: on a GPU they take seconds, after the model was loaded."""
     monkeypatch.setattr(RunEncoder, "warm_up", lambda encoder: time.sleep(0.5))
     monkeypatch.setattr(loading, "open_paged", lambda *_: time.sleep(0.5))
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
 
     async def work() -> None:
         await model.ready(alone=True)
@@ -150,7 +149,7 @@ def test_it_says_when_it_takes_pages_and_not_before(config: Config, monkeypatch:
         assert opens.wait(WAIT_S)
 
     monkeypatch.setattr("pipeline.device.startup.loading.open_paged", open_paged)
-    model = Model(config, slow)
+    model = PageReader(config, slow)
 
     async def work() -> PageResult:
         takes, alone = asyncio.create_task(model.ready()), asyncio.create_task(model.ready(alone=True))
@@ -168,19 +167,19 @@ def test_it_says_when_it_takes_pages_and_not_before(config: Config, monkeypatch:
 
 
 def test_one_that_does_not_load_is_never_ready(config: Config) -> None:
-    model = Model(config, fails)
+    model = PageReader(config, fails)
     with pytest.raises(ConfigError):
         read_with(model, model.ready)
 
 
 def test_reading_starts_the_model(config: Config) -> None:
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
     result = read_with(model, lambda: model.read(rendered(3, SIDE)))
     assert (result.status, result.page.page_index) == ("ok", 3)
 
 
 def test_a_load_that_fails_ends_the_run_with_its_error(config: Config) -> None:
-    model = Model(config, fails)
+    model = PageReader(config, fails)
     with pytest.raises(ConfigError, match="cuda was asked for"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
@@ -192,7 +191,7 @@ def test_what_ends_the_decoder_ends_the_encoder_too(config: Config, monkeypatch:
         raise PipelineError("the device is gone")
 
     monkeypatch.setattr(loading, "open_paged", no_engine)
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
     with pytest.raises(PipelineError, match="the device is gone"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
@@ -203,7 +202,7 @@ def test_what_ends_the_encoder_ends_the_decoder_too(config: Config, monkeypatch:
         raise PipelineError("the device is gone")
 
     monkeypatch.setattr(RunEncoder, "encode_path", lost)
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
     with pytest.raises(PipelineError, match="the device is gone"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
@@ -217,7 +216,7 @@ def test_the_pages_that_were_on_a_lost_device_are_known(
         raise RuntimeError("CUDA error: unspecified launch failure")
 
     monkeypatch.setattr(owner, name, lost)
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
     assert model.lost() == []
     with pytest.raises(DeviceLostError):
         read_with(model, lambda: model.read(rendered(3, SIDE)))
@@ -239,7 +238,7 @@ def test_closing_ends_the_threads_with_pages_under_way_and_frees_the_graphs(
         real(self)
 
     monkeypatch.setattr(RunEncoder, "close", close)
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
 
     async def flow() -> None:
         pages = [asyncio.ensure_future(model.read(rendered(number, SIDE))) for number in range(20)]
@@ -270,7 +269,7 @@ def test_closing_while_it_loads_does_not_wait_for_ever(
         assert go_on.wait(WAIT_S)
         return load_model(config)
 
-    model = Model(config, slow)
+    model = PageReader(config, slow)
     model.start()
     assert loading_on.wait(WAIT_S)
     model.close()
@@ -284,15 +283,15 @@ def test_closing_while_it_loads_does_not_wait_for_ever(
 def test_a_text_that_cannot_be_taken_apart_costs_its_page_only(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = localizers.place
+    real = module.place
 
     def breaks(read: ReadPage, wording: Wording) -> PageResult:
         if read.rendered.page.page_index == 1:
             raise ValueError("a bug")
         return real(read, wording)
 
-    monkeypatch.setattr(localizers, "place", breaks)
-    model = Model(config, load_model)
+    monkeypatch.setattr(module, "place", breaks)
+    model = PageReader(config, load_model)
 
     async def work() -> list[PageResult]:
         return await asyncio.gather(*(model.read(rendered(number, SIDE)) for number in range(3)))
@@ -322,7 +321,7 @@ def test_encoder_and_decoder_are_at_work_at_once(config: Config, monkeypatch: py
 
     monkeypatch.setattr(RunEncoder, "assemble", assemble)
     monkeypatch.setattr(DecoderLoop, "_deliver", delivered)
-    model = Model(config, load_model)
+    model = PageReader(config, load_model)
 
     async def work() -> list[PageResult]:
         return await asyncio.gather(*(model.read(rendered(number, SIDE)) for number in range(4)))

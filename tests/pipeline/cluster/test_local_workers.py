@@ -14,8 +14,8 @@ import pymupdf
 import pytest
 
 from pipeline.cluster import cluster_run
-from pipeline.cluster.crew import Peer
-from pipeline.cluster.local_crew import LocalCrew, shared_out
+from pipeline.cluster.local_workers import LocalWorkers, shared_out
+from pipeline.cluster.worker_backend import Peer
 from pipeline.cluster.worker_messages import Asked, Call
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
@@ -44,7 +44,7 @@ def config_of(database: Path, *sets: str) -> Config:
     return load(None, list(sets), [("test", values)])
 
 
-class Deadly(LocalCrew):
+class Deadly(LocalWorkers):
     """Kills the first worker that has stored a page."""
 
     def __init__(self, size: int) -> None:
@@ -72,8 +72,8 @@ def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothin
     alone = runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
     expected = texts(tmp_path / "alone.db")
     deadly = Deadly(2)
-    for name, crew in (("two", LocalCrew(2, 0)), ("lost", deadly)):
-        summary = cluster_run.run(crew, config_of(tmp_path / f"{name}.db"), Silent(), Stop())
+    for name, backend in (("two", LocalWorkers(2, 0)), ("lost", deadly)):
+        summary = cluster_run.run(backend, config_of(tmp_path / f"{name}.db"), Silent(), Stop())
         assert texts(tmp_path / f"{name}.db") == expected
         assert summary.pages == alone.pages
         assert summary.documents == alone.documents
@@ -85,11 +85,14 @@ def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothin
         )
         assert asked(tmp_path / f"{name}.db", "SELECT count(*) FROM in_flight") == [(0,)]
     assert deadly.killed == 1
-    again = cluster_run.run(LocalCrew(2, 0), config_of(tmp_path / "two.db"), Silent(), Stop())
+    again = cluster_run.run(LocalWorkers(2, 0), config_of(tmp_path / "two.db"), Silent(), Stop())
     assert (again.num_pages, again.num_done_before) == (0, alone.num_pages)
+    assert next(its.busy for its in again.stages if its.name == "discover") == 0, (
+        "unchanged files stay closed"
+    )
 
 
-class Stopping(LocalCrew):
+class Stopping(LocalWorkers):
     """Suspends the first worker that has stored a page, as a machine that hangs does."""
 
     def __init__(self, size: int) -> None:
@@ -116,11 +119,11 @@ class Stopping(LocalCrew):
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs to suspend a process")
 def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
     runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
-    crew = Stopping(2)
+    backend = Stopping(2)
     summary = cluster_run.run(
-        crew, config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore"), Silent(), Stop()
+        backend, config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore"), Silent(), Stop()
     )
-    assert crew.stopped == 1
+    assert backend.stopped == 1
     runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore"), Silent(), Stop())
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
     assert "lost" in {its.doing for its in summary.workers}
@@ -135,7 +138,7 @@ def test_workers_share_a_document(tmp_path: Path) -> None:
     document.save(made)
     values = {"ingest": {"paths": [str(made)]}, "store": {"database": str(tmp_path / "a.db")}}
     sets = ["text_layer=ignore", "render.workers=2", "threads=2"]
-    summary = cluster_run.run(LocalCrew(2, 0), load(None, sets, [("test", values)]), Silent(), Stop())
+    summary = cluster_run.run(LocalWorkers(2, 0), load(None, sets, [("test", values)]), Silent(), Stop())
     assert summary.num_pages == 60
     assert min(its.num_pages for its in summary.workers) > 0
     assert asked(tmp_path / "a.db", "SELECT count(*), count(DISTINCT page_id) FROM attempts") == [(60, 60)]
@@ -152,7 +155,7 @@ def test_a_stop_ends_all_workers_in_order(tmp_path: Path) -> None:
             stop.request("enough")
 
     began = time.monotonic()
-    summary = cluster_run.run(LocalCrew(2, 0), config, OnFirst(), stop)
+    summary = cluster_run.run(LocalWorkers(2, 0), config, OnFirst(), stop)
     assert summary.stopped == "enough"
     assert time.monotonic() - began < 120
     assert asked(tmp_path / "a.db", "SELECT state, exit_code FROM runs") == [("finished", 5)]

@@ -1,4 +1,4 @@
-"""A worker's line to its run: questions and their answers, and what a run's parts ask of it."""
+"""A worker's channel to its run: questions and their answers, and what a run's parts ask of it."""
 
 import asyncio
 import itertools
@@ -16,6 +16,7 @@ from pipeline.cluster.worker_messages import (
     Call,
     Claim,
     EndMarks,
+    Known,
     Plan,
     Request,
     Take,
@@ -37,7 +38,7 @@ _FILES = 2
 _REPORT_S = 1.0
 
 
-class Line:
+class WorkerChannel:
     """Asks the run. send: delivers a message; for any thread. answered() takes the answers, in any thread."""
 
     def __init__(self, send: Callable[[Asked], None]) -> None:
@@ -73,21 +74,21 @@ class Line:
 class RemoteRecords:
     """The run's database, as pipeline.run.writer.Records."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
 
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Has the run call task(store, ...)."""
         args = tuple(packed(one) if isinstance(one, PageResult) else one for one in args)  # type: ignore[assignment]
-        return self._line.ask(Call(task=task, args=args, kwargs=kwargs))
+        return self._channel.ask(Call(task=task, args=args, kwargs=kwargs))
 
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
         """Has the run mark pages."""
-        return self._line.ask(Begin(pages=tuple(pages), alone=alone))
+        return self._channel.ask(Begin(pages=tuple(pages), alone=alone))
 
     def end(self, run_id: int) -> Future[None]:
         """Has the run remove this worker's marks."""
-        return self._line.ask(EndMarks())
+        return self._channel.ask(EndMarks())
 
     def look(self) -> Future[None]:
         """The run looks after its database."""
@@ -103,14 +104,14 @@ class RemoteRecords:
 class RemoteInputs:
     """The run's files, as pipeline.ingest.inputs.InputFiles."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
         self._taken: list[Found] = []
         self.num_taken = 0
 
     def begin(self) -> bool:
         """Waits for the first files; returns whether there are any."""
-        self._taken = list(self._line.ask(Take(most=_FILES)).result())
+        self._taken = list(self._channel.ask(Take(most=_FILES)).result())
         return bool(self._taken)
 
     def take(self) -> Future[Found | None]:
@@ -119,7 +120,7 @@ class RemoteInputs:
         if self._taken:
             found.set_result(self._next())
         else:
-            self._line.ask(Take(most=_FILES)).add_done_callback(lambda asked: self._fill(asked, found))
+            self._channel.ask(Take(most=_FILES)).add_done_callback(lambda asked: self._fill(asked, found))
         return found
 
     def _fill(self, asked: "Future[Sequence[Found]]", found: Future[Found | None]) -> None:
@@ -139,8 +140,8 @@ class RemoteInputs:
 class RemoteProgress(Silent):
     """Tells the run what is being done; the run itself counts documents and pages."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
         self._told: AtWork | None = None
         self._told_at = float("-inf")
 
@@ -150,25 +151,28 @@ class RemoteProgress(Silent):
         is_new = self._told is None or phase != self._told.phase
         if is_new or (now != self._told and seconds - self._told_at >= _REPORT_S):
             self._told, self._told_at = now, seconds
-            self._line.tell(now)
+            self._channel.tell(now)
 
 
 class RemotePlanner:
     """The run's plans, as pipeline.run.discovery.Planner."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
 
     async def known(self, found: Candidate) -> Document | None:
-        """Returns None: the run's database is elsewhere, and asking it takes as long as looking into the file."""
-        return None
+        """Returns a file that has not changed since a run looked into it; None: it must be probed."""
+        document: Document | None = await asyncio.wrap_future(self._channel.ask(Known(found=found)))
+        return document
 
     async def plan(self, document: Document) -> PagePlan:
         """Returns the run's plan of a document: the pages that this worker is to read."""
-        plan: PagePlan = await asyncio.wrap_future(self._line.ask(Plan(document=document)))
+        plan: PagePlan = await asyncio.wrap_future(self._channel.ask(Plan(document=document)))
         return plan
 
     async def claim(self, page: Page) -> bool:
         """Returns whether no other worker was given the page."""
-        is_ours: bool = await asyncio.wrap_future(self._line.ask(Claim(page=(page.sha256, page.page_index))))
+        is_ours: bool = await asyncio.wrap_future(
+            self._channel.ask(Claim(page=(page.sha256, page.page_index)))
+        )
         return is_ours

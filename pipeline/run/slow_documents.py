@@ -17,7 +17,7 @@ LOGGER = logging.getLogger("ocrbatch")
 IN_A_ROW, IN_ALL = 2, 4
 
 
-class Turns:
+class SlowDocuments:
     """Decides which pages have to wait. Use it from the event loop's thread only."""
 
     def __init__(self) -> None:

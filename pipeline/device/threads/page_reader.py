@@ -1,29 +1,35 @@
 """Runs a model in threads: encoder and decoder work concurrently, and the event loop awaits the pages."""
 
+import asyncio
 import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import InvalidStateError
-from typing import TYPE_CHECKING, Literal
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING
 
+from pipeline.config.retry_steps import Step
 from pipeline.config.schema import Config
-from pipeline.device.faults import before_any_page, lost_pages
+from pipeline.device.faults import before_any_page, failed_pages, lost_pages
 from pipeline.device.memory import free_memory
-from pipeline.device.service import ModelService
 from pipeline.device.startup.imports import one_at_a_time
-from pipeline.device.threads.gate import Gate
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preload import import_ahead
+from pipeline.device.threads.ready_event import ReadyEvent
 from pipeline.device.tickets import Ticket
-from pipeline.meter import StageUse
+from pipeline.meter import Meter, StageUse
+from pipeline.outcome.results import failed_result
+from pipeline.stages.decoded import Decoded
+from pipeline.stages.localize import Wording, place
 from pipeline.timing import Stopwatch
+from pipeline.types import Page, PageResult, RenderedPage
 from storage.types import PageError
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
     from ocr.families.page_model import PageModel
+    from pipeline.device.gpu_meter import GpuReading
     from pipeline.device.run_encoder import RunEncoder
     from pipeline.device.threads.decoder_thread import DecoderLoop
     from pipeline.device.threads.encoder_thread import EncoderLoop
@@ -43,30 +49,39 @@ def is_at_work() -> bool:
     return any(thread.name in _NAMES for thread in threading.enumerate())
 
 
-class Model(ModelService):
-    """A model in threads of this process: loads when started, and reads the pages it is given.
+class PageReader:
+    """Reads pages with a model, in threads: loads it when started. Use it from the event loop's thread only.
 
-    load: returns the model. places: whether texts are placed here; without that, only submit() may be used for reading.
+    load: returns the model. failed: settled with the error that ends the model, if any does. device: where the model
+    is, None before it is loaded. ended_at: time.monotonic() at the last token of each page that was read; the caller
+    removes the entries it has seen. load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is
+    over.
     """
 
-    def __init__(self, config: Config, load: "Callable[[Config], PageModel]", *, places: bool = True) -> None:
-        super().__init__()
+    def __init__(self, config: Config, load: "Callable[[Config], PageModel]") -> None:
+        self.failed: Future[None] = Future()
+        self.load_s = 0.0
+        self.device: str | None = None
+        self.ended_at: dict[Page, float] = {}
+        self.gpu: GpuReading | None = None
         self._config = config
-        self._places = places
         self._load = load
+        self._lost: Mapping[Ticket, PageError] = {}
         self._rendered: Handover[Ticket] = Handover()
         self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
-        self._encodes, self._decodes = Gate(), Gate()
+        self._encodes, self._decodes = ReadyEvent(), ReadyEvent()
         self._loaded: PageModel | None = None
+        self._wording: Wording | None = None
         self._encoder: RunEncoder | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
+        self._placing = Meter()
         self._kept: tuple[float, dict[str, PathStats] | None] = 0.0, None  # of a model that was let go
 
     def prepare(self) -> None:
-        """Begins to import what the model needs, in a thread."""
+        """Begins to import what the model needs, in a thread; for a run that will almost certainly read something."""
         import_ahead(self._config.device)
 
     def start(self) -> None:
@@ -84,10 +99,6 @@ class Model(ModelService):
         """Tells whether the model takes pages."""
         return self._encodes.is_open
 
-    def when_open(self, stage: Literal["encoder", "decoder"], tell: Callable[[], None]) -> None:
-        """Calls tell, in any thread, once a stage takes pages, or at once if it does. For any thread."""
-        (self._encodes if stage == "encoder" else self._decodes).then(tell)
-
     async def ready(self, *, alone: bool = False) -> None:
         """Starts the model if need be, and waits until it takes pages; until then no page is in it.
 
@@ -100,14 +111,59 @@ class Model(ModelService):
         if alone:
             await self._decodes.passed()
 
+    async def read(
+        self,
+        rendered: RenderedPage,
+        dropped: Callable[[int], None] | None = None,
+        step: Step | None = None,
+        *,
+        is_urgent: bool = False,
+    ) -> PageResult:
+        """Reads a page and returns its result.
+
+        dropped: called with the number of bytes of views that are released before the page is done; the caller must
+        not hold them either. step: the retry step to read it with, None for the configured way. is_urgent: puts it
+        before waiting pages that are not.
+        """
+        self.start()
+        ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
+        if dropped is not None:
+            loop = asyncio.get_running_loop()
+            ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
+        self.submit(ticket)
+        del rendered
+        outcome = await asyncio.wrap_future(ticket.outcome)
+        return outcome if isinstance(outcome, PageResult) else self._placed(outcome)
+
+    def _placed(self, decoded: Decoded) -> PageResult:
+        """Returns the result of a page that the model has read: one or two milliseconds of work."""
+        from pipeline.stages.decode import read_page
+
+        assert self._wording is not None, "it was loaded before anything was read"
+        read = read_page(decoded)
+        self.ended_at[read.rendered.page] = decoded.ended_at
+        watch = Stopwatch()
+        try:
+            with watch.measure():
+                return place(read, self._wording)
+        except Exception as error:
+            LOGGER.debug("a page's output could not be taken apart", exc_info=error)
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            failure = PageError(stage="place", category="internal", message=message)
+            return failed_result(read.rendered.page, failure, read.timings)
+        finally:
+            self._placing.add("busy", watch.seconds)
+
     def submit(self, ticket: Ticket) -> None:
         """Queues a page to be read; its ticket is settled when it is done. For any thread."""
         self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
 
-    @property
-    def lost_tickets(self) -> Mapping[Ticket, PageError]:
-        """The failures of the pages that were being computed when the threads failed; once `failed` is settled."""
-        return self._lost
+    def lost(self) -> list[PageResult]:
+        """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
+
+        A page that crashed the device is among them, so that it will not always be the first page of the next run.
+        """
+        return failed_pages(self._lost)
 
     def close(self) -> None:
         """Ends the threads, giving up pages that are not read yet. Frees graphs and caches."""
@@ -121,8 +177,6 @@ class Model(ModelService):
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 LOGGER.debug("the %s is still at work; the process ends without it", thread.name)
-        if self._localizer is not None:
-            self._localizer.close()
 
     def let_go(self) -> None:
         """Ends the model and frees its memory; counts and times stay. For any thread."""
@@ -146,10 +200,13 @@ class Model(ModelService):
         """Returns the statistics of each encoder path; None where no encoder was needed."""
         return self._kept[1] if self._encoder is None else self._encoder.stats()
 
-    def _used(self, wall_s: float) -> list[StageUse]:
-        """Returns where the encoder's and the decoder's time went; call it after close()."""
+    def stages(self, wall_s: float) -> list[StageUse]:
+        """Returns where the time of the model's stages went; call it after close()."""
         loops = {"encode": self._encoding, "decode": self._decoding}
-        return [loop.meter.use(name, wall_s) for name, loop in loops.items() if loop is not None]
+        meters = {name: loop.meter for name, loop in loops.items() if loop is not None}
+        if self._wording is not None:
+            meters["place"] = self._placing
+        return [meter.use(name, wall_s) for name, meter in meters.items()]
 
     def decoded(self) -> tuple[int, int]:
         """Returns the tokens written and the steps that pages took for them."""
@@ -175,12 +232,7 @@ class Model(ModelService):
                 return
             device = loaded.device
             self.device = device.type
-            if self._places:
-                self._open_localizer(wording_of(loaded), device.type)
-            if self._closing.is_set():
-                if self._localizer is not None:
-                    self._localizer.close()
-                return
+            self._wording = wording_of(loaded)
             share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):
                 self._read_all(loaded, encoder)
@@ -289,3 +341,9 @@ class Model(ModelService):
 
 def _device(loaded: "PageModel") -> str:
     return loaded.device.type
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:
+    """Calls task(value) in the event loop from another thread; does nothing if the loop has ended."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(task, value)

@@ -11,7 +11,7 @@ class WorkerLostError(Exception):
 
 
 class Peer(ABC):
-    """One worker, as its run sees it. number: of its place, from 0."""
+    """One worker, as its run sees it. number: of its slot, from 0."""
 
     number: int
 
@@ -28,14 +28,14 @@ class Peer(ABC):
         """Ends the worker at once; harmless if it is gone."""
 
 
-class Crew(ABC):
-    """Starts workers. size: places for them."""
+class WorkerBackend(ABC):
+    """Starts workers. size: slots for them."""
 
     size: int
 
     @abstractmethod
-    def start(self, place: int, config: Config, run_id: int, settings_hash: str) -> Peer:
-        """Returns a worker that begins to read. place: from 0, below size. Raises: ConfigError, PipelineError."""
+    def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
+        """Returns a worker that begins to read. slot: from 0, below size. Raises: ConfigError, PipelineError."""
 
     @abstractmethod
     def close(self) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pipeline.cluster import cluster_run
-from pipeline.cluster.ray_crew import RayCrew
+from pipeline.cluster.ray_workers import RayWorkers
 from pipeline.config.sources import load
 from pipeline.doctor.checks.cluster_machines import check
 from pipeline.reports.progress import Silent
 from pipeline.run import runner
 from pipeline.stop import Stop
-from tests.pipeline.cluster.test_local_crew import asked, config_of, texts
+from tests.pipeline.cluster.test_local_workers import asked, config_of, texts
 
 ray = pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = pytest.mark.slow
@@ -37,8 +37,8 @@ def test_a_cluster_stores_what_one_process_stores_though_a_machine_is_lost(
 ) -> None:
     _check_doctor(cluster.address, tmp_path)
     runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
-    crew = RayCrew(cluster.address)
-    assert crew.size == 3
+    backend = RayWorkers(cluster.address)
+    assert backend.size == 3
     lost: list[bool] = []
 
     class Losing(Silent):
@@ -47,7 +47,7 @@ def test_a_cluster_stores_what_one_process_stores_though_a_machine_is_lost(
                 lost.append(True)
                 cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
 
-    summary = cluster_run.run(crew, config_of(tmp_path / "a.db"), Losing(), Stop())
+    summary = cluster_run.run(backend, config_of(tmp_path / "a.db"), Losing(), Stop())
     assert lost
     assert summary.stopped is None
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")

@@ -4,10 +4,9 @@ import asyncio
 import dataclasses
 import logging
 from collections import defaultdict
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-from pipeline.cluster.attendance import Attendance
 from pipeline.cluster.leases import Leases
 from pipeline.cluster.worker_messages import (
     AtWork,
@@ -15,18 +14,21 @@ from pipeline.cluster.worker_messages import (
     Call,
     Claim,
     EndMarks,
+    Known,
+    LoadedOn,
     Plan,
     Request,
     Said,
     Started,
     Take,
 )
+from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.ingest.seen_names import SeenNames
-from pipeline.ingest.selection import Selection
 from pipeline.ingest.walk import Found
 from pipeline.reports.summary import Phase
+from pipeline.run.discovery import Planning
 from pipeline.run.ledger import Ledger, count_page
-from pipeline.stages.store import store_document, store_first, store_page
+from pipeline.stages.store import store_first, store_page
 from pipeline.types import Document, PageResult
 from storage.records.store import Store
 from storage.types import PagePlan
@@ -37,21 +39,29 @@ _PHASES: tuple[Phase, ...] = ("reading", "loading the model", "loading the line 
 _Key = tuple[str, int]
 
 
-class Desk:
+class RequestHandler:
     """The run's side of all workers' lines. For one event loop."""
 
-    def __init__(self, ledger: Ledger, leases: Leases, attendance: Attendance) -> None:
-        self._ledger, self._leases, self._attendance = ledger, leases, attendance
-        ask = partial(ledger.call, Store.plan_pages)
-        self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
+    def __init__(
+        self,
+        ledger: Ledger,
+        leases: Leases,
+        status: WorkerStatus,
+        when_loaded: Callable[[LoadedOn], None] | None = None,
+    ) -> None:
+        self._ledger, self._leases, self._status = ledger, leases, status
+        self._when_loaded = when_loaded
+        self._planning = Planning(ledger)
         self._planned, self._said = SeenNames(), SeenNames()
         self._marks: dict[int, set[_Key]] = defaultdict(set)
 
     async def answer(self, worker: int, request: Request) -> Any:
-        """Does what a worker asks, and returns the answer. Raises what that raises."""
+        """Handles one worker request and returns its reply. Raises what that raises."""
         match request:
             case Take():
                 return await self._take(worker, request.most)
+            case Known():
+                return await self._planning.known(request.found)
             case Plan():
                 return await self._plan(worker, request.document)
             case Claim():
@@ -67,9 +77,11 @@ class Desk:
                 for key in self._marks.pop(worker, set()):
                     await self._ledger.call(Store.put_off, self._ledger.run_id, *key)
             case Started():
-                self._attendance.stands(worker, request.where)
+                self._status.stands(worker, request.where)
+            case LoadedOn() if self._when_loaded is not None:
+                self._when_loaded(request)
             case AtWork():
-                self._attendance.at_work(worker, request)
+                self._status.at_work(worker, request)
             case Said() if self._said.add(request.message):  # once, though many workers say it
                 LOGGER.log(request.level, "%s", request.message)
         return None
@@ -84,21 +96,20 @@ class Desk:
 
     def show(self) -> None:
         """Reports what all workers do."""
-        phases = self._attendance.phases()
+        phases = self._status.phases()
         phase: Phase = next((one for one in _PHASES if one in phases), "inspecting files")
-        self._ledger.progress.at_work(phase, self._attendance.num_tokens())
+        self._ledger.progress.at_work(phase, self._status.num_tokens())
 
     async def _take(self, worker: int, most: int) -> list[Found]:
-        self._attendance.waits(worker, is_waiting=True)
+        self._status.waits(worker, is_waiting=True)
         try:
             return await self._leases.take(worker, most)
         finally:
-            self._attendance.waits(worker, is_waiting=False)
+            self._status.waits(worker, is_waiting=False)
 
     async def _plan(self, worker: int, document: Document) -> PagePlan:
         ledger, again = self._ledger, not self._planned.add(document.path)
-        await ledger.call(store_document, ledger.run_id, document)
-        plan = await self._selection.plan(document, again=again)
+        plan = await self._planning.plan(document, again=again)
         apart = {*plan.alone, *plan.last}
         mine = self._leases.planned(
             worker, document.path, document.sha256, plan.to_read, apart=apart, again=again
@@ -127,6 +138,6 @@ class Desk:
             return None
         self._leases.stored(page.sha256, page.page_index)
         self._marks[worker].discard((page.sha256, page.page_index))
-        self._attendance.stored(worker)
+        self._status.stored(worker)
         count_page(self._ledger.config, self._ledger.summary, self._ledger.progress, attempts)
         return None

@@ -2,17 +2,14 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
 from pipeline.config.schema import Config, other_models, reads_lines, tile_settings, with_model
 from pipeline.device.line_readers import LineReaders
-from pipeline.device.processes.replicas import Replicas
-from pipeline.device.service import ModelService
-from pipeline.device.startup.loading import line_readers, load_model, num_replicas, word_readers
-from pipeline.device.threads.threaded_model import Model
-from pipeline.device.tickets import LoadedOn
+from pipeline.device.startup.loading import line_readers, load_model, word_readers
+from pipeline.device.threads.page_reader import PageReader
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
@@ -28,15 +25,20 @@ class Models:
     words: finds words that a model says no places of, None where none does. others: the models that retry steps name.
     """
 
-    first: ModelService
-    lines: LineReaders | None
-    words: LineReaders | None
-    others: Mapping[str, ModelService]
+    first: PageReader
+    lines: LineReaders | None = None
+    words: LineReaders | None = None
+    others: Mapping[str, PageReader] = field(default_factory=dict)
 
     @property
-    def all(self) -> list[ModelService]:
+    def all(self) -> list[PageReader]:
         """The page models, the configured one first."""
         return [self.first, *self.others.values()]
+
+    @property
+    def line_readers(self) -> list[LineReaders]:
+        """What reads lines or finds words."""
+        return [readers for readers in (self.lines, self.words) if readers is not None]
 
     def expect(self) -> None:
         """Begins with what loading takes long, where something will be read."""
@@ -47,34 +49,18 @@ class Models:
 
 
 @contextlib.contextmanager
-def opened(
-    config: Config,
-    load: "Callable[[Config], PageModel] | None" = None,
-    when_loaded: Callable[[LoadedOn], None] | None = None,
-) -> Iterator[Models]:
-    """Yields the models, none of them loaded yet, and closes them. load, when_loaded: see `runner.run`."""
+def opened(config: Config, load: "Callable[[Config], PageModel] | None" = None) -> Iterator[Models]:
+    """Yields the models, none of them loaded yet, and closes them. load: loads another than the configured one."""
     with contextlib.ExitStack() as closing:
-        first = closing.enter_context(contextlib.closing(_model(config, load, when_loaded)))
+        first = closing.enter_context(contextlib.closing(PageReader(config, load or load_model)))
         others = {
-            name: closing.enter_context(contextlib.closing(Model(with_model(config, name), load_model)))
+            name: closing.enter_context(contextlib.closing(PageReader(with_model(config, name), load_model)))
             for name in other_models(config)
         }
-        lines, words = _lines(config), _words(config)
-        for readers in (lines, words):
-            if readers is not None:
-                closing.callback(readers.close)
-        yield Models(first=first, lines=lines, words=words, others=others)
-
-
-def _model(
-    config: Config,
-    load: "Callable[[Config], PageModel] | None",
-    when_loaded: Callable[[LoadedOn], None] | None,
-) -> ModelService:
-    number = 1 if load is not None else num_replicas(config)
-    if number > 1:
-        return Replicas(config, number, when_loaded)
-    return Model(config, load or load_model)
+        models = Models(first=first, lines=_lines(config), words=_words(config), others=others)
+        for readers in models.line_readers:
+            closing.callback(readers.close)
+        yield models
 
 
 def _lines(config: Config) -> LineReaders | None:
