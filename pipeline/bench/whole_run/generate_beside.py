@@ -1,6 +1,5 @@
 """Times transformers' `generate` on the pages that a run read, for comparison."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +7,11 @@ import torch
 
 from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.bench.generation.decode_arms import GenerateArm
+from pipeline.bench.generation.decode_bench import timed
 from pipeline.bench.generation.page_prompts import page_prompt
 from pipeline.bench.real_pages import first_pages
 from pipeline.documents.settings import TileSettings
 
-_WARM_UP_TOKENS = 8
 _VIEWS_AT_ONCE = 32
 
 
@@ -27,11 +26,7 @@ def generate_beside(
     views = [page.views for page in first_pages(paths, layout, num_pages, "PATH")]
     encoded = loaded.model.encoder.encode(views, max_views=_VIEWS_AT_ONCE)
     pages = [page_prompt(loaded, vision) for vision in encoded]
-    arm = GenerateArm(loaded)
-    arm(pages, min(_WARM_UP_TOKENS, max_new_tokens))
-    start = time.perf_counter()
-    written = arm(pages, max_new_tokens)
-    wall_s = time.perf_counter() - start
+    wall_s, _, written = timed(GenerateArm(loaded), pages, len(pages), max_new_tokens)
     num_tokens = sum(len(page.tokens) for page in written)
     return {
         "name": "generate",

@@ -29,7 +29,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.whole_run.copies import copy_pages
+from pipeline.bench.real_pages import copy_pages
 from pipeline.cluster import cluster_run
 from pipeline.cluster.crew import Crew, Peer
 from pipeline.cluster.local_crew import LocalCrew, count_gpus
