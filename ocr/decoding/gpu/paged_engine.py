@@ -32,9 +32,9 @@ from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
 from ocr.decoding.sequence.page_reading import Loaded
 
 _KV_BYTES_CPU = 1 << 31
-# A page under way as a share of the most: one of 900 tokens of prompt and 1,000 of output ends with 1,900 of 8,192.
-# Where pages are longer and blocks run out, some are read later.
-_AVERAGE = 0.25
+# Tokens of a page: one of 900 tokens of prompt and 1,000 of output ends with 1,900. Where more is allowed, a quarter of
+# the most. Where pages are longer and blocks run out, some are read later.
+_USUAL, _SHARE = 2048, 0.25
 
 
 class PagedEngine:
@@ -309,8 +309,8 @@ class PagedEngine:
         return (1 + self._shape.blocks(self._max_tokens)) * self._shape.block_bytes
 
     def _default_bytes(self) -> int:
-        enough = self.slots * self._shape.blocks(int(_AVERAGE * self._max_tokens)) * self._shape.block_bytes
-        enough = max(self._least_bytes(), enough)
+        each = self._shape.blocks(min(self._max_tokens, max(_USUAL, int(_SHARE * self._max_tokens))))
+        enough = max(self._least_bytes(), (1 + self.slots * each) * self._shape.block_bytes)
         if self.device.type != "cuda":
             return min(enough, max(_KV_BYTES_CPU, self._least_bytes()))
         free, _ = torch.cuda.mem_get_info(self.device)

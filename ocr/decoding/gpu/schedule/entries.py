@@ -19,9 +19,9 @@ from ocr.types import Transcript
 class EngineSettings:
     """Settings of a paged engine.
 
-    slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes a quarter of what the slots
-    need at most, which is what pages need on average, but no more than kv_share of what is free on CUDA when the engine
-    is made, elsewhere 2 GiB.
+    slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes 2,048 tokens for each
+    slot, or a quarter of max_tokens where that is more, but no more than kv_share of what is free on CUDA when the
+    engine is made, elsewhere 2 GiB.
 
     max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward pass. refill: how many slots
     must be free before prompts are prefilled again, None for a sixteenth of them rounded up; a prefill of one page

@@ -146,11 +146,16 @@ def test_a_cache_that_does_not_hold_one_page_is_refused(stopping: Reader) -> Non
         PagedEngine(stopping, replace(SMALL, kv_bytes=shape.block_bytes))
 
 
-@pytest.mark.parametrize(("slots", "blocks"), [(16, 16 * 2), (1, 8 + 1)])
-def test_without_a_size_the_cache_holds_pages_of_a_quarter_of_the_most_and_one_of_the_most(
-    stopping: Reader, slots: int, blocks: int
+@pytest.mark.parametrize(
+    ("max_tokens", "slots", "blocks"),
+    [(48, 3, 1 + 3 * 3), (128, 3, 1 + 3 * 4), (512, 5, 1 + 5 * 8), (512, 1, 1 + 32)],
+    ids=["all of the most", "usual pages", "a quarter of the most", "one of the most"],
+)
+def test_without_a_size_the_cache_holds_usual_pages(
+    stopping: Reader, max_tokens: int, slots: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = PagedEngine(stopping, replace(SMALL, slots=slots, kv_bytes=None))
+    monkeypatch.setattr("ocr.decoding.gpu.paged_engine._USUAL", 64)
+    engine = PagedEngine(stopping, replace(SMALL, max_tokens=max_tokens, slots=slots, kv_bytes=None))
     assert engine._steps.pool.num_blocks == blocks
 
 
