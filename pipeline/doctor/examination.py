@@ -13,16 +13,16 @@ LOGGER = logging.getLogger("ocrbatch")
 Check = Callable[[Config], Iterator[Finding]]
 # The checks in their order, each with the module that has it as check_NAME.
 _MODULES = {
-    "software": "machine",
-    "model": "files",
-    "device": "machine",
-    "worker": "run",
-    "memory": "machine",
-    "database": "files",
-    "disk": "machine",
-    "inputs": "files",
-    "cluster": "machine",
-    "reading": "run",
+    "software": "machine_checks",
+    "model": "file_checks",
+    "device": "machine_checks",
+    "worker": "run_checks",
+    "memory": "machine_checks",
+    "database": "file_checks",
+    "disk": "machine_checks",
+    "inputs": "file_checks",
+    "cluster": "machine_checks",
+    "reading": "run_checks",
 }
 
 

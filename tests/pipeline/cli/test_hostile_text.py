@@ -12,7 +12,8 @@ import pytest
 
 from ocr.types import ParsedText
 from pipeline.cli.main import cli, main
-from pipeline.doctor import examination, files
+from pipeline.doctor import examination
+from pipeline.doctor import file_checks as files
 from pipeline.errors import ConfigError, ExitCode
 from pipeline.reports import progress
 from pipeline.stages.store import store_page

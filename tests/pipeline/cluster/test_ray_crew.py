@@ -9,7 +9,7 @@ import pytest
 from pipeline.cluster import cluster_run
 from pipeline.cluster.ray_crew import RayCrew
 from pipeline.config.sources import load
-from pipeline.doctor.machine import check_cluster
+from pipeline.doctor.machine_checks import check_cluster
 from pipeline.reports.progress import Silent
 from pipeline.run import runner
 from pipeline.stop import Stop

@@ -10,7 +10,8 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.config.schema import Config
-from pipeline.doctor import examination, run
+from pipeline.doctor import examination
+from pipeline.doctor import run_checks as run
 from pipeline.doctor.examination import examine
 from pipeline.doctor.finding import Finding, fail, note, ok, size
 from pipeline.doctor.sample_page import TEXT, sample_pdf, stream

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.doctor import files
+from pipeline.doctor import file_checks as files
 from pipeline.doctor.finding import Finding
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, new_run

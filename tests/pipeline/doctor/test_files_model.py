@@ -7,7 +7,7 @@ from huggingface_hub import constants
 
 from ocr.model_files.locate import find_directory
 from pipeline.config.schema import Config
-from pipeline.doctor import files
+from pipeline.doctor import file_checks as files
 from pipeline.doctor.finding import Finding
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 

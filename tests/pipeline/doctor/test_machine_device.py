@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pipeline.config.schema import Config
-from pipeline.doctor import machine
+from pipeline.doctor import machine_checks as machine
 from pipeline.doctor.finding import Finding
 from tests.interpreter import interpreted, not_interpreted, run_interpreted
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.doctor import machine
-from pipeline.doctor.files import is_remote, mount_of
+from pipeline.doctor import machine_checks as machine
+from pipeline.doctor.file_checks import is_remote, mount_of
 
 TABLE = (
     "22 27 0:21 / / rw - ext4 /dev/a rw\n"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.doctor import files
+from pipeline.doctor import file_checks as files
 from pipeline.doctor.finding import Finding
 
 

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from ocr.model_files.locate import SHIPPED
 from pipeline.config.schema import Config, ingest_settings, render_settings, tile_settings
-from pipeline.doctor.files import local_directory
+from pipeline.doctor.file_checks import local_directory
 from pipeline.doctor.finding import Finding, fail, ok
 from pipeline.doctor.sample_page import TEXT, sample_pdf
 from pipeline.ingest.workers.pool import WorkerPool
