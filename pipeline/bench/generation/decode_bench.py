@@ -9,8 +9,16 @@ import torch
 
 from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.bench.bench_figures import Figures, cells, known
-from pipeline.bench.generation.decode_arms import DECODE_ARMS, DecodeArm, Written, build, load
-from pipeline.bench.generation.page_prompts import PagePrompt, page_prompts, random_prompts
+from pipeline.bench.generation.decode_arms import (
+    DECODE_ARMS,
+    DecodeArm,
+    PagePrompt,
+    Written,
+    build,
+    load,
+    page_prompts,
+    random_prompts,
+)
 from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError

@@ -11,10 +11,12 @@ from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.imaging.tiling import MODES
 from ocr.model.prompt import encode_prompt
 from pipeline.bench.bench_figures import cells
+from pipeline.bench.generation.decode_arms import GenerateArm, page_prompt
+from pipeline.bench.generation.decode_bench import timed
 from pipeline.bench.machine import describe
+from pipeline.bench.real_pages import first_pages
 from pipeline.bench.roofline.bound import PageWork, page_bound
 from pipeline.bench.roofline.rates import measure_rates
-from pipeline.bench.whole_run.generate_beside import generate_beside
 from pipeline.bench.whole_run.track import Measured, PipelineBenchSettings
 from pipeline.config.schema import tile_settings
 from pipeline.device.startup.loading import choose_dtype, threads_each
@@ -25,6 +27,7 @@ from storage.database import open_for_reading
 from storage.queries import statistics
 
 _FLAT_FROM = 100
+_VIEWS_AT_ONCE = 32
 _WIDTHS = (28, 12)
 Values = dict[str, Any]
 
@@ -130,8 +133,7 @@ def _bound(measured: Measured, pages_s: float) -> Values:
     found |= {"rates": asdict(rates) if rates else None, "work": asdict(work) if work else None}
     if rates and work:
         bound = page_bound(model.model.config, work, rates, model.model.dtype.itemsize)
-        found["bound"] = asdict(bound) | {"page_s": bound.page_s, "pages_s": bound.pages_s}
-        found["bound_share"] = pages_s / bound.pages_s
+        found |= {"bound": bound, "bound_share": pages_s / bound["pages_s"]}
     return found
 
 
@@ -167,14 +169,32 @@ def _work(measured: Measured, loaded: LoadedModel) -> PageWork | None:
     )
 
 
+@torch.inference_mode()
 def _beside(settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]) -> Values | None:
-    if not settings.generate_pages or not isinstance(measured.model, LoadedModel):
+    """Times transformers' `generate` on the first generate_pages pages, read whole, all in one batch.
+
+    Its figures are of decoding alone, prefill included, without encoding and files.
+    Raises: CheckpointError, ConfigError.
+    """
+    loaded = measured.model
+    if not settings.generate_pages or not isinstance(loaded, LoadedModel):
         return None
-    if measured.model.device.type == "cuda":
+    if loaded.device.type == "cuda":
         torch.cuda.empty_cache()
     tokens = max(page.num_tokens for page in measured.track.pages)
-    layout = tile_settings(measured.config)
-    return generate_beside(measured.model, paths, layout, settings.generate_pages, tokens)
+    rendered = first_pages(paths, tile_settings(measured.config), settings.generate_pages, "PATH")
+    encoded = loaded.model.encoder.encode([page.views for page in rendered], max_views=_VIEWS_AT_ONCE)
+    pages = [page_prompt(loaded, vision) for vision in encoded]
+    wall_s, _, written = timed(GenerateArm(loaded), pages, len(pages), tokens)
+    num_tokens = sum(len(page.tokens) for page in written)
+    return {
+        "name": "generate",
+        "num_pages": len(pages),
+        "num_tokens": num_tokens,
+        "wall_s": wall_s,
+        "pages_s": len(pages) / wall_s,
+        "tokens_s": num_tokens / wall_s,
+    }
 
 
 def lines(values: Values) -> Iterator[str]:

@@ -29,7 +29,7 @@ from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
 from pipeline.bench.encoding.encoder_arms import ManagedArm, ReferenceArm
 from pipeline.bench.reference import load_reference, page_tokens, view_tokens
-from pipeline.bench.roofline.encoder_flops import view_flops
+from pipeline.bench.roofline.bound import view_flops
 from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text
 from tests.benchmarks.encoder.encoder_rig import (
     QUICK,

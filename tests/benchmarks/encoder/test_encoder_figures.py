@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from encoders.deepseek.deep_encoder import EncoderConfig
-from pipeline.bench.roofline.encoder_flops import clip_flops, sam_flops, view_flops
+from pipeline.bench.roofline.bound import clip_flops, sam_flops, view_flops
 from tests.benchmarks.encoder import encoder_figures
 from tests.benchmarks.encoder.encoder_figures import main, parse_sections
 from tests.benchmarks.encoder.encoder_profile import Kernel, kind_of, text
