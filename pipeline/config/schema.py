@@ -121,7 +121,7 @@ class LoopConfig(Section):
 
 
 class DecodeConfig(Section):
-    """Settings of how the language model reads a page. drafts: None drafts where that is faster, on a CPU."""
+    """Settings of how the language model reads a page."""
 
     prompt: str | None = None
     batch_size: int | None = Field(default=None, ge=1)
@@ -129,8 +129,7 @@ class DecodeConfig(Section):
     pdf: NgramConfig = NgramConfig()
     image: NgramConfig = NgramConfig()
     loop: LoopConfig = LoopConfig()
-    drafts: bool | None = None
-    operational: ClassVar[frozenset[str]] = frozenset({"batch_size", "drafts"})
+    operational: ClassVar[frozenset[str]] = frozenset({"batch_size"})
 
     @field_validator("prompt")
     @classmethod

@@ -1,7 +1,7 @@
 """Computes the least time that a page can take: its operations at the matrix rate, its bytes at the rate of a copy.
 
-The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step, without
-drafts. A multiply-add counts as two operations. Of the encoder matrix products and convolutions count, with relative
+The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step.
+A multiply-add counts as two operations. Of the encoder matrix products and convolutions count, with relative
 positions and the padding of SAM's windows, but not norms, activations and softmax.
 """
 

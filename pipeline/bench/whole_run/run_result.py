@@ -45,7 +45,6 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
     memory = _memory(measured)  # before anything else takes memory
     speeds = _speeds(measured)
     slowest = bottleneck(summary.stages)
-    drafts = config.decode.drafts
     return {
         "settings": asdict(settings),
         "machine": describe(model.device),
@@ -53,7 +52,6 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
         "dtype": choose_dtype(config.dtype, model.device.type),
         "device": model.device.type,
         "at_once": measured.at_once,
-        "has_drafts": model.takes_drafts and (model.device.type == "cpu" if drafts is None else drafts),
         "num_tokens": sum(page.num_tokens for page in track.pages),
         "num_read": track.num_read,
         "statuses": dict(track.statuses),
@@ -241,9 +239,8 @@ def _head(values: Values) -> Iterator[str]:
     where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
     yield f"{where}; torch {machine['versions'].get('torch')}"
     pages = counted(dict(sorted(values["statuses"].items())))
-    drafts = "with" if values["has_drafts"] else "without"
     yield (
-        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once, {drafts} drafts; "
+        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once; "
         f"{len(values['stored_s'])} pages ({pages}), {values['num_tokens'] / values['num_read']:,.0f} tokens a page "
         "read"
     )
@@ -281,7 +278,7 @@ def _memory_lines(memory: Values, num_pages: int) -> Iterator[str]:
 def _bound_lines(values: Values) -> Iterator[str]:
     rates, bound, work = values["rates"], values["bound"], values["work"]
     yield (
-        f"bound without drafts: {bound['page_s'] * 1e3:.1f} ms a page, {bound['pages_s']:.1f} pages/s, of which "
+        f"bound: {bound['page_s'] * 1e3:.1f} ms a page, {bound['pages_s']:.1f} pages/s, of which "
         f"{values['bound_share']:.0%} reached ({values['speeds'][-1]['name']}): encoder "
         f"{bound['encoder_s'] * 1e3:.1f} ms, prefill {bound['prefill_s'] * 1e3:.1f}, weights "
         f"{bound['weights_s'] * 1e3:.1f}, cache {bound['kv_s'] * 1e3:.1f}"
