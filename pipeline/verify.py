@@ -22,7 +22,7 @@ from pipeline.config.schema import Config, ingest_settings
 from pipeline.device.startup.loading import render_workers
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError, ExitCode
-from pipeline.ingest.objects.presence import Listings, are_gone
+from pipeline.ingest.objects.object_walk import Listings, are_gone
 from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut

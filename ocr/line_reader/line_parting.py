@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Floats, TextLine, levelled
 
 # In type sizes.
 _WIDE = 0.5  # a gutter is wider; most spaces between words are narrower
 _SPACE = 0.15  # a space between words is wider, white between letters narrower
 _SHARED = 0.3  # of two gaps, one below the other, that are of one gutter
 _PITCH = 2.4  # rows of a column follow each other more closely
-_ONE_ROW = 0.4
+# Rows of one column are further apart, and rows of two that stand beside each other nearer.
+_ONE_ROW, _BESIDE = 0.4, 0.75
 _WIDEST = 3.0  # wider white says little about where the gutter is
 _TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are looked for
 # A rule between columns is this narrow, and blurred as far to its sides: it counts as white. Unlike a letter it goes
@@ -52,14 +53,15 @@ class _Gap:
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
+    level = levelled(lines)
     gaps = [
-        _Gap(x0, x1, line.middle, line.size, number, is_clear, has_rule)
+        _Gap(x0, x1, level[number].middle, line.size, number, is_clear, has_rule)
         for number, line in enumerate(lines)
         for x0, x1, is_clear, has_rule in _white(darkness, line)
     ]
     if not gaps:
         return list(lines)
-    gaps = sorted([*gaps, *_around(lines)], key=lambda gap: gap.y)
+    gaps = sorted([*gaps, *_around(lines, level)], key=lambda gap: gap.y)
     cuts: dict[int, list[tuple[float, float]]] = {}
     for gutter in _gutters(gaps):
         for gap in gutter.sure:
@@ -121,17 +123,18 @@ def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _around(lines: Sequence[TextLine]) -> Iterator[_Gap]:
+def _around(lines: Sequence[TextLine], level: Sequence[TextLine]) -> Iterator[_Gap]:
     """Yields the white to the right of each line, up to the next one in its row, and to the left of each row."""
-    ends = np.array([(line.left, line.right, line.middle) for line in lines])
-    for number, line in enumerate(lines):
-        beside = np.abs(ends[:, 2] - line.middle) < _ONE_ROW * line.size
+    middles = np.array([line.middle for line in level])
+    ends = np.array([(line.left, line.right) for line in lines])
+    for line, middle, number in zip(lines, middles.tolist(), range(len(lines)), strict=True):
+        beside = np.abs(middles - middle) < _BESIDE * line.size
         beside[number] = False
         after = ends[beside & (ends[:, 0] >= line.right), 0]
         x1 = float(after.min()) if len(after) else np.inf
-        yield _Gap(float(line.right), x1, line.middle, line.size, None)
+        yield _Gap(float(line.right), x1, middle, line.size, None)
         if not (beside & (ends[:, 1] <= line.left)).any():
-            yield _Gap(-np.inf, float(line.left), line.middle, line.size, None)
+            yield _Gap(-np.inf, float(line.left), middle, line.size, None)
 
 
 @dataclass(slots=True)

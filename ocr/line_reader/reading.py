@@ -19,7 +19,7 @@ from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
 from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Networks
 from ocr.line_reader.raised_figures import with_raised
-from ocr.line_reader.rule_lines import Marks, marks_of, rules_among
+from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
@@ -41,6 +41,7 @@ _SIZES_PX = (3.0, 600.0)
 _BLANK = 0
 _INK = 0.15  # cells of a page whose darkness differs by less have none
 _SURE = 0.85  # what is read with less in lines that were not found for sure is no text
+_UNLIKELY = 0.5  # what is read with less is left out of a page's text: a border, perhaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,12 @@ class LineReader:
             )
             for number, line in enumerate(lines)
         ]
-        for number in rules_among(found, _marks(images, lines)):
+        ornaments = {
+            piece.line
+            for piece in images
+            if found[piece.line].confidence <= _UNLIKELY and is_ornament(piece.image)
+        }
+        for number in ornaments.union(rules_among(found, _marks(images, lines))):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or _is_sure(read)]
 

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.found_lines import TextLine, levelled
 from ocr.line_reader.line_columns import parted_by_columns
 
 # In type sizes.
@@ -42,7 +42,10 @@ class _Unit:
 
 def in_reading_order(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
     """Returns the lines as blocks of rows, each row's lines from left to right."""
-    return [block for part in parted_by_columns(lines) for block in _in_one_part(part)]
+    level = levelled(lines)
+    own = dict(zip(map(id, level), lines, strict=True))
+    blocks = (block for part in parted_by_columns(level) for block in _in_one_part(part))
+    return [[[own[id(line)] for line in row] for row in block] for block in blocks]
 
 
 def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:

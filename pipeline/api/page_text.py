@@ -72,7 +72,8 @@ class Document:
     """One file and its pages.
 
     status: "ok", or why it has no text: "broken", "encrypted", or "skipped" where it is neither a PDF nor an image,
-    or "failed" where none of its pages could be read; reason: the same in words, None where all is well.
+    or "failed" where none of its pages could be read; reason: the same in words, or what was not read; None where all
+    is well.
     """
 
     path: str

@@ -133,4 +133,7 @@ def _document(database: str, name: str) -> Document:
             path=os.path.abspath(name), status="skipped", pages=(), reason="the settings leave it out"
         )
     (file,) = files
-    return Document(path=file.path, status=file.status, pages=pages, reason=file.reason)
+    reason = file.reason
+    if file.status == "ok" and not pages:
+        reason = f"has none of the pages that were asked for: {file.num_pages} in all"
+    return Document(path=file.path, status=file.status, pages=pages, reason=reason)

@@ -33,6 +33,8 @@ def text(file: str, format_name: str, pages: str | None, model: str | None, verb
     on_screen(sys.stdout).write(shown.rstrip("\n") + "\n")
     told = [] if document.status == "ok" else [f"{file}: {document.status}: {document.reason}"]
     left_out = [f"{file}: {document.reason}"] if document.status == "ok" and document.reason else []
+    if not document.pages:
+        told, left_out = [*left_out, *told], []
     told += [
         f"{file}, page {page.number}: {page.status}{f': {page.problem}' if page.problem else ''}"
         for page in document.pages

@@ -18,9 +18,8 @@ from PIL.TiffImagePlugin import TiffImageFile
 
 from encoders.views import UInt8Array
 from ocr.imaging import planes
-from pipeline.documents import pam
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.rare_jpegs import loaded
+from pipeline.documents.rare_images import loaded, register_pam
 from pipeline.documents.sniff import Format
 
 # Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
@@ -68,7 +67,7 @@ def learn(kind: Format) -> None:
 
         pillow_heif.register_heif_opener()
     elif kind == "PAM":
-        pam.register()
+        register_pam()
 
 
 def count_frames(image: Image.Image) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.content import Content
-from pipeline.documents.videos.frame_content import FrameContent
-from pipeline.documents.videos.opening import open_video
+from pipeline.documents.videos.frame_folders import FrameContent
+from pipeline.documents.videos.showing import open_video
 from pipeline.types import Page
 
 

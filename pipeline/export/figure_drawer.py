@@ -36,7 +36,7 @@ class FigureDrawer:
             pool.__exit__(kind, error, trace)
 
     def __call__(self, row: PageRow, boxes: Sequence[Box]) -> list[bytes] | str:
-        """Returns a JPEG file for each box of a page (storage.export.figure_files.Draw), or why there are none.
+        """Returns a JPEG file for each box of a page (storage.export.figures.Draw), or why there are none.
 
         Only what was read is drawn: the file is hashed. Raises: WorkersError.
         """

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.documents import gzipped, sniff
-from pipeline.documents.searchable.archival_pdf import NotArchivalError, archival
 from pipeline.documents.searchable.invisible_text import TextPage
-from pipeline.documents.searchable.searchable_pdf import NotSearchableError, searchable
+from pipeline.documents.searchable.searchable_pdf import (
+    NotArchivalError,
+    NotSearchableError,
+    archival,
+    searchable,
+)
 
 CHANGED = "has changed since it was read: run again, then export"
 

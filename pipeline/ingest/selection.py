@@ -20,6 +20,7 @@ from storage.types import PagePlan
 
 # Most files being probed at a time.
 PROBES_AHEAD = 16
+_NAMED = 10
 _NOTHING = PagePlan(to_read=(), done=(), given_up=())
 
 
@@ -31,7 +32,9 @@ class InputCounts:
     documents, without copies; the other numbers are of these. num_left_out: over the limit per document. num_to_read:
     to read in this run. num_done_before: read before with the same settings. num_doubtful_before: the doubtful ones of
     these. num_given_up: not read well in as many earlier runs as are allowed. num_kept: not read well either, but with
-    a text read with other settings instead. told: what a run's end says of files, with what to do -> files.
+    a text read with other settings instead. num_beside: readable documents, without copies, that have none of the pages
+    that were asked for; beside: the path and number of pages of the first of them. told: what a run's end says of
+    files, with what to do -> files.
     """
 
     documents: Counter[str] = field(default_factory=Counter)
@@ -43,6 +46,8 @@ class InputCounts:
     num_doubtful_before: int = 0
     num_given_up: int = 0
     num_kept: int = 0
+    num_beside: int = 0
+    beside: list[tuple[str, int]] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
 
 
@@ -83,7 +88,9 @@ class Selection:
         ingest = self._config.ingest
         wanted, num_left_out = select_pages(document.num_pages, ingest.pages, ingest.max_pages_per_document)
         if not wanted and document.num_pages and ingest.pages is not None:
-            counts.told[f"has none of the pages {ingest.pages}, which were asked for"] += 1
+            counts.num_beside += 1
+            if len(counts.beside) < _NAMED:
+                counts.beside.append((document.path, document.num_pages))
         plan = await self._ask(
             document.sha256,
             wanted,

@@ -121,7 +121,9 @@ def check_options(options: Any) -> None:
         LOGGER.warning(
             "ocrbatch reads print in Latin script, of Europe; it cannot read %s", ", ".join(unread)
         )
-    if options.tesseract.timeout != type(options.tesseract)().timeout:
+    if options.tesseract.timeout == 0:  # how users of OCRmyPDF say that nothing is to be read
+        options.ocr_engine = "none"
+    elif options.tesseract.timeout != type(options.tesseract)().timeout:
         LOGGER.warning("--tesseract-timeout has no effect on ocrbatch; --ocr-engine none reads nothing")
 
 

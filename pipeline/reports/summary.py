@@ -111,6 +111,8 @@ class RunSummary(InputCounts):
             return ExitCode.STOPPED
         faults = sum(self.documents[status] for status in UNREADABLE)
         faults += len(self.empty_paths)
+        # Nothing could be read of what was asked for; a few short documents among others are no fault.
+        faults += bool(self.num_beside) and self.num_beside == self.documents["ok"] - self.num_copies
         faults += sum(self.pages[status] for status in INCOMPLETE)
         faults += self.num_given_up + self.num_doubtful_before
         return ExitCode.INCOMPLETE if faults else ExitCode.OK
@@ -183,6 +185,9 @@ class RunSummary(InputCounts):
             lines += [f"  {page_name(path, number)}" for path, number in self.quarantined]
         lines.append(f"documents: {_listed(self.documents) or 'none found'}")
         lines += [f"  {count} of them: {what}" for what, count in sorted(self.told.items())]
+        if self.num_beside:
+            lines.append(f"documents that have none of the pages that were asked for: {self.num_beside}")
+            lines += [f"  {path}: {number} in all" for path, number in self.beside]
         if self.num_missing:
             lines.append(f"documents missing since an earlier run: {self.num_missing}")
         lines += self.warnings()

@@ -7,7 +7,7 @@ from functools import partial
 
 from pipeline.device.service import ModelService
 from pipeline.ingest.inputs import Inputs
-from pipeline.ingest.objects.presence import Listings, are_gone, gone
+from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
 from pipeline.meter import StageUse
 from pipeline.reports.summary import RunSummary

@@ -18,7 +18,7 @@ from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers, frame_folders
-from pipeline.documents.videos.opening import open_video
+from pipeline.documents.videos.showing import open_video
 from pipeline.types import Document, DocumentStatus, FileStamp, Kind
 
 _Format = sniff.Format | containers.Container

@@ -24,7 +24,7 @@ from pipeline.viewer.pictures import Pictures, drawing_pool
 from pipeline.viewer.shown_text import level, marked, pieces
 from storage.database import open_for_reading
 from storage.errors import StorageError
-from storage.export.moved_words import moved
+from storage.export.rows import moved
 from storage.queries import browsing
 from storage.queries.browsing import OnePage, one_page
 from storage.strings.printable import shown

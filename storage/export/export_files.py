@@ -15,8 +15,7 @@ from sqlite_utils import Database
 from storage.database import database_path, explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
 from storage.export.document_names import DocumentNames
-from storage.export.figure_files import Draw, FiguresBeside, FiguresWithin, partial_path
-from storage.export.figures import Place
+from storage.export.figures import Draw, FiguresBeside, FiguresWithin, Place, partial_path
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection

@@ -196,7 +196,7 @@ def _is_under(path: str, top: str) -> bool:
 def _is_there(path: str) -> bool:
     """Returns False only for a file that is known to be gone: a folder that may not be entered proves nothing.
 
-    An object of a store counts as there; pipeline.ingest.objects.presence asks the store.
+    An object of a store counts as there; pipeline.ingest.objects.object_walk asks the store.
     """
     if is_url(path):
         return True

@@ -148,7 +148,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="folder of the unseen sets")
     parser.add_argument("--documents", type=Path, default=ROOT / "tests" / "samples", help="read on the GPU")
     parser.add_argument("--pages", type=int, default=800, help="copied from them for the shipped page model")
-    parser.add_argument("--full-pages", type=int, default=3000, help="for the model of full size")
+    parser.add_argument("--full-pages", type=int, default=1200, help="for the model of full size")
     parser.add_argument("--only", default="", help="only measurements whose command has this text")
     parser.add_argument("--file", type=Path, default=FILE, help="where figures are kept")
     options, began = parser.parse_args(), time.monotonic()

@@ -6,7 +6,6 @@ end that comes too early) is chosen again from step t's logits, which are kept, 
 Results still in flight for a page that ended or was rewound are thrown away.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,12 +17,11 @@ from encoders.graphs.capturing.gate import working
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.steps import DeviceSteps
-from ocr.decoding.gpu.schedule.arrivals import Arrivals
 from ocr.decoding.gpu.schedule.clock import ShareClock
-from ocr.decoding.gpu.schedule.control import Control
-from ocr.decoding.gpu.schedule.entries import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
-from ocr.decoding.gpu.schedule.in_flight import InFlight
-from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
+from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.in_flight import Control, InFlight
+from ocr.decoding.gpu.schedule.scheduler import Arrivals, Scheduler, rows_of
+from ocr.decoding.requests import PageRead
 from ocr.decoding.sequence.page_reading import Loaded
 
 _KV_BYTES_CPU = 1 << 31
@@ -61,16 +59,18 @@ class PagedEngine:
         lag = self.settings.lag
         self._lag = int(self.device.type == "cuda") if lag is None else lag
         self._arrivals = Arrivals(iter(()))
-        self._finished: deque[Ended] = deque()
+        self._finished: deque[PageRead] = deque()
         self._clock = ShareClock()
         self._control = Control(loaded.eos_id, self.stats, self._end)
         with self._on_device():
             self._build()
 
-    def read(self, items: Iterable[Item | None], check: Callable[[], None] | None = None) -> Generator[Ended]:
+    def read(
+        self, pages: Iterable[Page | None], check: Callable[[], None] | None = None
+    ) -> Generator[PageRead]:
         """Yields the pages as they end. check: called before each step; it may raise to break off.
 
-        items is asked for more when slots are free. A None says that there is nothing yet: decoding goes on and
+        More of them are asked for when slots are free. A None says that there is nothing yet: decoding goes on and
         asks again later, so an idle source should block briefly before it says None; a None gets no index. On
         CUDA it must not wait long for a thread that may capture graphs, as that one waits for the end of the turn.
 
@@ -79,7 +79,7 @@ class PagedEngine:
         RuntimeError where another reading has begun meanwhile, which ends this one.
         """
         self._abandon()
-        self._arrivals = arrivals = Arrivals(iter(items))
+        self._arrivals = arrivals = Arrivals(iter(pages))
         try:
             while True:
                 if check is not None:
@@ -174,8 +174,7 @@ class PagedEngine:
         if not idle and scheduler.num_free < enough:
             return
         for page in arrivals.pull(scheduler.num_free):
-            transcript = page.reading.transcript(self._loaded.tokenizer)
-            self._finished.append(Ended(index=page.index, transcript=transcript))
+            self._finished.append(self._read(page, num_steps=0))
         if idle:
             self._clock.resume()  # the time that the source took counts for no page
         elif not arrivals.are_enough(enough):
@@ -183,11 +182,7 @@ class PagedEngine:
         chosen: dict[int, list[Page]] = {}
         while arrivals.waiting and scheduler.num_free and scheduler.take(arrivals.waiting[0]):
             page = arrivals.waiting.popleft()
-            if not page.started:
-                assert page.num_prompt + page.reading.budget <= self._max_tokens, (
-                    "beyond the engine's max_tokens"
-                )
-                page.started = time.perf_counter()
+            assert page.num_prompt + page.reading.budget <= self._max_tokens, "beyond the engine's max_tokens"
             chosen.setdefault(page.num_tokens, []).append(page)
         for length, pages in chosen.items():
             most = max(1, self._prefill_tokens // length)
@@ -221,18 +216,19 @@ class PagedEngine:
         return torch.cat((prompt_LD, written))
 
     def _end(self, page: Page) -> None:
-        transcript = page.reading.transcript(self._loaded.tokenizer)
         self._scheduler.free(page)
         self._left(page)
         self._finished.append(
-            Ended(
-                index=page.index,
-                transcript=transcript,
-                seconds=time.perf_counter() - page.started,
-                num_steps=page.num_steps - 1,  # the first token is the prefill's
-                prefill_s=page.prefill_s,
-                generate_s=page.generate_s,
-            )
+            self._read(page, num_steps=page.num_steps - 1)
+        )  # the first token is the prefill's
+
+    def _read(self, page: Page, num_steps: int) -> PageRead:
+        return PageRead(
+            index=page.index,
+            transcript=page.reading.transcript(self._loaded.tokenizer),
+            num_steps=num_steps,
+            prefill_s=page.prefill_s,
+            generate_s=page.generate_s,
         )
 
     def _prefilled(self, entry: Entry, seconds: float) -> None:

@@ -13,7 +13,7 @@ from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
+from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Page
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, Loaded, start_reading
 from ocr.model.prompt import PromptIds, encode_prompt
@@ -110,29 +110,22 @@ class PagedReader:
     ) -> Iterator[PageRead]:
         prompts = _Prompts(self._loaded, ids)
 
-        def items() -> Iterator[Item | None]:
+        def coming() -> Iterator[Page | None]:
             for request in requests:
-                yield None if request is None else self._item(request, prompts)
+                yield None if request is None else self._page(request, prompts)
 
         try:
-            with closing(engine.read(items(), check)) as pages:
-                for page in pages:
-                    yield PageRead(
-                        index=page.index,
-                        transcript=page.transcript,
-                        num_steps=page.num_steps,
-                        prefill_s=page.prefill_s,
-                        generate_s=page.generate_s,
-                    )
+            with closing(engine.read(coming(), check)) as pages:
+                yield from pages
         except torch.OutOfMemoryError:
             if self._engine is engine:
                 self._engine = None  # its memory is free once the exception is dealt with
             raise
 
-    def _item(self, request: PageRequest, prompts: "_Prompts") -> Item:
+    def _page(self, request: PageRequest, prompts: "_Prompts") -> Page:
         tokens_TD = request.vision.tokens_TD
         num_prompt = prompts.num_tokens + len(tokens_TD)
-        return Item(
+        return Page(
             prompt=partial(prompts.around, tokens_TD),
             num_prompt=num_prompt,
             reading=start_reading(self._loaded, num_prompt, request.settings),
@@ -151,7 +144,7 @@ class PagedReader:
             prompt_LD = table[self._loaded.bos_id].expand(_TRIAL_PROMPT, -1)
         reading = start_reading(self._loaded, _TRIAL_PROMPT, limits)
         for _ in self._engine.read(
-            [Item(prompt=lambda: prompt_LD, num_prompt=_TRIAL_PROMPT, reading=reading)]
+            [Page(prompt=lambda: prompt_LD, num_prompt=_TRIAL_PROMPT, reading=reading)]
         ):
             pass
         if prompt_LD.is_cuda:  # pages may be read on another stream

@@ -89,17 +89,20 @@ class Loaded(Protocol):
 class PageReading:
     """The sequence of one page while it is read.
 
-    budget: the most tokens that it may write.
+    budget: the most tokens that it may write. tokens: the ban's own list.
     """
 
     budget: int
     ban: NgramBan
     loops: LoopDetector
     sampler: Sampler | None = None
-    tokens: list[int] = field(default_factory=list)
+    tokens: list[int] = field(init=False)
     logprobs: list[float] = field(default_factory=list)
     finish: Finish = "length"
     loop_period: int = 0
+
+    def __post_init__(self) -> None:
+        self.tokens = self.ban.tokens
 
     def take(self, token: int, logprob: float, eos_id: int) -> bool:
         """Records a chosen token and returns whether the page goes on.
@@ -115,7 +118,6 @@ class PageReading:
             self.finish = "eos"
             return False
         self.ban.push(token)
-        self.tokens.append(token)
         self.logprobs.append(logprob)
         if len(self.tokens) % CHECK_EVERY == 0 and self._is_endless():
             self.finish = "loop"
@@ -125,7 +127,7 @@ class PageReading:
     def calm_until(self) -> int:
         """Returns the number of tokens up to which none is banned and take() checks for nothing but the end.
 
-        Until then a token may be appended to tokens, logprobs and ban.tokens as it is; 0 where each is sampled.
+        Until then a token may be appended to tokens and logprobs as it is; 0 where each is sampled.
         """
         if self.sampler is not None:
             return 0

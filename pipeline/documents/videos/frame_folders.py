@@ -1,4 +1,7 @@
-"""A folder whose images are the frames of one video: their order, their joint hash and stamp, and their pixels."""
+"""A folder whose images are the frames of one video: their order, their joint hash and stamp, and their pixels.
+
+That they are still those that were hashed is checked as damage/content.py does for a file.
+"""
 
 import hashlib
 import os
@@ -10,8 +13,9 @@ from pathlib import PurePath
 
 from encoders.views import UInt8Array
 from pipeline.documents import images, sniff
+from pipeline.documents.damage.content import CHANGED
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.types import FileStamp
+from pipeline.types import FileStamp, Page
 
 NO_FRAMES = "ingest.video_folders names it as a video, but there is no image in it"
 # Before the frames' own hashes, so that no file has a folder's.
@@ -120,3 +124,32 @@ class FrameFolder:
             raise DocumentError("broken", f"not an image: {found}")
         assert form is not None
         return path, form
+
+
+class FrameContent:
+    """The frames of a page's folder. A page without a stamp is not checked. Raises: OSError, PageRenderError."""
+
+    def __init__(self, page: Page) -> None:
+        self._page, self._stamp = page, page.stamp
+        self.check()
+
+    def check_path(self) -> None:
+        """Does nothing: nothing of the folder stays open."""
+
+    def check(self) -> None:
+        """Checks that no frame has changed; if the stamp has, the hash decides."""
+        found = self._found()
+        if self._stamp is None or found == self._stamp:
+            return
+        if sha256_of(self._page.path, self._page.frames) != self._page.sha256 or self._found() != found:
+            raise PageRenderError("changed", CHANGED)
+        self._stamp = found
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def _found(self) -> tuple[int, int, int, int, int]:
+        try:
+            return stamp_of(self._page.path, self._page.frames)
+        except FileNotFoundError:  # one of the frames
+            raise PageRenderError("changed", CHANGED) from None

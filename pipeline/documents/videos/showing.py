@@ -1,5 +1,6 @@
-"""Takes the frames of a video that a model is shown, and no others: a long video never lies in memory whole."""
+"""Opens a page's video and takes the frames that a model is shown, no others: a long one is never in memory whole."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +12,11 @@ from encoders.views import UInt8Array
 from ocr.families.family import VideoMaker
 from ocr.imaging import planes
 from ocr.imaging.resizing import resized
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.sniff import HEAD_BYTES
+from pipeline.documents.videos.containers import by_content
+from pipeline.documents.videos.frame_folders import FrameFolder
+from pipeline.documents.videos.video_files import VideoFile
 
 # Frames that have more pixels than this together are kept in the size in which the model sees them.
 _MOST_PX = 50_000_000
@@ -105,3 +110,17 @@ def _kept_size(frame: UInt8Array, num_frames: int, maker: VideoMaker | None) -> 
 
 def _as_large(frame: UInt8Array, size: tuple[int, int]) -> UInt8Array:
     return planes.of_planes(resized(planes.planes_of(frame), size[1], size[0]))
+
+
+def open_video(path: str, frames: Sequence[str] = ()) -> Video:
+    """Returns an opened video, which the caller closes. frames: the names of a folder's.
+
+    Raises: DocumentError, OSError.
+    """
+    if os.path.isdir(path):
+        return FrameFolder(path, frames)
+    with open(path, "rb") as file:
+        container = by_content(file.read(HEAD_BYTES))
+    if container is None:
+        raise DocumentError("broken", "not a video file that can be read")
+    return VideoFile(path, container)

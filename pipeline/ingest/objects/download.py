@@ -10,8 +10,7 @@ from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers
 from pipeline.errors import ConfigError
-from pipeline.ingest.objects.patience import StalledError, patient
-from pipeline.ingest.objects.stores import Store, reason_of, status_of
+from pipeline.ingest.objects.stores import StalledError, Store, patient, reason_of, status_of
 
 CHUNK_BYTES = 4 << 20
 # Waits before the next attempt; a stalled store is asked only once more, for its time limit is long already.

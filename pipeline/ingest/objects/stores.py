@@ -1,4 +1,7 @@
-"""Opens object stores through fsspec. Credentials come from the environment alone, as each store's own tools take them.
+"""Opens object stores through fsspec, and waits so long for one and no longer.
+
+Credentials come from the environment alone, as each store's own tools take them. A folder of S3 is listed part by part,
+as the store sends it: s3fs alone would hold every object's description.
 
 Needs the extra `cloud`; stores other than S3 need a package more.
 """
@@ -6,12 +9,12 @@ Needs the extra `cloud`; stores other than S3 need a package more.
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from typing import IO, Any
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, Full, Queue
+from typing import IO, Any, Generic, TypeVar
 
 from pipeline.errors import ConfigError
-from pipeline.ingest.objects.patience import StalledError, patient, within
-from pipeline.ingest.objects.s3_listing import s3_pages
 from storage.strings.urls import is_web, objection, protocol_of
 
 _NEEDED = "fsspec s3fs"
@@ -155,3 +158,95 @@ def status_of(error: BaseException) -> int | None:
 def without_links(text: str) -> str:
     """Returns an error's text with the web addresses in it cut at their query, which may be signed."""
     return re.sub(r"(https?://[^\s?'\"]+)\?[^\s'\"]*", r"\1", text)
+
+
+Item = TypeVar("Item")
+_POLL_S = 1.0
+
+
+class StalledError(Exception):
+    """Nothing came for as long as was allowed."""
+
+
+class _End(Generic[Item]):
+    """The source's end, or the error that ended it."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def patient(source: Callable[[], Iterable[Item]], limit_s: float) -> Iterator[Item]:
+    """Yields a source's items; each may take limit_s seconds. Raises: StalledError, and what the source raises.
+
+    The source runs in a daemon thread: a call that never returns cannot be ended in Python, only be left behind. Such a
+    thread ends with its call, or with the process.
+    """
+    items: Queue[Item | _End[Item]] = Queue(2)
+    is_left = threading.Event()
+    threading.Thread(target=_supply, args=(source, items, is_left), name="object", daemon=True).start()
+    try:
+        while True:
+            try:
+                item = items.get(timeout=limit_s)
+            except Empty:
+                raise StalledError(f"nothing came for {limit_s:g} s") from None
+            if not isinstance(item, _End):
+                yield item
+            elif item.error is not None:
+                raise item.error
+            else:
+                return
+    finally:
+        is_left.set()
+
+
+def within(call: Callable[[], Item], limit_s: float) -> Item:
+    """Returns what a call returns. Raises: StalledError, and what the call raises."""
+    return next(iter(list(patient(lambda: [call()], limit_s))))
+
+
+def _supply(
+    source: Callable[[], Iterable[Item]], items: "Queue[Item | _End[Item]]", is_left: threading.Event
+) -> None:
+    end: _End[Item] = _End()
+    try:
+        for item in source():
+            if not _put(items, item, is_left):
+                return
+    except BaseException as error:
+        end = _End(error)
+    _put(items, end, is_left)
+
+
+def _put(items: "Queue[Item | _End[Item]]", item: "Item | _End[Item]", is_left: threading.Event) -> bool:
+    while not is_left.is_set():
+        try:
+            items.put(item, timeout=_POLL_S)
+        except Full:
+            continue
+        return True
+    return False
+
+
+def s3_pages(fs: Any, path: str) -> Iterator[list[tuple[str, bool]]]:
+    """Yields parts of about a thousand names and whether each is a folder; "" is a folder without a name.
+
+    fs: of s3fs. S3 sends keys by name, so all parts together are in order, but that folders are among the objects. A
+    marker, an object named as its folder, is left out. Raises: OSError; FileNotFoundError where there is nothing.
+    """
+    bucket, key, _ = fs.split_path(path)
+    prefix = f"{key.rstrip('/')}/" if key.strip("/") else ""
+    asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
+    is_there = not prefix  # a bucket may be empty
+    while True:
+        part = fs.call_s3("list_objects_v2", **asked)
+        objects, folders = part.get("Contents") or (), part.get("CommonPrefixes") or ()
+        is_there = is_there or bool(objects or folders)
+        if not is_there:
+            raise FileNotFoundError(path)
+        names = [(str(one["Key"]).removeprefix(prefix), False) for one in objects]
+        names += [(str(one["Prefix"]).removeprefix(prefix).removesuffix("/"), True) for one in folders]
+        yield sorted(entry for entry in names if entry != ("", False))
+        if not (token := part.get("NextContinuationToken")):
+            return
+        asked["ContinuationToken"] = token

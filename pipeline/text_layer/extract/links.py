@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pipeline.text_layer.extract.spans import Box, Glyph
 
-# Schemes that links in an export may have (storage.export.markup): these only open a page, or an empty e-mail.
+# Schemes that links in an export may have (storage.export.markdown): these only open a page, or an empty e-mail.
 _SCHEMES = ("http://", "https://", "mailto:")
 _LONGEST = 2000
 # Characters that may be in an address within markdown's brackets; others become %XX. A % is already part of one.

@@ -1,6 +1,6 @@
 """Writes blocks of a text layer as markdown: bold and italic print, links, lists, code, tables. Torch-free.
 
-Text that would be markup is escaped, except for what storage.export.markup makes inert in every export.
+Text that would be markup is escaped, except for what storage.export.markdown makes inert in every export.
 """
 
 import re

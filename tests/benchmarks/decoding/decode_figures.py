@@ -34,7 +34,7 @@ from ocr.decoding.gpu.forward import layers, paged_attention
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.deepseek_ocr import LanguageConfig
 from ocr.model.random_weights import redraw
@@ -386,7 +386,7 @@ def pages_through(rig: Rig, batch: int, ngram: int, waves: int, output: int) -> 
             )
             prompt = rig.prompt(place)
             reading = start_reading(rig.loaded, len(prompt), limits)
-            yield Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
+            yield Page(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
     marks: list[tuple[float, int, int, float, float, int]] = []
     started = time.perf_counter()

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ocr.decoding.gpu.forward.pending import Moment, Pending, Prefilled
 from ocr.decoding.gpu.forward.step_graphs import BUCKETS, StepGraphs
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
+from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Page
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from tests.ocr.tiny_reader import Reader
 
@@ -92,7 +92,7 @@ def measure(rows: int, tokens: int) -> tuple[EngineStats, float]:
     played = steps._graphs = _Played(engine, texts_NT)
     steps.graphs, steps.prefill = True, played.prefill
     items = [
-        Item(
+        Page(
             prompt=lambda: torch.zeros(PROMPT, WIDTH),
             num_prompt=PROMPT,
             reading=start_reading(reader, PROMPT, LIMITS),

@@ -40,7 +40,7 @@ from ocr.decoding.gpu.forward.prefill import Prompts, sum_norm, write
 from ocr.decoding.gpu.forward.prefill_experts import TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.deepseek_ocr import LanguageConfig
 from pipeline.bench.roofline.bound import prefill_flops
@@ -100,12 +100,12 @@ def engine(rig: "PrefillRig", found: Found) -> Found:
     return results
 
 
-def reading_of(rig: Rig, place: int, count: int) -> Item:
+def reading_of(rig: Rig, place: int, count: int) -> Page:
     """Returns a page that writes `count` tokens."""
     prompt = rig.prompt(place)
     limits = DecodeSettings(max_tokens=len(prompt) + count, ngram_size=0, ngram_window=50, loop_tokens=0)
     reading = start_reading(rig.loaded, len(prompt), limits)
-    return Item(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
+    return Page(prompt=partial(rig.prompt, place), num_prompt=len(prompt), reading=reading)
 
 
 def machine(rig: "PrefillRig", found: Found) -> Found:

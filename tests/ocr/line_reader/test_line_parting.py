@@ -106,3 +106,15 @@ def test_a_row_that_the_finder_missed_is_parted_like_those_around() -> None:
         for x0, x1 in [(50, 950)] if number == 6 else [(50, 500), (540, 950)]:
             found.append(TextLine(left=x0, right=x1, baseline=line.baseline[: x1 - x0], size=SIZE))
     assert ends(parted(darkness, found)) == {(50, 500), (540, 950)}
+
+
+def test_rows_of_the_column_beside_say_nothing_about_spaces() -> None:
+    """A space in every third line is no gutter, although lines of the left column end half a row above the others."""
+    darkness, lines = page(20, [(440, 600), (625, 950)])
+    for number, line in enumerate(lines):
+        if number % 3:
+            darkness[round(line.middle) - 14 : round(line.middle), 600:625] = 0.8
+    beside = [
+        TextLine(left=50, right=400, baseline=line.baseline[:350] - PITCH // 2, size=SIZE) for line in lines
+    ]
+    assert ends(parted(darkness, [*lines, *beside])) == {(440, 950), (50, 400)}

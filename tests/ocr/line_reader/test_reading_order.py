@@ -8,14 +8,17 @@ from ocr.line_reader.reading_order import in_reading_order
 Place = tuple[str, int, int, int]
 
 
-def order(places: list[Place], size: float = 20.0) -> list[str]:
-    """Returns the names of lines (name, left, right, baseline) row by row, those of a row joined by a bar."""
+def order(places: list[Place], size: float = 20.0, slant: float = 0.0) -> list[str]:
+    """Returns the names of lines (name, left, right, baseline) row by row, those of a row joined by a bar.
+
+    slant: by how much they sink per pixel, as on a sheet that was scanned askew.
+    """
     names: dict[int, str] = {}
     lines = []
     for name, left, right, baseline in places:
-        line = TextLine(
-            left=left, right=right, baseline=np.full(right - left, baseline, np.float32), size=size
-        )
+        aside = round(slant * baseline)
+        sunk = baseline + slant * np.arange(left, right, dtype=np.float32)
+        line = TextLine(left=left - aside, right=right - aside, baseline=sunk, size=size)
         names[id(line)] = name
         lines.append(line)
     return ["|".join(names[id(line)] for line in row) for block in in_reading_order(lines) for row in block]
@@ -55,6 +58,12 @@ def test_a_spread_is_read_page_by_page() -> None:
     places = [("8", 200, 230, 400), *left, ("9", 900, 930, 400), *right]
     assert order(places)[:12] == [f"l{n}" for n in range(12)]
     assert order(places)[-12:] != order(places)[:12]
+
+
+def test_columns_on_a_sheet_that_lies_askew_are_whole() -> None:
+    """The last lines of the right column begin to the left of where the first ones of the left column end."""
+    found = order([*column("a", 300, 300, 60), *column("b", 720, 300, 60)], slant=0.025)
+    assert found == [f"{name}{n}" for name in "ab" for n in range(60)]
 
 
 def test_no_lines_have_no_order() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.line_reader.rule_lines import Marks, rules_among
+from ocr.line_reader.rule_lines import Marks, is_ornament, rules_among
 from ocr.model_files.locate import LINES, find_directory
 from ocr.types import ParsedText
 
@@ -32,6 +32,15 @@ def read(reader: LineReader, sheet: pymupdf.Page, dpi: int = 200) -> ParsedText:
     pixels = sheet.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
     darkness = darkness_of(np.frombuffer(pixels.samples, np.uint8).reshape(pixels.height, pixels.width))
     return page_text(reader.read(darkness, reader.find(darkness)))
+
+
+def test_a_border_repeats_itself_and_text_does_not() -> None:
+    rng = np.random.default_rng(1)
+    motifs, letters = rng.random((40, 60), np.float32), rng.random((40, 720), np.float32)
+    worn = np.tile(motifs, 12) + rng.normal(0, 0.15, (40, 720)).astype(np.float32)
+    assert is_ornament(worn)
+    assert not is_ornament(letters)
+    assert not is_ornament(motifs)
 
 
 @pytest.mark.parametrize("dpi", [120, 200])

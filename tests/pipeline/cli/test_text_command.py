@@ -18,6 +18,8 @@ def test_the_text_is_printed_and_no_database_stays(
     assert capsys.readouterr().out == "this page is the first one\n\fand this one is the second\n"
     assert main(["text", "a.pdf", "--pages", "2", "--format", "md"]) == ExitCode.OK
     assert capsys.readouterr().out == "and this one is the second\n"
+    assert main(["text", "a.pdf", "--pages", "7-9"]) == ExitCode.INCOMPLETE
+    assert "a.pdf: has none of the pages that were asked for: 2 in all" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.pdf"]
 
 

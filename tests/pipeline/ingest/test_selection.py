@@ -89,7 +89,7 @@ def test_a_document_without_any_page_that_was_asked_for_is_told() -> None:
         return [await selection.plan(document(*one)) for one in (("1", 3), ("2", 8))]
 
     assert [plan.to_read for plan in asyncio.run(plans())] == [(), (6, 7)]
-    assert counts.told == {"has none of the pages 7-9, which were asked for": 1}
+    assert (counts.num_beside, counts.beside) == (1, [(document("1", 3).path, 3)])
 
 
 class Workers:

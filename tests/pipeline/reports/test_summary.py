@@ -27,6 +27,11 @@ STAGES = [use("render", 0.1), use("encode", 0.25), use("decode", 0.75), use("sto
         (RunSummary(database="a.db", documents=Counter(encrypted=1)), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", documents=Counter(broken=1)), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", num_given_up=1), ExitCode.INCOMPLETE),
+        (
+            RunSummary(database="a.db", documents=Counter(ok=3), num_copies=1, num_beside=2),
+            ExitCode.INCOMPLETE,
+        ),
+        (RunSummary(database="a.db", documents=Counter(ok=3), num_beside=2), ExitCode.OK),
         (RunSummary(database="a.db", pages=Counter(ok=3, doubtful=1)), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", num_done_before=3, num_doubtful_before=1), ExitCode.INCOMPLETE),
         (RunSummary(database="a.db", pages=Counter(failed=1), stopped="SIGINT"), ExitCode.STOPPED),
@@ -53,6 +58,12 @@ def test_lines_say_what_happened_and_where_the_results_are() -> None:
     assert f"{expected}, loading the model 2.0 s" in text
     assert "ocrbatch export --db my.db --format md" in text
     assert "ocrbatch view --db my.db" in text
+
+
+def test_lines_say_how_many_pages_documents_have_that_have_none_of_those_asked_for() -> None:
+    summary = RunSummary(database="a.db", documents=Counter(ok=2), num_beside=1, beside=[("/in/a.pdf", 3)])
+    text = "\n".join(summary.lines(verbose=False))
+    assert "none of the pages that were asked for: 1\n  /in/a.pdf: 3 in all\n" in text
 
 
 def test_lines_say_what_the_graphs_took_of_loading() -> None:

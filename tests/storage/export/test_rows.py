@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from storage.database import open_for_reading
-from storage.export.rows import PageRow, export_rows, one_line, shortfall
+from storage.export.rows import PageRow, export_rows, moved, one_line, shortfall
 from storage.records.store import Store
-from storage.types import BlockRecord, StageTiming, WordRecord
+from storage.types import BlockRecord, BoxPx, StageTiming, WordRecord
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
 
 
@@ -148,3 +148,38 @@ def test_names_and_shortfalls_are_one_line(store: Store, path: Path) -> None:
         "truncated",
         "failed: render: timeout: took over 60 s",
     ]
+
+
+READ = "the qu1ck brown fox"
+BOXES: dict[str, BoxPx] = {
+    "the": (0, 0, 30, 10), "qu1ck": (40, 0, 90, 10), "brown": (100, 0, 150, 10), "fox": (160, 0, 190, 10),
+}  # fmt: skip
+
+
+def words_read() -> list[WordRecord]:
+    return [WordRecord(text=name, box_px=BOXES[name], confidence=0.5) for name in READ.split()]
+
+
+@pytest.mark.parametrize(
+    ("text", "boxes"),
+    [
+        (READ, list(BOXES.values())),
+        ("the quick brown fox", list(BOXES.values())),
+        ("the quickbrown fox", [BOXES["the"], (40, 0, 150, 10), BOXES["fox"]]),
+        (
+            "the qu 1ck brown fox",
+            [BOXES["the"], (40, 0, 57, 10), (65, 0, 90, 10), BOXES["brown"], BOXES["fox"]],
+        ),
+        ("the qu1ck fox", [BOXES["the"], BOXES["qu1ck"], BOXES["fox"]]),
+        ("the qu1ck brown old fox", [*list(BOXES.values())[:3], None, BOXES["fox"]]),
+        ("", []),
+    ],
+)
+def test_boxes_go_with_the_words(text: str, boxes: list[BoxPx | None]) -> None:
+    words = moved(words_read(), text)
+    assert [word.text for word in words] == text.split()
+    assert [word.box_px for word in words] == boxes
+
+
+def test_only_what_was_read_so_has_its_confidence() -> None:
+    assert [word.confidence for word in moved(words_read(), "the quick brown fox")] == [0.5, None, 0.5, 0.5]

@@ -10,7 +10,6 @@ from torch import Tensor
 from ocr.decoding.gpu.forward.pending import Pending
 from ocr.decoding.gpu.forward.prefill import Prompts
 from ocr.decoding.sequence.page_reading import PageReading
-from ocr.types import Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,47 +66,22 @@ class EngineStats:
     prefill_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """A page to read. prompt: makes its embeddings [num_prompt, D]; called once for every prefill."""
-
-    prompt: Callable[[], Tensor]
-    num_prompt: int
-    reading: PageReading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A page that was read. index: its position among the items, from 0. seconds: since its prefill began.
-
-    num_steps: forward passes whose tokens it took after its prefill. prefill_s, generate_s: its shares of the wall
-    time.
-    """
-
-    index: int
-    transcript: Transcript
-    seconds: float = 0.0
-    num_steps: int = 0
-    prefill_s: float = 0.0
-    generate_s: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Page:
     """A sequence: a page being read, with its row and blocks.
 
-    prompt, num_prompt: those of its Item. fed: tokens that are or will be in the cache after the prompt.
+    prompt: makes its embeddings [num_prompt, D]; called once for every prefill. index: its position among the pages
+    that come, from 0. fed: tokens that are or will be in the cache after the prompt.
     row: its slot, None while it waits. plan: its row of the step's plan. generation: results of launches made under an
     earlier generation are discarded. calm: while it has fewer tokens than this, a token that does not end it is taken
     unchecked (ocr.decoding.sequence.page_reading.PageReading.calm_until).
     entered: the clock's share when it was admitted, None while it waits.
     """
 
-    index: int
     prompt: Callable[[], Tensor]
     num_prompt: int
     reading: PageReading
-    started: float = 0.0
+    index: int = 0
     order: int = 0
     num_steps: int = 0
     prefill_s: float = 0.0
@@ -121,7 +95,7 @@ class Page:
     calm: int = 0
 
     def __post_init__(self) -> None:
-        self.fed = self.reading.ban.tokens
+        self.fed = self.reading.tokens
 
     @property
     def length(self) -> int:

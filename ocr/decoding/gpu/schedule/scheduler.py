@@ -1,6 +1,7 @@
-"""Schedules sequences: decides which page has which row and blocks. On the host; the device gets it as the plan."""
+"""Schedules sequences: which page waits, and which has which row and blocks. On the host; the device gets the plan."""
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,47 @@ from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.entries import Page
 
 _ENDLESS = np.iinfo(np.int32).max
+# A prefill of few pages waits this many steps for further ones.
+_PATIENCE = 4
+
+
+class Arrivals:
+    """A source of pages, and the pages that wait for a slot. exhausted: whether the source is at its end."""
+
+    def __init__(self, source: Iterator[Page | None]) -> None:
+        self._source = source
+        self._count = 0
+        self._patience = 0
+        self.exhausted = False
+        self.waiting: deque[Page] = deque()
+
+    def pull(self, count: int) -> list[Page]:
+        """Pulls pages until as many wait as there are free slots; returns those that have no room for any output."""
+        unreadable: list[Page] = []
+        while len(self.waiting) < count and (page := self._next()) is not None:
+            (self.waiting if page.reading.budget > 0 else unreadable).append(page)
+        return unreadable
+
+    def are_enough(self, count: int) -> bool:
+        """Returns whether this many pages wait, or the pages have waited for others long enough."""
+        self._patience += 1
+        if len(self.waiting) < count and not self.exhausted and self._patience <= _PATIENCE:
+            return False
+        self._patience = 0
+        return True
+
+    def _next(self) -> Page | None:
+        """Returns the source's next page; None where there is none now."""
+        if self.exhausted:
+            return None
+        try:
+            page = next(self._source)
+        except StopIteration:
+            self.exhausted = True
+            return None
+        if page is not None:
+            page.index, self._count = self._count, self._count + 1
+        return page
 
 
 class Scheduler:
@@ -70,13 +112,13 @@ class Scheduler:
         if not len(needy):
             return
         pages = [page for row in needy.tolist() if (page := self._rows[row]) is not None]
-        for page in sorted(pages, key=_order):
+        for page in sorted(pages, key=lambda page: page.order):
             while page.row is not None and len(page.blocks) < self._pool.shape.blocks(page.length + 1):
                 if (blocks := self._pool.take(1)) is not None:
                     page.blocks += blocks
                     self._write(page)
                     continue
-                youngest = max(self.pages, key=_order)
+                youngest = max(self.pages, key=lambda page: page.order)
                 self.free(youngest)
                 self._preempted(youngest)
 
@@ -119,10 +161,6 @@ class Scheduler:
         table[:] = 0
         table[: len(page.blocks)] = page.blocks
         self._room[page.row] = len(page.blocks) * self._pool.shape.block_tokens
-
-
-def _order(page: Page) -> int:
-    return page.order
 
 
 def rows_of(pages: Iterable[Page]) -> list[int]:

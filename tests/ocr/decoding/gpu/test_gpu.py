@@ -247,10 +247,10 @@ def test_memory_that_runs_out_halves_the_slots(monkeypatch: pytest.MonkeyPatch) 
     expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     capture, calls = DeviceSteps.capture, iter(range(100))
 
-    def failing(self: DeviceSteps, rows: int, tokens: int = 1) -> int:
+    def failing(self: DeviceSteps, rows: int) -> int:
         if next(calls) == 0:
             torch.empty(1 << 50, dtype=torch.uint8, device=CUDA)
-        return capture(self, rows, tokens)
+        return capture(self, rows)
 
     monkeypatch.setattr(DeviceSteps, "capture", failing)
     paged = PagedEngine(reader, replace(SMALL, slots=8, graphs=True))

@@ -37,7 +37,6 @@ def read(tokens: list[int], limits: DecodeSettings, *, skips: bool) -> PageReadi
         if skips and len(page.tokens) < calm:
             page.tokens.append(token)
             page.logprobs.append(-0.5)
-            page.ban.tokens.append(token)
             continue
         if not page.take(3 if token in page.ban.banned() else token, -0.5, EOS):
             break

@@ -6,8 +6,13 @@ import pytest
 from PIL import Image
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.videos.frame_content import FrameContent
-from pipeline.documents.videos.frame_folders import FrameFolder, natural_order, sha256_of, stamp_of
+from pipeline.documents.videos.frame_folders import (
+    FrameContent,
+    FrameFolder,
+    natural_order,
+    sha256_of,
+    stamp_of,
+)
 from pipeline.types import Page
 from tests.pipeline.documents.videos.made_videos import noise, save_frames
 

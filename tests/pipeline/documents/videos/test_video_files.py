@@ -10,7 +10,7 @@ import pytest
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.videos import video_files
 from pipeline.documents.videos.containers import Container
-from pipeline.documents.videos.opening import open_video
+from pipeline.documents.videos.showing import open_video
 from pipeline.documents.videos.video_files import VideoFile
 from tests.pipeline.documents.videos.made_videos import decoded, noise, save_video
 

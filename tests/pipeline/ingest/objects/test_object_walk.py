@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
+from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical, walk
 from pipeline.types import Document
 from tests.pipeline.ingest.objects.faulty_store import FaultyStore, fresh
@@ -60,3 +63,24 @@ def test_a_folder_that_cannot_be_listed_is_a_document_with_the_reason() -> None:
 def test_a_url_is_not_resolved_as_a_path() -> None:
     assert canonical("s3://box/../a/") == "s3://box/../a"
     assert canonical("https://host/a/") == "https://host/a/"
+
+
+def test_only_a_listing_that_succeeded_proves_that_an_object_is_gone(tmp_path: Path) -> None:
+    store = fresh()
+    store.pipe("faulty://box/in/here.pdf", b"x")
+    store.pipe("faulty://box/shut/here.pdf", b"x")
+    FaultyStore.unlistable.add("/box/shut")
+    names = [
+        "faulty://box/in/here.pdf",
+        "faulty://box/in/away.pdf",
+        "faulty://box/emptied/away.pdf",
+        "faulty://box/shut/away.pdf",
+        "faulty://nobox/away.pdf",
+        "https://127.0.0.1:9/away.pdf",
+        "nosuch://box/away.pdf",
+        str(tmp_path / "away.pdf"),
+        str(tmp_path),
+    ]
+    assert sorted(gone(enumerate(names), Listings(5.0))) == [1, 2, 7]
+    assert are_gone(names[1:3], Listings(5.0))
+    assert not are_gone(names[:2], Listings(5.0))

@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.ingest.objects.download import ObjectError
-from pipeline.ingest.objects.spool import Spool
-from pipeline.ingest.objects.spool_folder import SpoolFolder
+from pipeline.ingest.objects.spool import Spool, SpoolFolder
 from tests.pipeline.ingest.objects.faulty_store import FaultyStore, fresh, never
 
 B = "faulty://box"

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.text_layer.extract import ruled_tables
 from pipeline.text_layer.extract.ruled_tables import find_tables
-from storage.export.markup import inert
+from storage.export.markdown import inert
 from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.export.markup import inert
+from storage.export.markdown import inert
 from tests.effort import effort
 
 

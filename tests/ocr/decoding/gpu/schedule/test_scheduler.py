@@ -5,23 +5,23 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from ocr.decoding.gpu.schedule import arrivals
-from ocr.decoding.gpu.schedule.arrivals import Arrivals
-from ocr.decoding.gpu.schedule.entries import Item
+from ocr.decoding.gpu.schedule import scheduler
+from ocr.decoding.gpu.schedule.entries import Page
+from ocr.decoding.gpu.schedule.scheduler import Arrivals
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from tests.ocr.tiny_reader import ChainReader, Reader, tokenizer
 
 
-def item(max_tokens: int = 40) -> Item:
+def item(max_tokens: int = 40) -> Page:
     reader = Reader(model=ChainReader({}), tokenizer=tokenizer())
     reading = start_reading(reader, 10, DecodeSettings(max_tokens=max_tokens))
-    return Item(prompt=lambda: torch.zeros(10, 64), num_prompt=10, reading=reading)
+    return Page(prompt=lambda: torch.zeros(10, 64), num_prompt=10, reading=reading)
 
 
 def test_no_more_is_pulled_than_there_are_slots() -> None:
     asked = 0
 
-    def source() -> Iterator[Item | None]:
+    def source() -> Iterator[Page | None]:
         nonlocal asked
         while True:
             asked += 1
@@ -53,14 +53,14 @@ def test_pages_without_room_come_back_at_once_and_keep_their_place() -> None:
 def test_few_pages_wait_a_while_for_others(more: bool) -> None:
     found = Arrivals(iter([item(), *[None] * (99 if more else 0)]))
     found.pull(4)
-    answers = [found.are_enough(2) for _ in range(2 * arrivals._PATIENCE + 2)]
-    patience = arrivals._PATIENCE if more else 0
+    answers = [found.are_enough(2) for _ in range(2 * scheduler._PATIENCE + 2)]
+    patience = scheduler._PATIENCE if more else 0
     assert answers[: patience + 1] == [*[False] * patience, True]
     assert found.are_enough(1)
 
 
 def test_what_the_source_raises_comes_out() -> None:
-    def source() -> Iterator[Item | None]:
+    def source() -> Iterator[Page | None]:
         yield item()
         raise RuntimeError("lost")
 

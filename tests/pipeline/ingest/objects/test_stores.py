@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.ingest.objects.s3_listing import s3_pages
+from pipeline.ingest.objects.stores import s3_pages
 
 
 class S3:
